@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tests.model import reading
 from tests.model.machine import Report
 from tests.model.search import Search, Violation
-from tests.model.world import Commit, Decision, View, applied, slim
+from tests.model.world import VOID, Commit, Decision, View, applied, decision_key, slim
 
 
 class Truth(NamedTuple):
@@ -109,11 +109,17 @@ class Checks:
             }
         return self._truths[content]
 
+    def decision(self, content: int, place: str, commit: Commit) -> Decision | None:
+        """What decided an intent first; None while nothing did, and for a plain commit."""
+        if commit.intent is None:
+            return None
+        key = decision_key(place, commit.intent)
+        found: Decision | None = VOID if key is None else self.store.get(content, ("first", key))
+        return found
+
     def _truth(self, content: int, place: str, versions: dict[int, Commit]) -> Truth:
         commits = tuple(versions[v] for v in sorted(versions))
-        decisions = tuple(
-            self.store.get(content, ("first", commit.intent)) if commit.intent else None for commit in commits
-        )
+        decisions = tuple(self.decision(content, place, commit) for commit in commits)
         key = (place, commits, decisions)
         if key not in self._truth_of:
             outcomes, times, view = [], [], View(place)

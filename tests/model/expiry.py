@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.model.machine import Program, Report
-from tests.model.reading import cold, effect, forward, from_bases, last_base, load
+from tests.model.reading import cold, decision_of, effect, forward, from_bases, last_base, load
 from tests.model.rules import Rule, on
 from tests.model.together import together
 from tests.model.world import (
@@ -100,7 +100,7 @@ def expire(me: str, place: str, upto: int, merges: bool = False) -> Program:
             return
         outcome, time = "committed", found.time
         if found.intent is not None:
-            decision = yield ("get", found.intent)
+            decision = yield from decision_of(place, found)
             if decision is None:
                 return
             outcome, time = effect(decision, found.time)
@@ -172,7 +172,7 @@ def bury(base: Root) -> Program:
 def bury_one(place: str, found: Any, base: Root) -> Program:
     outcome, time = "committed", found.time
     if isinstance(found, Commit) and found.intent is not None:
-        decision = yield ("get", found.intent)
+        decision = yield from decision_of(place, found)
         outcome, time = effect(decision, found.time)
     stone = tombstone(found, outcome, time) if isinstance(found, Commit) else found
     if not on(Rule.BASES_ARE_KEPT):
@@ -213,7 +213,7 @@ def vacuum(me: str, place: str) -> Program:
             if isinstance(found, Tombstone):
                 return
             if found.intent is not None:
-                decision = yield ("get", found.intent)
+                decision = yield from decision_of(place, found)
                 if decision is None:
                     if not fenced and on(Rule.FENCE_FIRST):
                         found = None

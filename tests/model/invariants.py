@@ -9,7 +9,8 @@ from typing import Any
 from tests.model import reading, writing
 from tests.model.checks import Checks, Truth, holds, holds_of
 from tests.model.rules import Rule, on
-from tests.model.world import Commit, Request, View, precondition
+from tests.model.together import key_of
+from tests.model.world import Commit, Key, Request, View, decision_key, may_use, precondition
 
 # ---- of every state
 
@@ -66,13 +67,29 @@ def all_or_none(checks: Checks, content: int, reported: frozenset[Any]) -> str |
         decision = checks.store.values[value]
         for place, version in decision.positions:
             commits = truths[place].commits if place in truths else ()
-            if version > len(commits) or commits[version - 1].intent != name[1]:
+            if version > len(commits) or _decision_key(place, commits[version - 1]) != name[1]:
                 return f"{name[1]} is {decision.outcome} without its intent in {place}/{version}"
     for place, truth in truths.items():
         for commit, outcome in zip(truth.commits, truth.outcomes, strict=True):
-            decision = checks.store.get(content, ("first", commit.intent)) if commit.intent else None
-            if outcome == "committed" and decision and (place, commit.version) not in decision.positions:
+            decision = checks.decision(content, place, commit)
+            is_forged = commit.cid == "forged"  # what a forger makes of its own log is its own affair
+            if (
+                outcome == "committed"
+                and not is_forged
+                and decision
+                and (place, commit.version) not in decision.positions
+            ):
                 return f"{commit.intent} takes effect in {place}/{commit.version}, which it does not name"
+    return None
+
+
+@holds
+def decided_from_inside(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """No transaction is aborted or committed but by its coordinator, or by an actor that met its intent in its logs"""
+    for intent in checks.search.scenario.honest:
+        decision = checks.store.get(content, ("first", key_of(intent)))
+        if decision is not None and decision.via and decision.via not in intent.participants:
+            return f"{intent.txn} is {decision.outcome} by way of {decision.via}"
     return None
 
 
@@ -167,8 +184,11 @@ def writer_gets_through(checks: Checks, content: int, reported: frozenset[Any]) 
         head = truth.head
         if head is None or head.version == 0:
             continue
+        may = checks.search.scenario.may
+        if may is not None and not may_use(("txn", place), may):
+            continue
         request = Request("solo", place, head.log_id, (("applied", "solo"),))
-        _, reports = checks.search.alone(partial(writing.begin_and_commit, "solo", request), content)
+        _, reports = checks.search.alone(partial(writing.begin_and_commit, "solo", request, may=may), content)
         if reports is None or not reports or reports[-1].what == "view":
             return f"a writer of {place} never ends"
         if reports[-1].what == "failed" and head.status == "open" and _decided(truth):
@@ -358,10 +378,19 @@ def cut_is_whole(checks: Checks, content: int, views: tuple[View, ...] | None) -
             :version
         ]:
             if outcome == "committed" and commit.intent is not None:
-                for other, position in checks.store.get(content, ("first", commit.intent)).positions:
+                for other, position in _positions(checks, content, place, commit):
                     if other in shown and shown[other] < position:
                         return f"{commit.cid} is seen in {place} at {version} and not in {other} at {shown[other]}"
     return None
+
+
+def _positions(checks: Checks, content: int, place: str, commit: Commit) -> tuple[tuple[str, int], ...]:
+    decision = checks.decision(content, place, commit)
+    return () if decision is None else decision.positions
+
+
+def _decision_key(place: str, commit: Commit) -> Key | None:
+    return None if commit.intent is None else decision_key(place, commit.intent)
 
 
 @holds_of("by-name")

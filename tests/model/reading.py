@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from tests.model.machine import Program, Report
 from tests.model.rules import Rule, on
-from tests.model.world import Decision, Root, State, Tombstone, View, applied, base_key, fold, log_key, slim
+from tests.model.world import (
+    VOID,
+    Commit,
+    Decision,
+    Root,
+    State,
+    Tombstone,
+    View,
+    applied,
+    base_key,
+    decision_key,
+    fold,
+    log_key,
+    may_use,
+    slim,
+)
 
 
 def last_base(place: str, after: int) -> Program:
@@ -63,7 +78,7 @@ def forward(view: View) -> Program:
         else:
             outcome, time = "committed", found.time
             if found.intent is not None:
-                decision = yield ("get", found.intent)
+                decision = yield from decision_of(view.place, found)
                 if decision is None and on(Rule.UNDECIDED_UNSEEN):
                     return view
                 outcome, time = effect(decision, found.time)
@@ -72,6 +87,15 @@ def forward(view: View) -> Program:
                 return None
         found = yield ("get", log_key(place, view.version + 1))
     return view
+
+
+def decision_of(place: str, found: Commit) -> Program:
+    """The decision of the intent that was found in a log; None while there is none."""
+    key = decision_key(place, found.intent)
+    if key is None:
+        return VOID
+    decision = yield ("get", key)
+    return decision
 
 
 def effect(decision: Decision | None, intent_time: int) -> tuple[str, int]:
@@ -142,7 +166,7 @@ def warm_reader(view: View) -> Program:
     yield Report("view", (place, floor, view and slim(view)))
 
 
-def cut(views: tuple[View, ...]) -> Program:
+def cut(views: tuple[View, ...], may: tuple[str, ...] | None = None) -> Program:
     """Several logs at one cut: collect, and look again at all of them until nothing has changed.
 
     What is looked at is the version after each view, and the decision of the intent that stands there undecided.
@@ -152,6 +176,8 @@ def cut(views: tuple[View, ...]) -> Program:
     while quiet < len(views):
         view = views[n]
         waits = pending[n]
+        if waits is not None and not may_use(waits, may):
+            waits = None
         if waits is not None:
             decision = None
             if on(Rule.RECHECK_DECISIONS) or quiet == 0:
@@ -161,19 +187,21 @@ def cut(views: tuple[View, ...]) -> Program:
             found = yield ("get", log_key(view.place, view.version + 1))
             moved = found is not None
         if moved:
-            newer, waits = yield from pending_forward(view)
+            newer, waits = yield from pending_forward(view, may)
             moved = newer != view
             if newer is None:
                 yield Report("cut", (None,))
                 return
             views = (*views[:n], newer, *views[n + 1 :])
+            if waits is not None and not may_use(waits, may) and on(Rule.CUT_READS_DECISIONS):
+                return
             pending = (*pending[:n], waits, *pending[n + 1 :])
         quiet = quiet + 1 if not moved else 1 if on(Rule.RECHECK_CURSORS) else quiet + 1
         n = (n + 1) % len(views)
     yield Report("cut", (views,))
 
 
-def pending_forward(view: View) -> Program:
+def pending_forward(view: View, may: tuple[str, ...] | None = None) -> Program:
     """As `forward`, with the decision that the reader would have to wait for."""
     found = yield ("get", log_key(view.place, view.version + 1))
     while found is not None:
@@ -182,9 +210,16 @@ def pending_forward(view: View) -> Program:
         else:
             outcome, time = "committed", found.time
             if found.intent is not None:
-                decision = yield ("get", found.intent)
+                key = decision_key(view.place, found.intent)
+                decision = None
+                if key is None or may_use(key, may):
+                    decision = yield from decision_of(view.place, found)
+                else:
+                    following = yield ("get", log_key(view.place, found.version + 1))
+                    if following is not None:
+                        decision = Decision(*following.settles)
                 if decision is None:
-                    return view, found.intent
+                    return view, key
                 outcome, time = effect(decision, found.time)
             view = applied(view, found, outcome, time)
         if view is None:
@@ -216,7 +251,7 @@ def until(view: View, time: int) -> Program:
     while found is not None:
         outcome, at = "committed", found.time
         if found.intent is not None:
-            decision = yield ("get", found.intent)
+            decision = yield from decision_of(view.place, found)
             if decision is None:
                 return view
             outcome, at = effect(decision, found.time)
@@ -236,7 +271,7 @@ def next_time(view: View) -> Program:
             return None
         outcome, at = "committed", found.time
         if found.intent is not None:
-            decision = yield ("get", found.intent)
+            decision = yield from decision_of(view.place, found)
             if decision is None:
                 return None
             outcome, at = effect(decision, found.time)

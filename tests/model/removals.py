@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tests.model import published
 from tests.model import scenarios_log as log
 from tests.model import scenarios_names as names
+from tests.model import scenarios_rights as rights
 from tests.model import scenarios_txn as txn
 from tests.model.rules import Rule
 from tests.model.search import Scenario
@@ -40,6 +41,12 @@ REMOVALS: dict[Rule, Callable[[bool], Scenario]] = {
     Rule.ONE_TIME: txn.times,
     Rule.TIME_AFTER_DECISION: txn.times,
     Rule.DECISION_AFTER_INTENTS: txn.times,
+    Rule.PLACE_FROM_LIST: rights.foreign_in_a_folder,
+    Rule.ID_HAS_LIST: rights.foreign_in_the_root,
+    Rule.OUTSIDE_IS_VOID: rights.foreign_in_a_folder,
+    Rule.DEEPEST_FOLDER: rights.foreign_in_a_folder,
+    Rule.RIGHTS_PROBED: rights.without_rights,
+    Rule.CUT_READS_DECISIONS: rights.read_without_rights,
     Rule.RECHECK_CURSORS: txn.later_logs,
     Rule.RECHECK_DECISIONS: txn.later_logs,
     Rule.EXTEND_THEN_CHECK: txn.times,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.model import published, scenarios_log, scenarios_names, scenarios_txn
+from tests.model import published, scenarios_log, scenarios_names, scenarios_rights, scenarios_txn
 from tests.model.search import Scenario
 
 SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
@@ -35,6 +35,10 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_txn.expired_cuts,
     scenarios_txn.vacuum_and_transaction,
     scenarios_txn.deleted_decisions,
+    scenarios_rights.foreign_in_a_folder,
+    scenarios_rights.foreign_in_the_root,
+    scenarios_rights.without_rights,
+    scenarios_rights.read_without_rights,
     scenarios_names.creating,
     scenarios_names.creating_again,
     scenarios_names.moved_and_forgotten,

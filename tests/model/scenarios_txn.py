@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from tests.model import expiry, reading, together
 from tests.model.scenarios_log import Setup, append, begun, opened, writer
 from tests.model.search import Actor, Scenario
+from tests.model.world import new_intent
 
 
-def transaction(name: str, cid: str, places: str, **more: Any) -> Setup:
+def transaction(name: str, cid: str, places: Iterable[str], **more: Any) -> Setup:
     views = tuple(opened(place) for place in places)
     requests = tuple(append(cid, place) for place in places)
     return partial(together.together, name, views, requests, **more)
 
 
-def cutting(places: str) -> Setup:
-    return partial(reading.cut, tuple(opened(place) for place in places))
+def cutting(places: Iterable[str], **more: Any) -> Setup:
+    return partial(reading.cut, tuple(opened(place) for place in places), **more)
 
 
 def one_transaction(full: bool) -> Scenario:
@@ -229,6 +231,6 @@ def deleted_decisions(full: bool) -> Scenario:
     actors = (
         Actor("transaction", transaction("t1", "both", "AB")),
         Actor("impatient writer", writer("w1", "one", "A")),
-        Actor("cleaner", partial(expiry.cleans_decisions, ("txn", ("t1", 0)))),
+        Actor("cleaner", partial(expiry.cleans_decisions, together.key_of(new_intent("t1", 0, ("A", "B"))))),
     )
     return Scenario("decisions", actors, (begun("A"), begun("B")), faults=3 if full else 0)

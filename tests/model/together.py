@@ -8,8 +8,19 @@ from typing import Any
 from tests.model.machine import Program, Report
 from tests.model.reading import cold
 from tests.model.rules import Rule, on
-from tests.model.world import Decision, Request, View, log_key, slim
-from tests.model.writing import Done, compare, place, put_one, report
+from tests.model.world import (
+    Decision,
+    Intent,
+    Key,
+    Request,
+    View,
+    decisions_folder,
+    log_key,
+    may_use,
+    new_intent,
+    slim,
+)
+from tests.model.writing import Done, May, compare, place, put_one, report
 
 
 def together(
@@ -23,6 +34,7 @@ def together(
     validate: Callable[[], Program] | None = None,
     txn_of: str = "",
     fence: int = 0,
+    may: May = None,
 ) -> Program:
     """All requests or none, and report. The views are where the requests start from.
 
@@ -33,8 +45,18 @@ def together(
     places = tuple(request.place for request in requests)
     attempt = 0
     while True:
-        txn = ("txn", (me, attempt) if on(Rule.FRESH_TXN) else (txn_of or cid, 0))
-        done = yield from put_all(me, txn, views, requests, clock, tries, fence)
+        intent = (
+            new_intent(me, attempt, places) if on(Rule.FRESH_TXN) else new_intent(txn_of or cid, 0, places)
+        )
+        txn = key_of(intent)
+        if may is not None and on(Rule.RIGHTS_PROBED):
+            yield ("create", ("probe", txn[1]), "may")
+        if on(Rule.RIGHTS_PROBED) and not may_use(txn, may):
+            yield Report("failed", (cid,))
+            return Done("refused", why="denied")
+        done = yield from put_all(me, intent, views, requests, clock, tries, fence)
+        if done.how == "denied":
+            done = Done("refused", done.version, why="denied")
         if done.how == "placed" and reads and on(Rule.VALIDATE_READS):
             unchanged = yield from are_heads(reads)
             if not unchanged:
@@ -43,6 +65,9 @@ def together(
             agreed = yield from validate()
             if not agreed:
                 done = Done("refused", why="not valid any more")
+        if not may_use(txn, may):
+            yield Report("failed", (cid,))
+            return Done("refused", why="denied")
         if done.how == "placed":
             decision = yield from decide(txn, Decision("committed", done.time, done.why))
             if decision is None:
@@ -63,7 +88,7 @@ def together(
 
 def put_all(
     me: str,
-    txn: Any,
+    intent: Intent,
     views: tuple[View, ...],
     requests: tuple[Request, ...],
     clock: int,
@@ -76,10 +101,12 @@ def put_all(
     while n < len(requests):
         if not on(Rule.ALL_INTENTS_FIRST) and n == len(requests) - 1:
             early = (*positions, (requests[n].place, views[n].version + 1))
-            decision = yield from place(txn, Decision("committed", max(time, views[n].time + 1), early))
+            decision = yield from place(
+                key_of(intent), Decision("committed", max(time, views[n].time + 1), early)
+            )
             if decision.outcome != "committed":
                 return Done("refused", n, why="aborted by another")
-        done = yield from put_one(me, views[n], requests[n], clock, txn, tries, fence)
+        done = yield from put_one(me, views[n], requests[n], clock, intent, tries, fence)
         if done.how != "placed":
             return done._replace(version=n)
         if on(Rule.DECISION_AFTER_INTENTS):
@@ -87,6 +114,11 @@ def put_all(
         positions = (*positions, (requests[n].place, done.version))
         n += 1
     return Done("placed", time=time, why=positions)
+
+
+def key_of(intent: Intent) -> Key:
+    """Where an honest transaction's decision is."""
+    return ("txn", decisions_folder(intent.participants), intent.txn)
 
 
 def decide(txn: Any, mine: Decision) -> Program:

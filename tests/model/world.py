@@ -2,7 +2,7 @@
 
 Objects are small: a commit's attempt id stands for its hash, a table's rows are the ids of the changes that made
 them, and a log id is a word. Keys are tuples: ("log", place, version), ("hint", place), ("base", place, number),
-("manifest", place, name), ("txn", txn), ("file", place, name, version that its write started from).
+("manifest", place, name), ("txn", folder, txn), ("file", place, name, version that its write started from).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Commit(NamedTuple):
     time: int
     events: tuple[Event, ...] = ()
     flag: str = ""  # seals, restores, purges, reopens
-    intent: Any = None  # the transaction whose decision decides this commit
+    intent: Any = None  # an Intent: the transaction whose decision decides this commit
     settles: tuple[str, int] | None = None
     fence: int = 0
 
@@ -41,10 +41,22 @@ class Tombstone(NamedTuple):
     base: int = 0  # only where bases stand in tombstones, which is one of the ways to go wrong
 
 
+class Intent(NamedTuple):
+    """Of a transaction: its id, which has its list of participants in place of the hash of that."""
+
+    txn: Any
+    participants: tuple[str, ...]
+    named: Key | None = None  # only where an intent names the place of its decision
+
+
 class Decision(NamedTuple):
     outcome: str
     time: int = 0
     positions: tuple[tuple[str, int], ...] = ()
+    via: str = ""  # by which log's intent it was met, where logs are in folders; only for the checks
+
+
+VOID = Decision("aborted")
 
 
 class State(NamedTuple):
@@ -101,6 +113,40 @@ def log_key(place: str, version: int) -> Key:
 
 def base_key(place: str, number: int) -> Key:
     return ("base", place, number)
+
+
+def new_intent(me: str, attempt: int, participants: tuple[str, ...]) -> Intent:
+    """The intent of an honest transaction."""
+    txn = (me, attempt, participants) if on(Rule.ID_HAS_LIST) else (me, attempt)
+    named = None if on(Rule.PLACE_FROM_LIST) else ("txn", decisions_folder(participants), txn)
+    return Intent(txn, participants, named)
+
+
+def decision_key(place: str, intent: Intent) -> Key | None:
+    """Where the decision of an intent in the log at `place` is. None: the intent is void."""
+    if not on(Rule.PLACE_FROM_LIST):
+        return intent.named
+    if on(Rule.ID_HAS_LIST) and intent.txn[2] != intent.participants:
+        return None
+    if on(Rule.OUTSIDE_IS_VOID) and place not in intent.participants:
+        return None
+    return ("txn", decisions_folder(intent.participants), intent.txn)
+
+
+def decisions_folder(places: tuple[str, ...]) -> str:
+    """The deepest folder that holds all the places."""
+    if not on(Rule.DEEPEST_FOLDER):
+        return ""
+    parts = [place.split("/") for place in places]
+    held = 0
+    while all(len(each) > held and each[held] == parts[0][held] for each in parts):
+        held += 1
+    return "/".join(parts[0][:held])
+
+
+def may_use(key: Key, may: tuple[str, ...] | None) -> bool:
+    """Whether an actor with rights to these folders alone (None: to all) may read and write the decision."""
+    return may is None or any(key[1] == folder or key[1].startswith(folder + "/") for folder in may)
 
 
 def fold(state: State, events: tuple[Event, ...]) -> State:
@@ -224,13 +270,15 @@ def precondition(event: Event, state: State) -> str | None:
     return None
 
 
-def draft(view: View, request: Request, me: str, clock: int, intent: Any = None, fence: int = 0) -> Commit:
+def draft(
+    view: View, request: Request, me: str, clock: int, intent: Intent | None = None, fence: int = 0
+) -> Commit:
     """The commit that does what the request says, behind the view."""
     return Commit(
         log_id=request.log_id,
         version=view.version + 1,
         cid=request.cid,
-        attempt=(me, intent[1] if intent is not None else 0, view.place, view.version + 1),
+        attempt=(me, intent.txn[:2] if intent is not None else 0, view.place, view.version + 1),
         prev=view.hash,
         time=max(view.time + 1, clock),
         events=request.events + request.needs,

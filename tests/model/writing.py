@@ -8,22 +8,30 @@ from tests.model.machine import Program, Report
 from tests.model.reading import cold, effect, jump
 from tests.model.rules import Rule, on
 from tests.model.world import (
+    VOID,
+    Commit,
     Decision,
+    Intent,
     Request,
     Tombstone,
     View,
     applied,
+    decision_key,
     draft,
     log_key,
+    may_use,
     refusal,
     slim,
 )
+
+May = tuple[str, ...] | None
+"""The folders in which an actor may write decisions. None: all."""
 
 
 class Done(NamedTuple):
     """What became of a request in one log."""
 
-    how: str  # placed, found (another put with my id took effect), refused
+    how: str  # placed, found (another put with my id took effect), refused, denied
     version: int = 0
     time: int = 0
     why: Any = ""
@@ -53,20 +61,28 @@ def place(key: Any, mine: Any, tries: int = 9) -> Program:
             return mine
 
 
-def decided(txn: Any) -> Program:
-    """The decision of a transaction; aborts it if there is none."""
+def decided(log: str, found: Commit, may: May = None) -> Program:
+    """The decision of the intent that was found in a log; aborts it if there is none. None: that takes a right that
+    is missing."""
+    txn = decision_key(log, found.intent)
+    if txn is None:
+        return VOID
+    if not may_use(txn, may):
+        return None
     if not on(Rule.ANY_ACTOR_ABORTS):
         decision = yield ("get", txn)
         if decision is None:
             yield ("never",)
         return decision
-    mine = Decision("aborted" if on(Rule.COORDINATOR_COMMITS) else "committed")
+    via = log if "/" in log else ""
+    mine = Decision("aborted" if on(Rule.COORDINATOR_COMMITS) else "committed", via=via)
     decision = yield from place(txn, mine)
     return decision if on(Rule.OBEY_DECISION) else mine
 
 
-def step_over(view: View, found: Any, cid: str) -> Program:
-    """The view behind what was found after it; "mine" if that is the change itself, "damage" if it cannot be read."""
+def step_over(view: View, found: Any, cid: str, may: May = None) -> Program:
+    """The view behind what was found after it; "mine" if that is the change itself, "damage" if it cannot be read,
+    "denied" where a right is missing to go on."""
     if isinstance(found, Tombstone):
         newer = yield from jump(view, found)
         if newer is None or newer.version < found.version:
@@ -81,7 +97,9 @@ def step_over(view: View, found: Any, cid: str) -> Program:
         if not on(Rule.DECIDED_CURSOR):
             outcome = "aborted"
         else:
-            decision = yield from decided(found.intent)
+            decision = yield from decided(view.place, found, may)
+            if decision is None:
+                return "denied"
             outcome, time = effect(decision, found.time)
     if found.cid == cid and (outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE)):
         return "mine"
@@ -97,7 +115,7 @@ def compare(place: str, cid: str, first: int, last: int) -> Program:
             if isinstance(found, Tombstone):
                 outcome = found.outcome
             elif found.intent is not None:
-                decision = yield from decided(found.intent)
+                decision = yield from decided(place, found)
                 outcome = decision.outcome
             else:
                 outcome = "committed"
@@ -108,7 +126,14 @@ def compare(place: str, cid: str, first: int, last: int) -> Program:
 
 
 def put_one(
-    me: str, view: View, request: Request, clock: int, intent: Any, tries: int, fence: int = 0
+    me: str,
+    view: View,
+    request: Request,
+    clock: int,
+    intent: Intent | None,
+    tries: int,
+    fence: int = 0,
+    may: May = None,
 ) -> Program:
     """Put the request, as a commit or as an intent, behind the view or whatever has come after it."""
     why = refusal(request, view)
@@ -126,11 +151,13 @@ def put_one(
             found = yield ("get", log_key(view.place, view.version + 1))
             if found is None or not on(Rule.REFUSAL_AT_HEAD):
                 return Done("refused", why=why)
-        after = yield from step_over(view, found, request.cid)
+        after = yield from step_over(view, found, request.cid, may)
         if after == "mine":
             return Done("found", found.version)
         if after == "damage":
             return Done("damage")
+        if after == "denied":
+            return Done("denied")
         view = after
         decides = on(Rule.REBASE_DECIDES) if intent is None else on(Rule.INTENT_DECIDES)
         if not on(Rule.EMPTY_IS_PRECONDITION) and ("empty",) in request.needs:
@@ -139,9 +166,9 @@ def put_one(
             why = refusal(request, view)
 
 
-def commit(me: str, view: View, request: Request, clock: int = 0, tries: int = 9) -> Program:
+def commit(me: str, view: View, request: Request, clock: int = 0, tries: int = 9, may: May = None) -> Program:
     """Commit to one log, and report."""
-    done = yield from put_one(me, view, request, clock, None, tries)
+    done = yield from put_one(me, view, request, clock, None, tries, may=may)
     yield from report(request.cid, (request.place,), done)
     return done
 
@@ -170,7 +197,7 @@ def retry(me: str, request: Request, base: int) -> Program:
     yield from commit(me, view, request)
 
 
-def begin_and_commit(me: str, request: Request, clock: int = 0) -> Program:
+def begin_and_commit(me: str, request: Request, clock: int = 0, may: May = None) -> Program:
     """A writer that begins with a cold view."""
     view = yield from cold(request.place)
-    yield from commit(me, slim(view), request, clock)
+    yield from commit(me, slim(view), request, clock, may=may)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -175,7 +174,7 @@ def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone)
 def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
     """Return an intent as it counts; None where it was aborted. An undecided one is noted as wrong."""
     assert entry.intent is not None
-    key = posixpath.normpath(posixpath.join(chain.prefix, entry.intent.decision))
+    key = entry.intent.decision
     data = found.store.get(key)
     if data is None:
         found.counts["undecided intents"] += 1
@@ -190,8 +189,8 @@ def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
         f"its decision does not know it: {decision.positions}"
     )
     found.positions[decision.txn] = decision.positions
-    assert len(decision.positions) == entry.intent.participants, (
-        "its transaction has another number of participants"
+    assert tuple(sorted(decision.positions)) == entry.intent.participants, (
+        "its transaction has other participants"
     )
     return msgspec.structs.replace(entry, time_us=decision.time_us)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sim import ledger_actors as actors
+from tests.sim import ledger_forger as forging
 from tests.sim import ledger_readers as readers
 from tests.sim.ledgers import NAMES, Fact, Ledgers, new_ledgers
 from tests.sim.serializability import Event, cycle
@@ -18,7 +19,10 @@ from lakelog.log.format import (
     decode_entry,
     decode_root,
 )
+from lakelog.log.grammar import RIGHTS_KEY
 from lakelog.log.view import CLOCK_TOLERANCE_US
+
+FORGER_EVERY = 4
 
 
 def simulate_ledgers(seed: int) -> Outcome:
@@ -38,6 +42,10 @@ def simulate_ledgers(seed: int) -> Outcome:
         spawn("creator", actors.creator(world, "creator", rng.randint(1, 3)))
     if rng.random() < 0.4:
         spawn("vandal", actors.vandal(world, rng.randint(1, 8)))
+    if seed % FORGER_EVERY == 1:
+        forging.found(world)
+        spawn("forger", forging.forger(world, rng.randint(3, 9)))
+        spawn("keeper", forging.keeper(world, rng.randint(3, 9)))
     world.scheduler.run()
     for name in NAMES:
         for fact in world.known(name):
@@ -123,10 +131,10 @@ def check_decisions(world: Ledgers) -> list[str]:
                 if name in intents.setdefault(commit.intent.txn, {}):
                     problems.append(f"transaction {commit.intent.txn} is twice in {name}")
                 intents[commit.intent.txn][name] = version
-                sizes[commit.intent.txn] = commit.intent.participants
+                sizes[commit.intent.txn] = len(commit.intent.participants)
             version += 1
     for key, created in world.truth.created.items():
-        if not key.startswith("_txn/"):
+        if "_txn/" not in key or key.endswith(RIGHTS_KEY):
             continue
         if world.truth.get(key) != created:
             problems.append(f"{key} was overwritten")
@@ -177,7 +185,7 @@ def check_times(world: Ledgers) -> list[str]:
         for fact in facts:
             key = world.keys[name].commit(fact.commit.version)
             if fact.commit.intent is not None:
-                key = f"_txn/{fact.commit.intent.txn}.json"
+                key = fact.commit.intent.decision
             if fact.time_us > world.truth.created_at_us[key] + CLOCK_TOLERANCE_US + 1000:
                 problems.append(f"version {fact.commit.version} of {name} is in the future")
     return problems

@@ -15,7 +15,7 @@ from tests.sim.stores import TrueStore, UnreliableStore, Weather
 from tests.sim.world import START_US, YEAR_US, new_weather
 
 from lakelog.log import Commit, Decision, Decisions, Log, LogOptions, ObjectStore, Settled, StorageError, View
-from lakelog.log.format import decode_base, decode_decision, decode_entry
+from lakelog.log.format import Intent, decode_base, decode_decision, decode_entry
 from lakelog.log.keys import Keys
 
 ACCOUNTS = ("a", "b", "c")
@@ -134,9 +134,9 @@ class Ledgers:
 
     # The truth, as it was created, whatever expiry made of it since
 
-    def decision(self, txn: str) -> Decision | None:
-        data = self.truth.created.get(f"_txn/{txn}.json")
-        return None if data is None else decode_decision(data, txn)
+    def decision(self, intent: Intent) -> Decision | None:
+        data = self.truth.created.get(intent.decision)
+        return None if data is None else decode_decision(data, intent.decision)
 
     def created(self, name: str, version: int) -> Commit | None:
         data = self.truth.created.get(self.keys[name].commit(version))
@@ -152,7 +152,7 @@ class Ledgers:
         while (commit := self.created(name, len(facts) + 1)) is not None:
             settled = None
             if commit.intent is not None:
-                decision = self.decision(commit.intent.txn)
+                decision = self.decision(commit.intent)
                 if decision is None:
                     break
                 settled = Settled(outcome=decision.outcome, time_us=decision.time_us)

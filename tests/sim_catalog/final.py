@@ -10,6 +10,7 @@ from lakelog.catalog.maintenance import fsck
 from lakelog.catalog.state.namespace_state import NAMESPACE
 from lakelog.log.checks.findings import Severity
 from lakelog.log.format import COMMITTED, decode_decision
+from lakelog.log.grammar import RIGHTS_KEY
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
 
@@ -56,7 +57,7 @@ def of_transactions(world: CatalogWorld) -> list[str]:
         if entry.intent is not None:
             intents.setdefault(entry.intent.txn, {})[location] = entry.version
     for key, data in world.store.created.items():
-        if key.startswith("_txn/"):
+        if "_txn/" in key and not key.endswith(RIGHTS_KEY):
             decision = decode_decision(data, key)
             if world.store.get(key) != data:
                 wrong.append(f"{key} was overwritten or deleted")

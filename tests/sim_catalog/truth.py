@@ -17,7 +17,7 @@ from lakelog.catalog.logs.consistent_cut import FOREVER_US
 from lakelog.catalog.logs.stored_vectors import read_vector
 from lakelog.catalog.state.events import FilesChanged, TableReplaced, namespace_events, table_events
 from lakelog.catalog.state.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
-from lakelog.log.format import COMMITTED, Commit, Decision, decode_decision, decode_entry
+from lakelog.log.format import COMMITTED, Commit, Decision, Intent, decode_decision, decode_entry
 
 _COMMIT_KEY = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")
 
@@ -43,9 +43,9 @@ class Truth:
         self._commit_keys: list[tuple[str, int, str]] = []
         self._seen = 0
 
-    def decision(self, txn: str) -> Decision | None:
-        data = self.store.created.get(f"_txn/{txn}.json")
-        return None if data is None else decode_decision(data, txn)
+    def decision(self, intent: Intent) -> Decision | None:
+        data = self.store.created.get(intent.decision)
+        return None if data is None else decode_decision(data, intent.decision)
 
     def entries(self) -> Iterator[tuple[str, Commit]]:
         """Yield every commit and intent that was ever created, with the location of its log."""
@@ -66,7 +66,7 @@ class Truth:
         """Return a commit as it counts, None where it has no effect (yet)."""
         if commit.intent is None:
             return commit
-        decision = self.decision(commit.intent.txn)
+        decision = self.decision(commit.intent)
         if decision is None or decision.outcome != COMMITTED:
             return None
         return msgspec.structs.replace(commit, time_us=decision.time_us)
@@ -84,7 +84,7 @@ class Truth:
         changes = []
         for (location, entry), (_, _, key) in zip(self.entries(), self._commit_keys, strict=True):
             commit = self.effective(entry)
-            decided_by = key if entry.intent is None else f"_txn/{entry.intent.txn}.json"
+            decided_by = key if entry.intent is None else entry.intent.decision
             if commit is not None and order[decided_by] < created:
                 changes.append((commit.time_us, location, commit.version, commit))
         states: dict[str, NamespaceState] = {}

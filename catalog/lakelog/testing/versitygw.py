@@ -7,7 +7,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,8 +28,11 @@ def find_versitygw() -> str | None:
 
 
 @contextmanager
-def versitygw(folder: str | os.PathLike[str], bucket: str | None = "lake") -> Iterator[S3Server]:
-    """Run versitygw over `folder`, which needs extended attributes, until the block ends. Makes `bucket`.
+def versitygw(
+    folder: str | os.PathLike[str], bucket: str | None = "lake", *, users: Mapping[str, str] | None = None
+) -> Iterator[S3Server]:
+    """Run versitygw over `folder`, which needs extended attributes, until the block ends. Makes `bucket`, and `users`,
+    which are access keys with their secrets: what they may do is up to the bucket's policy.
 
     Raises FileNotFoundError, saying how to install it, where the binary is missing.
     """
@@ -42,9 +45,14 @@ def versitygw(folder: str | os.PathLike[str], bucket: str | None = "lake") -> It
     port = _free_port()
     endpoint = f"http://127.0.0.1:{port}"
     output = folder.parent / f"{folder.name}.versitygw.log"
+    accounts = folder.parent / f"{folder.name}.accounts"
+    if users:
+        accounts.mkdir(exist_ok=True)
     with output.open("wb") as sink:
         process = subprocess.Popen(
-            [binary, "--port", f"127.0.0.1:{port}", "--health", "/_health", "--quiet", "posix", str(folder)],
+            [binary, "--port", f"127.0.0.1:{port}", "--health", "/_health", "--quiet"]
+            + (["--iam-dir", str(accounts)] if users else [])
+            + ["posix", str(folder)],
             env={
                 "PATH": os.environ.get("PATH", ""),
                 "ROOT_ACCESS_KEY": ACCESS_KEY,
@@ -58,6 +66,22 @@ def versitygw(folder: str | os.PathLike[str], bucket: str | None = "lake") -> It
         server = S3Server(endpoint, ACCESS_KEY, SECRET_KEY)
         if bucket:
             server.create_bucket(bucket)
+        for user, secret in (users or {}).items():
+            admin = [
+                binary,
+                "admin",
+                "--endpoint-url",
+                endpoint,
+                "--access",
+                ACCESS_KEY,
+                "--secret",
+                SECRET_KEY,
+            ]
+            subprocess.run(
+                [*admin, "create-user", "--access", user, "--secret", secret, "--role", "user"],
+                check=True,
+                capture_output=True,
+            )
         yield server
     finally:
         process.terminate()

@@ -2,26 +2,31 @@
 
 The client that creates it first decides, for ever; it is never overwritten or deleted. Only the coordinator may write
 "committed", and only once all intents stand; any client may write "aborted". All clients obey what stands there.
+Where it is follows from the list of logs alone (see `participants`), and never leads out of what was opened.
 """
 
-import posixpath
-from collections.abc import Callable
+import threading
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lakelog.log.errors import CommitUnknown, FormatError, InvalidInput, StorageError
+from lakelog.log.errors import CommitUnknown, FormatError, InvalidInput, PermissionDenied, StorageError
 from lakelog.log.format import (
     ABORTED,
     COMMITTED,
     FORMAT,
     Commit,
     Decision,
+    Intent,
     Settled,
+    decision_key,
     decode_decision,
     encode,
 )
-from lakelog.log.grammar import check_id
+from lakelog.log.grammar import RIGHTS_KEY, check_id, shortened
 from lakelog.log.options import LogOptions
+from lakelog.log.participants import folder_of, is_listed, is_url, new_txn
 from lakelog.log.settling import place
 from lakelog.log.stores import ObjectStore
 
@@ -31,6 +36,11 @@ OpenUrl: TypeAlias = Callable[[str], tuple[ObjectStore, str]]
 POLL_FIRST_S = 0.02
 POLL_MAX_S = 0.5
 PARTICIPANTS_MAX = 28  # bounds how long the content of an object can make other clients wait
+RIGHTS = b"Clients find out here whether they may write decisions.\n"
+
+_proven: "weakref.WeakKeyDictionary[ObjectStore, set[str]]" = weakref.WeakKeyDictionary()
+"""The folders in which this process has written decisions, or may, by their stores."""
+_proving = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +50,8 @@ class DecisionPlace:
     store: ObjectStore
     key: str
     txn: str
-    opened: bool = True
-    """Whether it is in the folder that was opened: else it is only read."""
+    refusal: str = ""
+    """Why nothing is written there; a decision that is there is obeyed."""
 
     def read(self) -> Decision | None:
         """Return the decision, None while there is none. One GET."""
@@ -53,11 +63,8 @@ class DecisionPlace:
 
         Raises CommitUnknown when that cannot be determined, StorageError when nothing can have happened.
         """
-        if not self.opened:
-            raise InvalidInput(
-                f"transaction {self.txn} is decided at {self.location}, outside of the folder that was opened; open "
-                "the warehouse that it belongs to"
-            )
+        if self.refusal:
+            raise InvalidInput(self.refusal)
         data = encode(decision)
         found = place(
             self.store,
@@ -67,6 +74,7 @@ class DecisionPlace:
             options,
             f"{decision.commit_id}'s decision",
         )
+        _prove(self.store, self.folder)
         return self._decode(data if found is None else found)
 
     def abort(self, commit_id: str, options: LogOptions) -> Decision:
@@ -79,10 +87,39 @@ class DecisionPlace:
                 f"could not settle transaction {self.txn} of commit {commit_id}: {error}; try again",
                 location=self.location,
             ) from error
+        except PermissionDenied as error:
+            raise PermissionDenied(
+                f"transaction {self.txn} of commit {commit_id} is undecided, and these credentials may not decide it "
+                f"({error.message}); write again once its writer, or a client that may write {self.folder}/, has",
+                location=self.location,
+            ) from error
 
     @property
     def location(self) -> str:
         return f"{self.store.url}/{self.key}"
+
+    @property
+    def folder(self) -> str:
+        """The key of the `_txn` that it is in."""
+        return self.key.rpartition("/")[0]
+
+    def prove_rights(self) -> None:
+        """Raise PermissionDenied unless this client may write decisions there. One PUT for each folder and process."""
+        with _proving:
+            if self.folder in _proven.get(self.store, ()):
+                return
+        try:
+            self.store.put_if_absent(f"{self.folder}/{RIGHTS_KEY}", RIGHTS)
+        except PermissionDenied as error:
+            raise PermissionDenied(
+                f"nothing was changed: this transaction is decided in {self.store.url}/{self.folder}/, the deepest "
+                f"folder that holds all of its logs, and these credentials may not write there ({error.message}); get "
+                "that right, or change what is in different folders one after another",
+                location=self.location,
+            ) from error
+        except StorageError:
+            return  # it shows nothing about rights; the decision itself is tried more often
+        _prove(self.store, self.folder)
 
     def _decode(self, data: bytes) -> Decision:
         decision = decode_decision(data, self.location)
@@ -94,27 +131,48 @@ class DecisionPlace:
         return decision
 
 
+def _prove(store: ObjectStore, folder: str) -> None:
+    with _proving:
+        _proven.setdefault(store, set()).add(folder)
+
+
 class Decisions:
-    """The decisions of a warehouse: the objects `<prefix>/_txn/<transaction id>.json` of `store`."""
+    """The decisions of a warehouse, which is the folder `prefix` of `store`."""
 
     def __init__(self, store: ObjectStore, prefix: str = "") -> None:
         self.store = store
         self.prefix = prefix
 
-    def place(self, txn: str) -> DecisionPlace:
-        check_id(txn, "the id of a transaction")
-        folder = f"{self.prefix}/_txn" if self.prefix else "_txn"
-        return DecisionPlace(self.store, f"{folder}/{txn}.json", txn)
+    @property
+    def warehouse(self) -> str:
+        return f"{self.store.url}/{self.prefix}".rstrip("/") if self.prefix else self.store.url
 
-    def reference(self, txn: str, log_store: ObjectStore, log_folder: str) -> str:
-        """Return how an intent of the log in `log_folder` names the decision: relative, so that a warehouse can be
-        moved, or as a URL where the log is in another store, or not below the folder that has `_txn`."""
-        key = self.place(txn).key
-        if log_store is self.store or log_store.url == self.store.url:
-            relative = posixpath.relpath(key, log_folder or ".")
-            if set(relative.split("/")[:-2]) <= {".."}:
-                return relative
-        return f"{self.store.url}/{key}"
+    def check_place(self, place: str, location: str) -> None:
+        """Raise InvalidInput unless `place` is that of the log at `location` in this warehouse."""
+        if (place if is_url(place) else _joined(self.warehouse, place)) != location:
+            raise InvalidInput(f"{shortened(place)!r} is not the place of {location} in {self.warehouse}")
+
+    def begin(
+        self, id: str, places: Sequence[str], homes: Sequence[str]
+    ) -> tuple[DecisionPlace, list[Intent]]:
+        """Return where a transaction of the logs at these places is decided, and the intent of each.
+
+        `homes` are the folders of the warehouse that rights to the logs are judged by.
+        """
+        folder, participants = folder_of(homes), tuple(sorted(places))
+        txn = new_txn(id, folder, participants)
+        check_id(txn, "the id of a transaction")
+        key = _joined(self.prefix, decision_key(folder, txn)) if self.prefix else decision_key(folder, txn)
+        return DecisionPlace(self.store, key, txn), [
+            Intent(
+                txn=txn,
+                log=own,
+                participants=participants,
+                folder=folder,
+                warehouse=self.warehouse if is_url(own) else "",
+            )
+            for own in places
+        ]
 
 
 def place_of(
@@ -124,47 +182,37 @@ def place_of(
     open_url: OpenUrl | None,
     opened: str | None,
     location: str,
-) -> DecisionPlace:
-    """Return where the decision of an intent in the log in `log_folder` is.
+) -> DecisionPlace | None:
+    """Return where the decision of an intent in the log in `log_folder` is; None for one that is void.
 
-    An intent can be forged, and its decision is written by any client that has to go on: so the grammar allows a
-    reference only up from the log and into `_txn/`, or to a URL, and this function only inside of `opened`. FormatError
-    for another place.
+    An intent can be forged, and its decision is written by any client that has to go on. So one that is not in its own
+    list is void, and no other leads anywhere but up from its log, and there only to a decision of its own list. Nothing
+    is written outside of `opened`, and nothing read there for a log in one of its folders: FormatError.
     """
     intent = commit.intent
     if intent is None:
         raise FormatError(
             f"{location} is not part of a transaction; restore the log's objects from one backup"
         )
-    reference = intent.decision
-    if reference.rpartition("/_txn/")[2] != f"{intent.txn}.json" and reference != f"_txn/{intent.txn}.json":
-        raise FormatError(
-            f"{location} names the decision {reference!r}, which is not a place of transaction {intent.txn}; "
-            "find out which client wrote this object"
-        )
-    is_relative = not (reference.startswith("/") or "://" in reference)
-    if is_relative:
-        key = posixpath.normpath(posixpath.join(log_folder, reference))
-        scheme, separator, path = log_store.url.rpartition("://")
-        # Where the store was opened below the warehouse's root, the decision is above it.
-        above = posixpath.normpath(posixpath.join(path, key))
-        if above.startswith("../"):
-            raise FormatError(
-                f"{location} names the decision {reference!r}, which is above all folders; find out which client wrote "
-                "this object"
-            )
-        reference = f"{scheme}{separator}{above}"
-    is_inside = opened is None or _is_below(reference, opened)
-    log_url = f"{log_store.url.rstrip('/')}/{log_folder}".rstrip("/")
-    # A log that is itself what was opened shows what its decision says, wherever its warehouse is.
-    if not is_inside and not (is_relative and not _is_below(log_url, opened or "")):
-        raise FormatError(
+    log_url = _joined(log_store.url, log_folder)
+    if not is_listed(intent):
+        return None
+    warehouse = _warehouse_of(intent, log_url)
+    if warehouse is None:
+        return _misplaced(intent, log_store, log_folder, log_url, opened, location)
+    reference = _joined(warehouse or "/", intent.decision)
+    refusal = ""
+    if opened is not None and not _is_below(reference, opened):
+        refusal = (
             f"{location} is part of a transaction that is decided at {reference}, outside of {opened}; open the "
             "warehouse that it belongs to, or find out which client wrote this object"
         )
+        # A log that is itself what was opened shows what its decision says, wherever its warehouse is.
+        if log_url != opened or is_url(intent.log):
+            raise FormatError(refusal)
     if _is_below(reference, log_store.url):
         inside = reference.removeprefix(log_store.url.rstrip("/") + "/")
-        return DecisionPlace(log_store, inside, intent.txn, is_inside)
+        return DecisionPlace(log_store, inside, intent.txn, refusal)
     if open_url is None:
         # With guessed settings of the store, this client could read, and write "aborted", at another place than all
         # others.
@@ -172,7 +220,41 @@ def place_of(
             f"{location} is part of a transaction that is decided at {reference}; open this log through its "
             "catalog, which knows that place"
         )
-    return DecisionPlace(*open_url(reference), intent.txn, is_inside)
+    return DecisionPlace(*open_url(reference), intent.txn, refusal)
+
+
+def _warehouse_of(intent: Intent, log_url: str) -> str | None:
+    """Return the URL of the warehouse in which the log at `log_url` has the place that its intent names."""
+    if is_url(intent.log):
+        return intent.warehouse if intent.log == log_url else None
+    if not intent.log:
+        return log_url
+    above = log_url.removesuffix(f"/{intent.log}")
+    return above if above != log_url else None
+
+
+def _misplaced(
+    intent: Intent, log_store: ObjectStore, log_folder: str, log_url: str, opened: str | None, location: str
+) -> DecisionPlace | None:
+    """Return None for an intent of another log of its warehouse: it is void. Where the log may be the right one, under
+    another name of the folder that was opened (a link, a mount), FormatError: its decision stands elsewhere."""
+    within = "" if opened is None else log_url.removeprefix(opened.rstrip("/")).lstrip("/")
+    own = intent.log
+    if (
+        within
+        and not is_url(own)
+        and not f"/{own}".endswith(f"/{within}")
+        and _is_below(log_url, opened or "")
+    ):
+        return None
+    raise FormatError(
+        f"{location} is part of a transaction of {shortened(own)!r}, and the log is at {log_url}: open the warehouse "
+        "by the path that its writers use, or restore the log's objects from one backup"
+    )
+
+
+def _joined(url: str, place: str) -> str:
+    return f"{url.rstrip('/')}/{place}" if place else url
 
 
 def _is_below(url: str, folder: str) -> bool:
@@ -181,7 +263,8 @@ def _is_below(url: str, folder: str) -> bool:
 
 def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
     """Return what `decision` makes of an intent. Raises FormatError where it is about another one."""
-    strange = decision.outcome == COMMITTED and commit.version not in decision.positions.values()
+    own = commit.intent.log if commit.intent is not None else ""
+    strange = decision.outcome == COMMITTED and decision.positions.get(own) != commit.version
     if strange or decision.commit_id != commit.commit_id:
         raise FormatError(
             f"{location} of commit {decision.commit_id} at {decision.positions} is not the decision of version "
@@ -195,7 +278,7 @@ def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> 
 
     The patience grows with the number of participants. Clocks and chance decide only how long this takes.
     """
-    participants = commit.intent.participants if commit.intent is not None else 0
+    participants = len(commit.intent.participants) if commit.intent is not None else 0
     patience_s = options.patience_s + options.patience_each_s * min(participants, PARTICIPANTS_MAX)
     waited_s, pause_s = 0.0, POLL_FIRST_S
     while waited_s < patience_s:
@@ -204,6 +287,8 @@ def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> 
         pause_s = min(pause_s * 1.5, POLL_MAX_S)
         try:
             decision = place.read()
+        except PermissionDenied:
+            break
         except StorageError:
             continue  # the abort below settles it, or raises
         if decision is not None:

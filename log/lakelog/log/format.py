@@ -23,14 +23,16 @@ from lakelog.log.decoding import (
 from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 from lakelog.log.grammar import (
     BlobName,
-    DecisionPlace,
     Feature,
+    Folder,
     Hash,
     HashOrNone,
     Id,
+    Location,
     Number,
     SidecarName,
     TimeUs,
+    TxnId,
     shortened,
 )
 
@@ -60,16 +62,28 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     hash: Hash
 
 
-class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """In a commit that is part of a transaction across logs: it has the effect that the decision gives it.
 
-    `txn` is new for every attempt. `decision` is where the decision is: relative to the log's own folder, or a
-    URL. `participants` is the number of logs, which bounds how long other clients wait for the decision.
+    `txn` is new for every attempt, and ends with a hash of `folder` and `participants`, which are the places of all
+    logs in the warehouse, sorted; URLs where they are outside of it. `log` is this log's own. The decision is in
+    `_txn/` of `folder`. `warehouse` is given to a log outside of it, which has no other way to find it.
     """
 
-    txn: Id
-    decision: DecisionPlace
-    participants: Number
+    txn: TxnId
+    log: Location
+    participants: tuple[Location, ...]
+    folder: Folder
+    warehouse: Location = ""
+
+    @property
+    def decision(self) -> str:
+        """The key of the decision, below the warehouse."""
+        return decision_key(self.folder, self.txn)
+
+
+def decision_key(folder: str, txn: str) -> str:
+    return f"{folder}/_txn/{txn}.json" if folder else f"_txn/{txn}.json"
 
 
 Outcome: TypeAlias = Literal["committed", "aborted"]
@@ -193,7 +207,7 @@ class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
     """
 
     format: Number
-    txn: Id
+    txn: TxnId
     commit_id: Id
     outcome: Outcome
     time_us: TimeUs = 0

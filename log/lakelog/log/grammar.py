@@ -19,6 +19,12 @@ TIME_MAX_US = 253_402_300_799_000_000
 """The last second of the year 9999: no later time can be shown."""
 FEATURE_SIZE_MAX = 64
 
+RIGHTS_KEY = "_rights"
+"""In a `_txn/`: clients that may write decisions may write it. It is none itself."""
+
+TXN_HASH_SIZE = 32
+"""Digits of the hash in a transaction's id: 128 bits."""
+
 # Without the last part, Python's `$` would let a line feed pass at the end; `\\Z` is no part of a JSON Schema.
 _END = r"$(?!\n)"
 _ID = r"[A-Za-z0-9_-]{1,64}"
@@ -29,7 +35,7 @@ _PART = rf"(?!\.\.?(?:/|$)){_SAFE}+"
 _PLACE = rf"{_PART}(?:/{_PART})*"
 _SIDECAR = rf"(?:{_NUMBER}-)?{_ID}-[0-9a-f]{{16}}\.bin"
 _BLOB = rf"{_NUMBER}-[A-Za-z0-9_.-]{{1,128}}"
-_DECISION = rf"(?:(?:\.\./)*|(?:/|[a-z][a-z0-9]*://)(?:{_PART}/)*)_txn/{_ID}\.json"
+_TXN = rf"[A-Za-z0-9_-]{{1,31}}-[0-9a-f]{{{TXN_HASH_SIZE}}}"
 _LOCATION = rf"(?:|{_PLACE}|/{_PLACE}|[a-z][a-z0-9]*://{_PLACE})"
 
 Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID}{_END}")]
@@ -49,8 +55,11 @@ SidecarName: TypeAlias = Annotated[str, Meta(pattern=f"^{_SIDECAR}{_END}")]
 BlobName: TypeAlias = Annotated[str, Meta(pattern=f"^{_BLOB}{_END}")]
 """The name of a manifest: the version that wrote it, a dash, and anything plain."""
 
-DecisionPlace: TypeAlias = Annotated[str, Meta(pattern=f"^{_DECISION}{_END}")]
-"""Where a decision is: up from the log's folder and in `_txn/`, or the URL or path of one."""
+TxnId: TypeAlias = Annotated[str, Meta(pattern=f"^{_TXN}{_END}")]
+"""The id of a transaction: an id, and the hash of the list of its logs."""
+
+Folder: TypeAlias = Annotated[str, Meta(pattern=f"^(?:|{_PLACE}){_END}", max_length=KEY_SIZE_MAX)]
+"""A folder of the warehouse; "" is the warehouse itself."""
 
 Location: TypeAlias = Annotated[str, Meta(pattern=f"^{_LOCATION}{_END}", max_length=KEY_SIZE_MAX)]
 """The folder of a log: below the warehouse ("" is the warehouse itself), or a URL or an absolute path."""
@@ -79,7 +88,7 @@ Int32: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 Feature: TypeAlias = Annotated[str, Meta(max_length=FEATURE_SIZE_MAX)]
 
-_KEY, _ID_FORM, _BLOB_FORM, _SIDECAR_FORM = map(re.compile, (_PLACE, _ID, _BLOB, _SIDECAR))
+_KEY, _ID_FORM, _BLOB_FORM, _SIDECAR_FORM, _TXN_FORM = map(re.compile, (_PLACE, _ID, _BLOB, _SIDECAR, _TXN))
 _PREFIX_OUT = re.compile(r"/|(?:.*/)?\.\.?(?:/|\Z)|.*[\u0000\\]|.*//", re.DOTALL)
 
 
@@ -125,6 +134,11 @@ def check_id(id: str, what: str) -> None:
 def is_blob(name: str) -> bool:
     """Return whether a listed name is that of a manifest; foreign objects are left alone."""
     return _BLOB_FORM.fullmatch(name) is not None
+
+
+def is_txn(name: str) -> bool:
+    """Return whether the name of a listed object, without `.json`, is that of a decision."""
+    return _TXN_FORM.fullmatch(name) is not None
 
 
 def is_sidecar(name: str) -> bool:

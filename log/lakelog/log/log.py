@@ -69,6 +69,12 @@ class Log(Generic[S]):
         aborts it. Raises StorageError."""
         return refresh_settled(self.replay, view)
 
+    def check_not_withheld(self, view: View[S]) -> None:
+        """Raise PermissionDenied where a transaction stands after `view` whose decision this client may not read: it
+        may have happened, and show in other logs. No request."""
+        if self.replay.withheld == view.version + 1:
+            raise self.replay.withheld_error()
+
     def view_at(self, version: int) -> View[S]:
         """Return the log as of `version`. Raises NotFound, naming the retained range."""
         return history.view_at(self.replay, version)

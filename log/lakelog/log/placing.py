@@ -287,6 +287,8 @@ def settle(replay: Replay[S], intent: Commit, *, patient: bool) -> Settled:
     if not patient:
         raise Busy
     place = replay.decision_place(intent)
+    if place is None:
+        return Settled(outcome=ABORTED)
     return settled_by(wait_or_abort(place, intent, replay.options), intent, place.location)
 
 

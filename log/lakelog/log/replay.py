@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from lakelog.log.decisions import DecisionPlace, OpenUrl, place_of, settled_by
-from lakelog.log.errors import FormatError, InvalidInput, NotFound, UnsupportedFormat
+from lakelog.log.errors import FormatError, InvalidInput, NotFound, PermissionDenied, UnsupportedFormat
 from lakelog.log.format import (
     ABORTED,
     Base,
@@ -52,6 +52,8 @@ class Replay(Generic[S]):
         self.options = options
         self.open_url = open_url
         self.opened = opened
+        self.withheld = 0
+        """The version of the last intent of which the decision may not be read by this client."""
 
     def load(self) -> View[S]:
         """Return the head, cold: the hint, then everything after it in one parallel round."""
@@ -249,19 +251,41 @@ class Replay(Generic[S]):
             return self._settled_by(self.entry(intent.version + 1, following), intent)
         return self.decided(intent)
 
+    def _known_outcome(self, intent: Commit) -> Settled | None:
+        settled = self.outcome(intent)
+        if settled is None and self.withheld == intent.version:
+            raise self.withheld_error()
+        return settled
+
+    def withheld_error(self) -> PermissionDenied:
+        return PermissionDenied(
+            f"version {self.withheld} of {self.location} is part of a transaction whose decision these credentials may "
+            "not read, so that its state is not known as of one moment with other logs; get the right to read `_txn/` "
+            "of the folders above it",
+            location=self.location,
+        )
+
     def decided(self, intent: Commit) -> Settled | None:
-        """Return what the decision of an intent says, None while there is none. One GET."""
+        """Return what the decision of an intent says, None while there is none, or where it may not be read. One GET,
+        none for an intent that is void, which counts as aborted."""
         place = self.decision_place(intent)
-        decision = place.read()
+        if place is None:
+            return Settled(outcome=ABORTED)
+        try:
+            decision = place.read()
+        except PermissionDenied:
+            self.withheld = intent.version
+            return None
         return None if decision is None else settled_by(decision, intent, place.location)
 
-    def decision_place(self, intent: Commit) -> DecisionPlace:
+    def decision_place(self, intent: Commit) -> DecisionPlace | None:
         location = self.at(self.keys.commit(intent.version))
         return place_of(intent, self.store, self.keys.folder, self.open_url, self.opened, location)
 
     def effects(self, first: int, last: int) -> Iterator[Commit | Tombstone]:
-        """Yield what has an effect from version `first` to `last`, all of which exist and are decided."""
-        for entry, settled in self.with_outcomes(self._entries(first, last), self.outcome):
+        """Yield what has an effect from version `first` to `last`, all of which exist and are decided. PermissionDenied
+        where that may not be read."""
+        for entry, settled in self.with_outcomes(self._entries(first, last), self._known_outcome):
             effect = effective(entry, settled)
             if effect is not None:
                 yield effect

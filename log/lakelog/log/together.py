@@ -12,6 +12,7 @@ from lakelog.log.decisions import DecisionPlace, Decisions
 from lakelog.log.errors import ConflictError, InvalidInput, StorageError
 from lakelog.log.format import COMMITTED, FORMAT, Decision, Intent
 from lakelog.log.log import Log
+from lakelog.log.participants import is_url
 from lakelog.log.placing import Busy, Decide, Placing
 from lakelog.log.view import Committed, S, View, commit_time_us
 from lakelog.log.writing import Placed
@@ -22,14 +23,16 @@ BACKOFF_MAX_S = 1.0
 
 @dataclass(frozen=True)
 class Part(Generic[S]):
-    """What is to happen in one log, as Log.commit takes it. `name` identifies the part within its transaction and,
-    in every process alike, puts the parts in order."""
+    """What is to happen in one log, as Log.commit takes it. `name` is the log's place in the warehouse of the
+    decisions: below it, or its URL. It puts the parts in order, in every process alike."""
 
     name: str
     log: Log[S]
     view: View[S]
     decide: Decide[S]
     base: int | None = None
+    home: str | None = None
+    """Of a log outside of the warehouse: the folder of it by which rights to this log are judged ("": all of it)."""
 
 
 def commit_together(
@@ -46,9 +49,10 @@ def commit_together(
     more, and raises to abort: a caller that depends on logs it does not write checks there that they are unchanged.
     To retry, pass the same commit id, the same logs and the *original* bases.
 
-    Costs one PUT for each part, side by side, and one for the decision; a single part without `validate` is exactly
-    Log.commit. Raises what that raises; CommitUnknown only where the decision itself could not be settled, or that of
-    an earlier try; everything else means that nothing happened.
+    Costs one PUT for each part, side by side, and one for the decision; one more, before all others, where this process
+    has not written a decision in that folder yet. A single part without `validate` is exactly Log.commit. Raises what
+    that raises; CommitUnknown only where the decision itself could not be settled, or that of an earlier try;
+    PermissionDenied where the decision may not be written; everything else means that nothing happened.
     """
     if len(parts) == 1 and validate is None:
         [part] = parts
@@ -82,6 +86,8 @@ class _Transaction:
                 raise InvalidInput(
                     f"a transaction has the log {max(places, key=places.count)} twice: give each once"
                 )
+        for part in parts:
+            decisions.check_place(part.name, part.log.location)
         self.parts = parts
         self.decisions = decisions
         self.commit_id = commit_id
@@ -96,6 +102,7 @@ class _Transaction:
         asked_before = [placing.asked_before() for placing in self.placings]
         if any(asked_before):
             return self._committed_before(asked_before)
+        self._begin()[0].prove_rights()
         pause_s = BACKOFF_FIRST_S
         for tried in range(self.options.transaction_tries):
             if tried:
@@ -109,20 +116,24 @@ class _Transaction:
             f"by other clients {self.options.transaction_tries} times; retry when fewer clients write"
         )
 
+    def _begin(self) -> tuple[DecisionPlace, list[Intent]]:
+        """Return where an attempt is decided, and its intents: under a new id each time."""
+        homes = [(part.home or "") if is_url(part.name) else part.name for part in self.parts]
+        return self.decisions.begin(self.options.new_id(), [part.name for part in self.parts], homes)
+
     def _attempt(self, *, side_by_side: bool) -> list[Committed[Any]] | None:
         """Return the parts if they were committed, by this or an earlier attempt; None to try again."""
-        txn = self.options.new_id()
-        place = self.decisions.place(txn)
+        place, intents = self._begin()
         found: list[_Found] = [None] * len(self.parts)
         if side_by_side:
-            self.options.in_parallel([lambda i=i: self._place(i, txn, found) for i in self.in_order])  # type: ignore[misc]
+            self.options.in_parallel([lambda i=i: self._place(i, intents[i], found) for i in self.in_order])  # type: ignore[misc]
         else:
             # Undecided transactions are waited for before anything is locked, and then one after another in an order
             # that all transactions share: so they queue up, instead of each waiting for what another one has locked.
             for i in self.in_order:
                 found[i] = self.placings[i].catch_up()
             for i in self.in_order if not any(found) else ():
-                self._place(i, txn, found, patient=True)
+                self._place(i, intents[i], found, patient=True)
                 if not isinstance(found[i], Placed):
                     break
         standing = [one for one in found if isinstance(one, Placed)]
@@ -150,13 +161,7 @@ class _Transaction:
             for placing, placed in zip(self.placings, standing, strict=True)
         ]
 
-    def _place(self, i: int, txn: str, found: list[_Found], *, patient: bool = False) -> None:
-        log = self.parts[i].log
-        intent = Intent(
-            txn=txn,
-            decision=self.decisions.reference(txn, log.store, log.keys.folder),
-            participants=len(self.parts),
-        )
+    def _place(self, i: int, intent: Intent, found: list[_Found], *, patient: bool = False) -> None:
         try:
             found[i] = self.placings[i].place(intent, patient=patient)
         except Exception as error:  # for the thread that decides what becomes of the whole

@@ -12,6 +12,7 @@ from tests.format.catalog.warehouse_v1 import released
 
 from lakelog.catalog import Catalog, NoSuchNamespace
 from lakelog.log.errors import NotFound
+from lakelog.log.grammar import RIGHTS_KEY
 
 GOLDEN = Path(__file__).parent / "upkeep_v1"
 
@@ -27,6 +28,8 @@ def test_today_says_what_was_said() -> None:
     # Names of manifests and snapshots have hashes of Arrow's bytes in them, which are Arrow's business.
     assert _plain(written).keys() == _plain(golden).keys()
     for key, data in _plain(golden).items():
+        if key.endswith(RIGHTS_KEY):
+            continue
         ours, theirs = json.loads(written[key]), json.loads(data)
         assert (ours["kind"], ours.get("events")) == (theirs["kind"], theirs.get("events")), key
 

@@ -98,7 +98,7 @@ def check_says_the_same(folder: Path, fill: Callable[[Catalog], None]) -> None:
 def golden_store() -> MemoryStore:
     """Return an empty store, whose clock goes on by a second each time that it is looked at."""
     ticks = itertools.count(1_790_000_000_000_000, 1_000_000)
-    return MemoryStore(clock_us=lambda: next(ticks))
+    return MemoryStore("memory://golden", clock_us=lambda: next(ticks))
 
 
 def build(

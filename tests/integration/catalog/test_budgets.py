@@ -122,22 +122,53 @@ Operation = Callable[[Catalog], object]
     ("operation", "puts"),
     [
         (lambda catalog: catalog.create_table("a.b.u", SCHEMA), 2),
-        (lambda catalog: catalog.drop_table("a.b.t"), 3),
-        (lambda catalog: catalog.rename_table("a.b.t", "a.b.u"), 3),
-        (lambda catalog: catalog.rename_table("a.b.t", "a.u"), 4),
+        (lambda catalog: catalog.drop_table("a.b.t"), 4),
+        (lambda catalog: catalog.rename_table("a.b.t", "a.b.u"), 4),
+        (lambda catalog: catalog.rename_table("a.b.t", "a.u"), 5),
         (lambda catalog: catalog.create_namespace("a.c"), 2),
         (lambda catalog: catalog.alter_namespace("a", set={"k": "v"}), 1),
     ],
     ids=["create table", "drop table", "rename table", "move table", "create namespace", "alter namespace"],
 )
-def test_what_changes_names_writes_what_it_has_to(
+def test_what_changes_names_first_writes_what_it_has_to(
     counted: Counted, warm: Catalog, operation: Operation, puts: int
 ) -> None:
+    assert put_if_absents(counted, lambda: operation(warm)) == puts
+
+
+def put_if_absents(counted: Counted, work: Callable[[], object]) -> int:
     wait_for_background()
     for store in counted.stores:
         store.reset()
-    operation(warm)
-    assert sum(store.by_kind.get("put_if_absent", 0) for store in counted.stores) == puts
+    work()
+    return sum(store.by_kind.get("put_if_absent", 0) for store in counted.stores)
+
+
+def test_the_first_transaction_in_a_folder_is_one_put_more_for_each_process(
+    counted: Counted, warm: Catalog
+) -> None:
+    warm.create_namespace("c")
+    for name in ("a.b.u", "a.b.v", "c.t", "c.u"):
+        warm.create_table(name, SCHEMA).append(rows(1))
+
+    def together(*names: str) -> Callable[[], None]:
+        def run() -> None:
+            with warm.transaction() as transaction:
+                for name in names:
+                    transaction.load_table(name).append(rows(1))
+
+        return run
+
+    def puts(work: Callable[[], object]) -> int:
+        return put_if_absents(counted, work)
+
+    # A drop or a rename is decided in the namespace's folder, as is a transaction of tables in it.
+    assert [puts(lambda name=name: warm.drop_table(name)) for name in ("a.b.t", "a.b.v")] == [4, 3]  # type: ignore[misc]
+    assert [puts(lambda: warm.rename_table("a.b.u", "a.b.v"))] == [3]
+    assert [puts(together("c.t", "c.u")) for _ in range(2)] == [4, 3]
+    # What is in two namespaces is decided in the warehouse's own.
+    assert [puts(together("a.b.v", "c.t")) for _ in range(2)] == [4, 3]
+    assert [puts(lambda: warm.rename_table("a.b.v", "c.v"))] == [4]
 
 
 def test_tags_and_branches_of_the_newest_version_are_one_put_whatever_the_table_has(counted: Counted) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from tests.integration.forging.forge import SCHEMA, Place, build, hashed
+from tests.integration.forging.forge import SCHEMA, Place, build, hashed, new_intent
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.files import DataFile, encode_files
@@ -38,36 +38,36 @@ def attack(name: str) -> Callable[[Attack], Attack]:
 
 
 def _intents() -> None:
-    """An intent whose transaction or decision leads elsewhere: who has to go on writes "aborted" there."""
-
-    def to_victims_next(place: Place) -> tuple[str, str]:
-        txn = f"../{place.victim}/_log/{place.last(place.victim) + 1:020d}"
-        return txn, f"../../_txn/{txn}"
-
-    references: dict[str, Callable[[Place], tuple[str, str]]] = {
-        "the victim's next version": to_victims_next,
-        "an absolute path": lambda place: ("/tmp/lakelog-forged", "/tmp/_txn//tmp/lakelog-forged"),
-        "an absolute folder": lambda place: ("x" * 26, f"/tmp/_txn/{'x' * 26}"),
-        "a URL": lambda place: ("x" * 26, f"{place.outside.url}/_txn/{'x' * 26}"),
-        "a URL in the txn": lambda place: (
-            f"{place.outside.url}/victim/0",
-            f"_txn/{place.outside.url}/victim/0",
+    """An intent whose transaction leads elsewhere: who has to go on writes "aborted" there."""
+    members: dict[str, Callable[[Place], dict[str, Any]]] = {
+        "the victim's next version": lambda place: {
+            "txn": f"../{place.victim}/_log/{place.last(place.victim) + 1:020d}"
+        },
+        "an absolute path": lambda place: {"txn": "/tmp/lakelog-forged"},
+        "a URL": lambda place: {"txn": f"{place.outside.url}/victim/0"},
+        "dots": lambda place: {"txn": ".."},
+        "a line feed": lambda place: {"txn": f"x-{'0' * 32}\n"},
+        "nothing": lambda place: {"txn": ""},
+        "a NUL": lambda place: {"txn": f"x\0-{'0' * 32}"},
+        "no hash": lambda place: {"txn": "x" * 26},
+        "a hash of something else": lambda place: {"txn": f"x-{'0' * 32}"},
+        "a folder above": lambda place: {"folder": ".."},
+        "an absolute folder": lambda place: {"folder": "/tmp"},
+        "a folder at a URL": lambda place: {"folder": place.outside.url},
+        "the victim's folder": lambda place: new_intent([place.own], folder=place.victim),
+        "the victim's name": lambda place: new_intent([place.victim, place.own], log=place.victim),
+        "the victim alone": lambda place: new_intent([place.victim]),
+        "the victim, as a log of it": lambda place: new_intent([place.victim], log=place.own),
+        "a log of the same name": lambda place: new_intent([f"above/{place.own}"]),
+        "a log at a URL": lambda place: new_intent([f"{place.outside.url}/victim"]),
+        "a warehouse elsewhere": lambda place: new_intent(
+            [f"{place.url}/{place.own}"], warehouse=place.outside.url
         ),
-        "another namespace": lambda place: ("x" * 26, f"../../{place.victim}/_txn/{'x' * 26}"),
-        "above the warehouse": lambda place: ("x" * 26, f"../../../_txn/{'x' * 26}"),
-        "far above": lambda place: ("x" * 26, f"{'../' * 40}_txn/{'x' * 26}"),
-        "dots": lambda place: ("..", "../../_txn/.."),
-        "a line feed": lambda place: ("x\n", "../../_txn/x\n"),
-        "nothing": lambda place: ("", "../../_txn/"),
-        "a NUL": lambda place: ("x\0", "../../_txn/x\0"),
-        "no id": lambda place: ("x" * 65, f"../../_txn/{'x' * 65}"),
     }
-    for what, of in references.items():
+    for what, of in members.items():
 
-        def forge(place: Place, of: Callable[[Place], tuple[str, str]] = of) -> str:
-            txn, decision = of(place)
-            intent = {"txn": txn, "decision": f"{decision}.json", "participants": 1}
-            return place.forge_next(intent=intent)
+        def forge(place: Place, of: Callable[[Place], dict[str, Any]] = of) -> str:
+            return place.forge_next(intent=new_intent([place.own]) | of(place))
 
         ATTACKS[f"intent to {what}"] = forge
 
@@ -280,7 +280,9 @@ def held(name: str) -> list[str]:
     for key in {*before, *place.store.list_after("")}:
         if _is_the_forgers(key, forgers) or key.startswith(f"{place.victim}/"):
             continue
-        if place.store.get(key) != before.get(key) and not key.startswith(("_log/", "_txn/", "_cut/")):
+        if key not in before and "_txn/" in key:
+            continue
+        if place.store.get(key) != before.get(key) and not key.startswith(("_log/", "_cut/")):
             wrong.append(f"{key} was changed")
     for key, data in before.items():
         if key.startswith(f"{place.victim}/") and data is not None and place.store.get(key) != data:
@@ -289,9 +291,8 @@ def held(name: str) -> list[str]:
 
 
 def _is_stray(key: str) -> bool:
-    """Whether a key leads out of the warehouse, or is one of a decision that is not where decisions are."""
-    parts = key.split("/")
-    return ".." in parts or key.startswith("/") or "//" in key or "_txn" in parts[1:] or "\0" in key
+    """Whether a key leads out of the warehouse."""
+    return ".." in key.split("/") or key.startswith("/") or "//" in key or "\0" in key
 
 
 def _is_the_forgers(key: str, folder: str) -> bool:

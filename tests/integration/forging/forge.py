@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lakelog.catalog import Catalog
 from lakelog.log import LogOptions, MemoryStore
+from lakelog.log.participants import folder_of, new_txn
 
 SCHEMA = pa.schema([("id", pa.int64())])
 OPTIONS = LogOptions(
@@ -124,6 +125,15 @@ def hashed(plain: dict[str, Any]) -> bytes:
 def sealed(text: bytes) -> bytes:
     """Return the text of an object, which ends with a brace, with a valid hash of its own."""
     return text[:-1] + b',"hash":"' + hashlib.sha256(text).hexdigest().encode() + b'"}'
+
+
+def new_intent(
+    participants: list[str], *, log: str | None = None, folder: str | None = None, **members: Any
+) -> dict[str, Any]:
+    """Return an intent of these logs whose id has the hash of their list."""
+    where = folder_of(participants) if folder is None else folder
+    listed = {"log": participants[0] if log is None else log, "participants": sorted(participants)}
+    return {"txn": new_txn("x" * 26, where, sorted(participants)), "folder": where} | listed | members
 
 
 def build() -> Place:

@@ -156,7 +156,7 @@ def hash_in(data: bytes) -> bytes:
 def kind_of(key: str) -> str:
     name = re.sub(r"^(.*/)?_log/", "", key)
     for folder, kind in (("_txn/", "decision"), ("_cut/", "cut")):
-        if key.startswith(folder):
+        if folder in key and key.endswith(".json"):
             return kind
     if "/data/" in key:
         return "vectors" if key.endswith(".dv") else "data file"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.integration.forging import hostile
-from tests.integration.forging.forge import hashed, sealed
+from tests.integration.forging.forge import hashed, new_intent, sealed
 from tests.integration.forging.forged_world import World
 
 Forge = Callable[[World], Any]
@@ -174,36 +174,40 @@ def _hints(world: World) -> dict[str, tuple[str, Forge]]:
 def _transactions(world: World) -> dict[str, tuple[str, Forge]]:
     log = world.places["a.t"]
     key = f"{log}/_log/0"
-    txn = "x" * 26
+    listed = new_intent([log])
 
-    def intent(participants: int, decision: dict[str, Any] | None = None) -> Forge:
+    def intent(participants: Any, decision: dict[str, Any] | None = None) -> Forge:
         def forge(world: World) -> None:
-            place = f"{'../' * len(log.split('/'))}_txn/{txn}.json"
-            where = {"txn": txn, "decision": place, "participants": participants}
+            where = listed | {"participants": participants}
             commit = world.add_commit(log, {"event": "table-altered", "set": {}}, intent=where)
             if decision is not None:
                 plain = {
                     "kind": "decision",
                     "format": 1,
-                    "txn": txn,
+                    "txn": listed["txn"],
                     "commit_id": "c" * 26,
                     "outcome": "committed",
                 }
                 positions = {log: int(commit[-25:-5])}
-                world.store.put(f"_txn/{txn}.json", hashed(plain | {"positions": positions} | decision))
+                world.store.put(
+                    f"{log}/_txn/{listed['txn']}.json", hashed(plain | {"positions": positions} | decision)
+                )
 
         return forge
 
     return {
         "an intent of 10^15 logs": (key, intent(10**15)),
-        "an intent of 10^30 logs": (key, intent(10**30)),
-        "an intent of -1 logs": (key, intent(-1)),
-        "a decision at the end of time": (key, intent(1, {"time_us": 2**63 - 1})),
-        "a decision of the year 9999": (key, intent(1, {"time_us": 253_402_300_799_000_000})),
-        "a decision before its intent": (key, intent(1, {"time_us": 1})),
+        "an intent of no log": (key, intent([])),
+        "an intent of 100,000 logs": (key, intent([f"t-{n}" for n in range(100_000)])),
+        "an intent of other logs": (key, intent([world.places["a.old"]])),
+        "a decision at the end of time": (key, intent([log], {"time_us": 2**63 - 1})),
+        "a decision of the year 9999": (key, intent([log], {"time_us": 253_402_300_799_000_000})),
+        "a decision before its intent": (key, intent([log], {"time_us": 1})),
         "a decision of 100,000 logs": (
             key,
-            intent(1, {"time_us": 2_000_000_000_000_000, "positions": {f"t-{n}": n for n in range(100_000)}}),
+            intent(
+                [log], {"time_us": 2_000_000_000_000_000, "positions": {f"t-{n}": n for n in range(100_000)}}
+            ),
         ),
         "a time of the year 9999": (
             key,

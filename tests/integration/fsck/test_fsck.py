@@ -239,7 +239,7 @@ def undecided(folder: Folder) -> Folder:
         folder.table(name)
     logs, parts = both(folder)
     commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
-    [decision] = sorted(folder.path.glob("_txn/*"), key=lambda path: path.stat().st_mtime_ns)[-1:]
+    [decision] = sorted(folder.path.glob("**/_txn/*.json"), key=lambda path: path.stat().st_mtime_ns)[-1:]
     decision.unlink()
     return folder
 
@@ -250,7 +250,7 @@ def test_an_undecided_transaction_is_repairable_and_repair_aborts_it(undecided: 
     assert len(findings.found) == 2
     after = undecided.check(repair=True)
     assert after.found == [] and any("aborted" in line for line in after.repaired)
-    [decision] = undecided.path.glob("_txn/*")
+    [decision] = undecided.path.glob("**/_txn/*.json")
     assert decode_decision(decision.read_bytes(), "").outcome == "aborted"
     undecided.client().load_table("a.one").append(rows(77))
     assert undecided.check().found == []
@@ -272,7 +272,7 @@ def test_a_decision_that_says_something_else_than_the_next_commit_is_damage(fold
     for _ in range(2):
         logs, parts = both(folder)
         commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
-    one, other = folder.path.glob("_txn/*")
+    one, other = folder.path.glob("**/_txn/*.json")
     swap(one, other)
     assert "decision-misplaced" in kinds(folder.check())
     swap(one, other)

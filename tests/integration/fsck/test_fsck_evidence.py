@@ -14,7 +14,7 @@ from lakelog.catalog import Catalog, col
 from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity
 from lakelog.catalog.state.events import TableDropped, encode
 from lakelog.log import Draft, LogOptions, MemoryStore, commit_together, snapshots
-from lakelog.log.decisions import Decisions
+from lakelog.log.decisions import DecisionPlace, Decisions
 from lakelog.log.expiry import expire
 
 
@@ -30,8 +30,12 @@ def together(tmp_path: Path) -> Folder:
     return folder
 
 
+def _decisions_in(store: MemoryStore) -> list[str]:
+    return [key for key in store.list_after("") if "_txn/" in key and key.endswith(".json")]
+
+
 def decision_of(folder: Folder) -> Path:
-    [decision] = sorted(folder.path.glob("_txn/*"), key=lambda path: path.stat().st_mtime_ns)[-1:]
+    [decision] = sorted(folder.path.glob("**/_txn/*.json"), key=lambda path: path.stat().st_mtime_ns)[-1:]
     return decision
 
 
@@ -65,11 +69,11 @@ def test_a_snapshot_shows_that_a_transaction_committed() -> None:
         for name in ("t", "s"):
             tx.load_table(name).append(rows(99))
     store = MemoryStore.named(url)
-    decisions = {key: store.get(key) or b"" for key in store.list_after("_txn/")}
+    decisions = {key: store.get(key) or b"" for key in _decisions_in(store)}
     store.delete(list(decisions))
     for _ in range(2):
         assert kinds(Catalog(url).fsck(repair=True)) == {"decision-missing"}
-        assert list(store.list_after("_txn/")) == []
+        assert _decisions_in(store) == []
     for key, data in decisions.items():
         store.put(key, data)
     assert Catalog(url).fsck().found == []
@@ -104,8 +108,8 @@ def test_what_contradicts_an_abort_is_kept(together: Folder) -> None:
     snapshots.write(one.log.replay, one.current())
     decision = decision_of(together)
     decision.unlink()
-    place = Decisions(logs.places.store(logs.warehouse)).place(decision.stem)
-    place.abort("c" * 26, OPTIONS)
+    key = str(decision.relative_to(together.path))
+    DecisionPlace(logs.places.store(logs.warehouse), key, decision.stem).abort("c" * 26, OPTIONS)
     kept = {path: path.read_bytes() for path in together.path.glob("**/_log/snapshots/*")}
     for _ in range(2):
         assert "decision-disagrees" in kinds(together.check(repair=True))

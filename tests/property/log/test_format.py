@@ -27,8 +27,15 @@ IDS = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
 HASHES = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
 NUMBERS = st.integers(0, 2**62)
 TIMES_STORED = st.integers(0, 253_402_300_799_000_000)
-DECISIONS = st.builds(
-    "{}_txn/{}.json".format, st.sampled_from(["", "../", "../../", "/w/", "s3://b/w/"]), IDS
+TXNS = st.from_regex(r"[A-Za-z0-9_-]{1,31}-[0-9a-f]{32}", fullmatch=True)
+PLACES = st.sampled_from(["", "n-1", "n-1/t-2", "/w/t", "s3://b/w/t"])
+INTENTS = st.builds(
+    Intent,
+    txn=TXNS,
+    log=PLACES,
+    participants=st.lists(PLACES, max_size=3).map(tuple),
+    folder=st.sampled_from(["", "n-1"]),
+    warehouse=PLACES,
 )
 COMMITS = st.builds(
     Commit,
@@ -47,7 +54,7 @@ COMMITS = st.builds(
     reopens=st.booleans(),
     restores=st.booleans(),
     purges=st.booleans(),
-    intent=st.none() | st.builds(Intent, txn=IDS, decision=DECISIONS, participants=NUMBERS),
+    intent=st.none() | INTENTS,
     settles=st.none()
     | st.builds(Settled, outcome=st.sampled_from(["committed", "aborted"]), time_us=TIMES_STORED),
     sidecars=st.lists(
@@ -94,7 +101,7 @@ def test_no_altered_or_cut_commit_is_accepted(commit: Commit, data: st.DataObjec
     st.builds(
         Decision,
         format=st.just(FORMAT),
-        txn=IDS,
+        txn=TXNS,
         commit_id=IDS,
         outcome=st.sampled_from(["committed", "aborted"]),
         time_us=TIMES_STORED,

@@ -136,6 +136,11 @@ def test_a_transaction_is_one_put_for_each_log_side_by_side_and_one_more(count: 
     store, logs = counted_logs(count)
     views = [log.load() for log in logs]
     store.reset()
+    done = together(logs, "first", views=views)
+    # Once for each folder and process it is tried whether decisions may be written there.
+    assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": count + 2}, 3)
+    views = [one.view for one in done]
+    store.reset()
     done = together(logs, "x", views=views)
     assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": count + 1}, 2)
     store.reset()

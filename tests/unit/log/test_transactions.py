@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,8 @@ def test_all_parts_happen_at_one_time_and_all_clients_see_them() -> None:
     assert decision.outcome == "committed" and decision.positions == {"a": 2, "deep/er/b": 3}
     assert decision.time_us == a.load().time_us
     intents = [entry.intent for log, v in ((a, 2), (b, 3)) if (entry := entry_at(log, v)).intent]
-    assert [intent.decision for intent in intents] == [f"../{key}", f"../../../{key}"]
+    assert [intent.log for intent in intents] == ["a", "deep/er/b"]
+    assert {(intent.decision, intent.participants) for intent in intents} == {(key, ("a", "deep/er/b"))}
 
 
 def test_the_commit_after_an_intent_says_what_became_of_it() -> None:
@@ -249,11 +251,13 @@ def test_a_decision_whose_answer_is_lost_for_good_is_unknown_and_can_be_retried(
     store = CountingAborts()
     a, b = logs_in(store, "a", "b")
     views = [a.load(), b.load()]
+    together([a, b], "first", views=views)
+    views = [a.load(), b.load()]
     store.lost = ["_txn"] * 8
     with pytest.raises(CommitUnknown, match="c's decision"):
         together([a, b], "x", views=views, commit_id="c")
-    done = together([a, b], "x", views=views, commit_id="c", bases=[1, 1])
-    assert [d.version for d in done] == [3, 3] and a.load().state == ("one", "x")
+    done = together([a, b], "x", views=views, commit_id="c", bases=[2, 2])
+    assert [d.version for d in done] == [4, 4] and a.load().state == ("one", "first", "x")
 
 
 def test_a_decision_that_may_not_be_written_means_that_nothing_happened() -> None:
@@ -341,16 +345,21 @@ def test_logs_in_other_stores_find_the_decision_by_its_url(tmp_path: Path) -> No
         asked.append(url)
         return home, url.removeprefix(f"{home.url}/")
 
-    [a] = logs_in(home, "a")
+    a = logs_in(home, "sub/n/a")[0]
     plain = logs_in(away, "b")[0]
     b = Log(away, "b", plain.projection, options=plain.options, open_url=open_url)
-    parts = [Part(log.keys.folder, log, log.load(), say("both")) for log in (a, b)]
+    parts = [
+        Part("n/a", a, a.load(), say("both")),
+        Part(b.location, b, b.load(), say("both"), home="n"),
+    ]
     commit_together(parts, decisions=Decisions(home, "sub"))
-    assert b.load().state == ("one", "both") and asked[-1].startswith(f"{tmp_path}/home/sub/_txn/")
+    assert b.load().state == ("one", "both") and asked[-1].startswith(f"{tmp_path}/home/sub/n/_txn/")
     with pytest.raises(InvalidInput, match="open this log through its catalog"):
         plain.load()
     above = Log(LocalStore(str(tmp_path)), "away/b", plain.projection, options=plain.options)
     assert above.load().state == ("one", "both")
+    with pytest.raises(InvalidInput, match="is not the place of"):
+        commit_together([replace(parts[0], name="a"), parts[1]], decisions=Decisions(home, "sub"))
 
 
 def test_a_sealed_log_is_restored_or_purged_by_a_transaction() -> None:

@@ -22,6 +22,7 @@ from lakelog.log import (
     commit_together,
 )
 from lakelog.log.format import decode_entry
+from lakelog.log.grammar import RIGHTS_KEY
 
 IDS = counting_ids("x")
 
@@ -39,7 +40,7 @@ class Stopping(MemoryStore):
         self.after = False
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
-        stops = bool(self.at) and self.at in key
+        stops = bool(self.at) and self.at in key and not key.endswith(RIGHTS_KEY)
         if stops and not self.after:
             self.at = ""
             raise Crash
@@ -112,7 +113,7 @@ def with_options(log: Log[Words], **changes: Any) -> Log[Words]:
 
 
 def decision_keys(store: MemoryStore) -> list[str]:
-    return [key for key in store.list_after("") if "_txn/" in key]
+    return [key for key in store.list_after("") if "_txn/" in key and not key.endswith(RIGHTS_KEY)]
 
 
 def entry_at(log: Log[Words], version: int) -> Commit:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.audit.audited_logs import AuditedLog, every_log, logs_below, logs_of_table
+from lakelog.catalog.audit.audited_logs import AuditedLog, logs_below, logs_of_table
 from lakelog.catalog.audit.chain import AuditedVersion, Extent, audited_versions, extent_of, goes_on_expired
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
@@ -112,12 +112,10 @@ def audit_entries(
         logs = [AuditedLog(tree.logs.location(location), TABLE)]
         if extent_of(tree.logs.unread(logs[0].location).log).head == 0:
             raise NotFound(f"there is no log at {location}: check the path")
+    elif table is not None:
+        logs = logs_of_table(tree, table_identifier(table))
     else:
-        logs = every_log(tree)
-        if table is not None:
-            logs = logs_of_table(tree, logs, table_identifier(table))
-        elif namespace is not None:
-            logs = logs_below(tree, logs, identifier(namespace))
+        logs = logs_below(tree, identifier(namespace) if namespace is not None else ())
     batch = max(4, min(BATCH_MAX, AHEAD_MAX // max(1, len(logs))))
     streams = [_Stream(tree, log, wanted, newest_first, verify, batch).entries() for log in logs]
     return _merged(tree, streams, newest_first)

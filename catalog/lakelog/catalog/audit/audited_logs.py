@@ -55,8 +55,9 @@ class _Link:
     dropped: bool
 
 
-def every_log(tree: NameTree) -> list[AuditedLog]:
-    """Return all logs that a name leads to or that can be restored. Loads every namespace, level by level."""
+def every_log(tree: NameTree, path: Identifier = (), *, deep: bool = True) -> list[AuditedLog]:
+    """Return all logs that a name leads to or that can be restored, of the namespaces that lead to `path`, and with
+    `deep` of all below it. Loads each of these namespaces, level by level, and nothing beside them."""
     root = _read_namespace(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
     if root is None:
         return []
@@ -71,6 +72,8 @@ def every_log(tree: NameTree) -> list[AuditedLog]:
             for id, link in links.items():
                 now = NameNow((*name.identifier, link.names[-1]), name.dropped or link.dropped)
                 child = AuditedLog(link.location, link.kind, {id: now}, (*log.above, log.location))
+                if link.kind == NAMESPACE and not _leads_to(now.identifier, path, deep):
+                    continue
                 if link.kind == NAMESPACE and link.location in met:
                     _add(found, child)
                 elif link.kind == NAMESPACE:
@@ -82,14 +85,23 @@ def every_log(tree: NameTree) -> list[AuditedLog]:
     return list(found.values())
 
 
-def logs_of_table(tree: NameTree, everything: Sequence[AuditedLog], path: Identifier) -> list[AuditedLog]:
+def _leads_to(identifier: Identifier, path: Identifier, deep: bool) -> bool:
+    depth = len(identifier)
+    return identifier[: len(path)] == path[:depth] and (deep or depth < len(path))
+
+
+def logs_of_table(tree: NameTree, path: Identifier) -> list[AuditedLog]:
     """Return the logs of the tables that have or had the name `path`, and those of the namespaces that linked them.
 
-    NoSuchTable where the retained history has no such table.
+    Reads what leads to that name, and other namespaces only where a table was moved there. NoSuchTable where the
+    retained history has no such table.
     """
     ids, parents = _ever_named(tree, path, TABLE)
     if not ids:
         raise NoSuchTable(f"there is no table {quoted(path)}, now or in the retained history: check the name")
+    everything = every_log(tree, path, deep=False)
+    if not ids <= {id for log in everything for id in log.names}:
+        everything = every_log(tree)
     tables = [
         replace(log, only=frozenset(ids))
         for log in everything
@@ -99,13 +111,14 @@ def logs_of_table(tree: NameTree, everything: Sequence[AuditedLog], path: Identi
     return tables + _commits_about(everything, parents, ids)
 
 
-def logs_below(tree: NameTree, everything: Sequence[AuditedLog], path: Identifier) -> list[AuditedLog]:
+def logs_below(tree: NameTree, path: Identifier) -> list[AuditedLog]:
     """Return the logs of the namespaces that have or had the name `path`, of all below, and those that linked them.
 
     NoSuchNamespace where the retained history has no such namespace.
     """
+    everything = every_log(tree, path)
     if not path:
-        return list(everything)
+        return everything
     ids, parents = _ever_named(tree, path, NAMESPACE)
     if not ids:
         raise NoSuchNamespace(

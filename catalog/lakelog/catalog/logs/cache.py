@@ -230,7 +230,14 @@ class LogCache:
     ) -> None:
         """Commit all of the changes, each to a log of its own, or none of them (see `lakelog.log.commit_together`)."""
         parts = [
-            Part(name=c.tracked.location, log=c.tracked.log, view=c.view, decide=c.decide, base=c.base)
+            Part(
+                name=c.tracked.location,
+                log=c.tracked.log,
+                view=c.view,
+                decide=c.decide,
+                base=c.base,
+                home=_home_of(c.view),
+            )
             for c in changes
         ]
         store, prefix = self.places.open("")
@@ -239,6 +246,12 @@ class LogCache:
         )
         for change, committed in zip(changes, done, strict=True):
             change.tracked.offer(committed.view)
+
+
+def _home_of(view: View[Any]) -> str | None:
+    """Return the location of the namespace that links a table."""
+    link = view.state.link if isinstance(view.state, TableState) else None
+    return None if link is None else link.namespace
 
 
 def _agree(own_us: int, store_us: int) -> bool:

@@ -104,6 +104,7 @@ class Cut:
             self.check()
         is_head = head.time_us <= self._last_us
         if is_head:
+            tracked.log.check_not_withheld(head)
             self._check_past()
         view = head if is_head else self._before(tracked)
         self._first_us = max(self._first_us, view.time_us)
@@ -123,6 +124,8 @@ class Cut:
         if waiting:
             self._logs.in_parallel(lambda tracked: tracked.settled(), waiting)
         for chosen in heads:
+            if chosen.is_head:
+                chosen.tracked.log.check_not_withheld(chosen.tracked.known or chosen.view)
             moved_us = _moved_us(chosen)
             if moved_us is None:
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -34,14 +35,22 @@ from lakelog.catalog.state import (
     namespace_events,
 )
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LakelogError, LogSealed, NotFound
+from lakelog.log.errors import (
+    AlreadyExists,
+    FormatError,
+    InvalidInput,
+    LakelogError,
+    LogSealed,
+    NotFound,
+    PermissionDenied,
+)
 from lakelog.log.placing import Decide
 
 S = TypeVar("S")
 
 LOOKS_MAX = 3
 
-_OWN_KEY = re.compile(r"_log/([0-9]{20}\.json|latest\.json|_?[a-z]+/)|[nt]-[a-z2-7]{26}/")
+_OWN_KEY = re.compile(r"_log/([0-9]{20}\.json|latest\.json|_?[a-z]+/)|_(txn|cut)/|[nt]-[a-z2-7]{26}/")
 
 _NAMED_BY_ID = re.compile(r"(?:^|/)t-([a-z2-7]{26})$")
 
@@ -117,7 +126,9 @@ class NameTree:
             return self.find_table(identifier, looks=looks - 1)
         if is_there:
             raise linked_elsewhere(quoted(identifier), self.logs.url(entry.location), view.state.link)
-        self.unlink(found, RELATION, name, entry)
+        # Looking up needs no right to write: where that is missing, another client removes the name.
+        with suppress(PermissionDenied):
+            self.unlink(found, RELATION, name, entry)
         return None
 
     def known_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:

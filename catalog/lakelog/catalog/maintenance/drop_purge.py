@@ -76,6 +76,7 @@ def _is_dropped_by(tracked: TrackedLog[TableState], id: str, token: Token) -> bo
         view = tracked.at_its_place()
     except NotFound:
         return False
+    tracked.log.check_not_withheld(view)
     if view.log_id != id:
         return False
     return view.purged or (

@@ -181,7 +181,8 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         # An expiry was stopped in the middle: versions that are not retained must no longer be read.
         expiry.clean_up(tracked.log, base)
     objects = unreferenced(tracked.log, view, base)
-    objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
+    for place in (tracked.log.keys.log, f"{prefix}_txn"):
+        objects |= tracked.store.list_leftovers(f"{place}/")
     unreached = _unreached(tracked, view, prefix, listed.files)
     if not unreached:
         fence = 0  # none is needed
@@ -368,9 +369,9 @@ def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]
     view = tracked.current() if asked.dry_run else tracked.settled()
     objects = unreferenced(tracked.log, view, last_base_from(tracked.log, view))
     objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
+    objects |= tracked.store.list_leftovers(f"{purge.folder(tracked)}_txn/")
     if not tracked.location:
-        for place in ("_txn/", "_cut/"):
-            objects |= tracked.store.list_leftovers(place)
+        objects |= tracked.store.list_leftovers("_cut/")
     content = Content(objects=objects)
     if not asked.dry_run:
         purge.delete(tracked.store, content)

@@ -15,7 +15,18 @@ from lakelog.log.checks.findings import Findings
 from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
 from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
-from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
+from lakelog.log.format import (
+    ABORTED,
+    COMMITTED,
+    FORMAT,
+    Commit,
+    Decision,
+    Intent,
+    Settled,
+    Tombstone,
+    decode_entry,
+    hash_of,
+)
 from lakelog.log.listing import Listing, list_log, ranges
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
@@ -31,6 +42,7 @@ class DecisionRead:
     where: str
     decision: Decision | None
     broken: str = ""
+    is_void: bool = False
 
 
 @dataclass(slots=True)
@@ -271,6 +283,13 @@ class _Verification(Generic[S]):
         said = following.settles if isinstance(following, Commit) else None
         kept = self.derived.committed(commit)
         read = read_decision(self.log, commit)
+        if read.is_void:
+            self.findings.note(
+                "intent-void",
+                read.where,
+                f"is an intent of transaction {intent.txn}, in which this log takes no part: it counts as aborted",
+                "find out which client wrote this object",
+            )
         if kept is not None and (read.decision is None or read.decision.outcome != COMMITTED):
             self.result.evidence = True
         if read.decision is None:
@@ -416,6 +435,11 @@ def read_decision(log: Log[S], commit: Commit) -> DecisionRead:
         place = log.replay.decision_place(commit)
     except LakelogError as error:
         return DecisionRead(log.replay.at(log.keys.commit(commit.version)), None, str(error))
+    if place is None:
+        where = log.replay.at(log.keys.commit(commit.version))
+        txn = commit.intent.txn if commit.intent is not None else ""
+        void = Decision(format=FORMAT, txn=txn, commit_id=commit.commit_id, outcome=ABORTED)
+        return DecisionRead(where, void, is_void=True)
     try:
         return DecisionRead(place.location, place.read())
     except FormatError as error:

@@ -196,7 +196,12 @@ def both(shop: Catalog) -> list[Part[Any]]:
     for name in ("shop.orders", "shop.eu.orders"):
         found = shop._tree.table(tuple(name.split(".")))
         parts.append(
-            Part(name, found.tracked.log, found.tracked.current(), lambda _v, _p: Draft(events=(event,)))
+            Part(
+                found.tracked.location,
+                found.tracked.log,
+                found.tracked.current(),
+                lambda _v, _p: Draft(events=(event,)),
+            )
         )
     return parts
 

@@ -80,6 +80,8 @@ def _settle(checked: Checked, walk: Walk, done: list[str]) -> None:
         done.append(f"{where}: left transaction {undecided.intent.txn} undecided, because {why_not}")
         return
     place = log.replay.decision_place(undecided)
+    if place is None:
+        return  # void: it counts as aborted
     try:
         decision = place.abort(undecided.commit_id, log.options)
     except LakelogError as error:
@@ -98,10 +100,10 @@ def _why_not_settled(walk: Walk, intent: Intent) -> str | None:
         any(other.txn == intent.txn for other, _ in checked.verified.intents.values())
         for checked in walk.checked.values()
     )
-    if seen >= intent.participants:
+    if seen >= len(intent.participants):
         return None
     if not walk.whole:
-        return f"only {seen} of its {intent.participants} logs were checked: check the whole warehouse"
+        return f"only {seen} of its {len(intent.participants)} logs were checked: check the whole warehouse"
     for finding in damaged:
         if finding.kind.startswith(_HISTORY_LOST):
             return f"one of its logs may be damaged ({finding.kind}: {finding.where})"

@@ -22,6 +22,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Log, View
 from lakelog.log.errors import LakelogError, StorageError
+from lakelog.log.grammar import RIGHTS_KEY, is_txn
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 # Where a namespace's location is inside of the warehouse.
@@ -29,7 +30,8 @@ _AT_LOCATION = r".+/n-[a-z2-7]{26}/t-[a-z2-7]{26}/"
 _LOGS_OBJECT = re.compile(rf"({_LOG}|{_AT_LOCATION})_log/.+")
 _DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/|{_AT_LOCATION})data/.+")
 _VERSION = re.compile(r"_log/[0-9]{20}\.json$")
-_SHARED = re.compile(r"_(txn|cut)/[^/]+\.json")
+_CUT = re.compile(r"_cut/[^/]+\.json")
+_IN_TXN = re.compile(r"(?:.+/)?_txn/([^/]+)")
 NOTES_MAX = 100
 
 
@@ -43,7 +45,9 @@ def check(walk: Walk) -> None:
     for key in store.list_after(""):
         match = _LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key)
         if match is None:
-            if not _SHARED.fullmatch(key) and not _is_below_a_table(walk, key):
+            if _is_decision(key):
+                walk.decisions.append(key)
+            elif not _is_shared(key) and not _is_below_a_table(walk, key):
                 foreign += 1
                 if foreign <= NOTES_MAX:
                     findings.note(
@@ -157,9 +161,21 @@ def _home_of(log: Log[Any], last: int, kind: str) -> str | None:
     return None
 
 
+def _is_decision(key: str) -> bool:
+    match = _IN_TXN.fullmatch(key)
+    return match is not None and match[1].endswith(".json") and is_txn(match[1].removesuffix(".json"))
+
+
+def _is_shared(key: str) -> bool:
+    match = _IN_TXN.fullmatch(key)
+    return (
+        _is_decision(key) or (match is not None and match[1] == RIGHTS_KEY) or _CUT.fullmatch(key) is not None
+    )
+
+
 def is_own(key: str) -> bool:
     """Whether a key of a warehouse is one of lakelog's."""
-    return bool(_LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key) or _SHARED.fullmatch(key))
+    return bool(_LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key) or _is_shared(key))
 
 
 def _is_below_a_table(walk: Walk, key: str) -> bool:

@@ -21,12 +21,13 @@ RESTORE = "restore this object from a backup"
 
 
 def check_decisions(walk: Walk) -> None:
-    """Check every decision of the warehouse, and that the intents that it names are where it says."""
+    """Check every decision of the warehouse, in all of its folders, and that the intents that it names are where it
+    says."""
     known = {
         intent.txn for checked in walk.checked.values() for intent, _ in checked.verified.intents.values()
     }
     unused = 0
-    for url, txn, data in _objects(walk, "_txn/"):
+    for url, txn, data in _objects(walk, iter(walk.decisions)):
         walk.findings.count("decisions")
         try:
             decision = decode_decision(data, url)
@@ -55,7 +56,7 @@ def check_decisions(walk: Walk) -> None:
                     "leave it: a decision is never deleted",
                 )
     if unused > NOTES_MAX:
-        url = f"{walk.logs.warehouse}/_txn"
+        url = walk.logs.warehouse
         walk.findings.note(
             "decision-unused",
             url,
@@ -144,7 +145,7 @@ def check_cuts(walk: Walk) -> None:
     state = root.verified.view.state if root is not None and root.verified.view is not None else None
     if not isinstance(state, NamespaceState):
         return
-    objects = {name: data for _, name, data in _objects(walk, "_cut/")}
+    objects = {name: data for _, name, data in _objects(walk, _cuts(walk))}
     for name, cut in state.cuts.items():
         walk.findings.count("saved cuts")
         url = f"{walk.logs.warehouse}/_cut/{cut.object}"
@@ -190,12 +191,16 @@ def _problem_of_cut(walk: Walk, name: str, cut: SavedCut, data: bytes | None) ->
     return None
 
 
-def _objects(walk: Walk, folder: str) -> Iterator[tuple[str, str, bytes]]:
-    """Yield URL, name and content of the JSON objects of a folder of the warehouse."""
+def _cuts(walk: Walk) -> Iterator[str]:
+    keys = walk.logs.places.store(walk.logs.warehouse).list_after("_cut/")
+    return (key for key in keys if key.endswith(".json"))
+
+
+def _objects(walk: Walk, keys: Iterator[str]) -> Iterator[tuple[str, str, bytes]]:
+    """Yield URL, name and content of JSON objects of the warehouse."""
     store = walk.logs.places.store(walk.logs.warehouse)
-    keys = (key for key in store.list_after(folder) if key.endswith(".json"))
     while some := list(islice(keys, OBJECTS_AT_ONCE)):
         for key, data in zip(some, store.get_many(some), strict=True):
             if data is not None:
-                name = key.removeprefix(folder).removesuffix(".json")
+                name = key.rpartition("/")[2].removesuffix(".json")
                 yield f"{store.url}/{key}", name, data
