@@ -13,7 +13,7 @@ from lakelog.catalog import Catalog, Table
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.ddl.staging import Stage
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.logs import scope
+from lakelog.catalog.logs import TrackedLog, scope
 from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.parquet.ingest import written_files
 from lakelog.catalog.schema import Metadata
@@ -251,6 +251,35 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
     # And what was forgotten in a namespace by mistake can still come back there by a move.
     other.rename_table("b.t", "a.t")
     assert ids(client().load_table("a.t").append(rows(2))) == [1, 2]
+
+
+def test_a_move_between_the_looks_at_a_table_and_at_its_namespace_keeps_the_table(
+    client: Callable[[], Catalog], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its namespace was named by the version before the move, and the plan to purge it is of the one after."""
+    catalog, other = client(), client()
+    for namespace in ("a", "b"):
+        catalog.create_namespace(namespace)
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1))
+    clock.days_later(4)
+    location, real, looks = table.head.tracked.location, TrackedLog.at_its_place, list[str]()
+
+    def then_moved(tracked: TrackedLog[Any]) -> Any:
+        view = real(tracked)
+        if tracked.location == location and not looks:
+            looks.append(location)
+            other.rename_table("a.t", "b.t")
+        return view
+
+    fresh = client()
+    [home] = [each for each in scope.chosen_scope(fresh._tree).namespaces if each.path == ("a",)]
+    with monkeypatch.context() as patched:
+        patched.setattr(TrackedLog, "at_its_place", then_moved)
+        # As where the namespaces were read in the course of the move: the one too late, the other too early.
+        found = orphans.find(fresh._tree, home, set(), clock.now_us, clock.now_us)
+    assert looks == [location] and found == orphans.Orphans()
+    assert not [orphan for orphan in found.logs if orphans.remove(fresh._tree, orphan)]
+    assert ids(client().load_table("b.t")) == [1]
 
 
 def test_what_cannot_be_judged_is_reported_and_left_alone(
