@@ -52,6 +52,7 @@ INSIDE = {
     "View": "of a log; never made or taken by a user",
     "Places": "of a catalog; never made or taken by a user",
     "ObjectStore": "of a catalog; never made or taken by a user",
+    "Unclear": "ends a look at rows inside of a commit, which then goes by files",
     "Line": "a member of what the log stores of a branch",
     "StreamCommitted": "an event, which a batch becomes in the log",
     "Operand": "what Predicate is made of by its own methods",
