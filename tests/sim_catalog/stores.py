@@ -70,10 +70,12 @@ class CatalogStore(UnreliableStore):
 def moved(head: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
     """As `identity_rewrite.moved`, which only changes a number that rows begin with."""
     tracked, put = head.tracked, _real_moved(head, file, moves, mark)
-    ((_, by),) = moves.items()
+    (move,) = moves.values()
     rows = rows_at[f"{tracked.prefix}/{file.path}"]
     key = f"{tracked.prefix}/{put.path}"
-    rows_at[key] = _rows[_digest(tracked.store.get(key))] = [(number + by, *rest) for number, *rest in rows]
+    rows_at[key] = _rows[_digest(tracked.store.get(key))] = [
+        (move.of(number), *rest) for number, *rest in rows
+    ]
     return put
 
 
