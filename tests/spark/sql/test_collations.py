@@ -2,6 +2,7 @@
 
 import random
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -145,6 +146,16 @@ def test_rows_are_changed_by_conditions_with_collations(lake):
     lake.sql("ALTER TABLE lake.t ADD CONSTRAINT no_e CHECK (a <> 'E')")
     with pytest.raises(PySparkException, match="CHECK_CONSTRAINT_VIOLATION"):
         lake.sql("INSERT INTO lake.t VALUES (9, 'e')")
+    with pytest.raises(Unsupported, match="no_e"):
+        lake.catalog.load_table("t").append(pa.table({"id": pa.array([9], pa.int32()), "a": ["e"]}))
+    lake.sql("ALTER TABLE lake.t DROP CONSTRAINT no_e")
+    version = lake.catalog.load_table("t").version
+    # Another text, though an equal one: no row is taken for unchanged.
+    lake.sql("UPDATE lake.t SET a = 'D' WHERE id = 60")
+    changes = lake.sorted(f"SELECT a, _change_type FROM lake.t CHANGES FROM VERSION {version + 1}")
+    assert [a for a, _ in changes] == ["D", "d"]
+    lake.catalog.load_table("t").append(pa.table({"id": pa.array([70], pa.int32()), "a": ["É"]}))
+    assert lake.sorted("SELECT id FROM lake.t WHERE a = 'é'") == [(70,)]
     lake.sql("CALL lake.system.compact('t')")
     assert lake.sorted("SELECT id FROM lake.t WHERE a = 'a'") == [(11,), (12,)]
 
