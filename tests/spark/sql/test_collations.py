@@ -5,6 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
+from tests.spark.sql.rows import MODES, in_mode
 
 from lakelog.catalog import col
 from lakelog.log.errors import Unsupported
@@ -133,8 +134,9 @@ def test_each_push_down_leaves_columns_with_collations_to_spark(lake):
         table.delete(col("a") == "B")
 
 
-def test_rows_are_changed_by_conditions_with_collations(lake):
-    lake.sql("CREATE TABLE lake.t (id INT, a STRING COLLATE UTF8_LCASE)")
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_are_changed_by_conditions_with_collations(lake, mode):
+    lake.sql(f"CREATE TABLE lake.t (id INT, a STRING COLLATE UTF8_LCASE) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'A'), (3, 'b'), (4, 'B'), (5, 'c')")
     lake.sql("UPDATE lake.t SET id = id + 10 WHERE a = 'A'")
     lake.sql("DELETE FROM lake.t WHERE startswith(a, 'B')")

@@ -149,6 +149,7 @@ def _atomic(name: str, where: str) -> AtomicType:
     # SHOW CREATE TABLE prints the collation of every text, behind a char's length without a space.
     name = re.sub(rf"(\)| ) ?collate {BINARY_COLLATION}$", r"\1", name.strip()).strip()
     name = re.sub(r"\s*([(),])\s*", r"\1", name if "collate " in name else name.lower())
+    name = name.replace(")collate ", ") collate ")
     try:
         return AtomicType(_ALIASES.get(name, name))
     except Unsupported as error:
