@@ -182,6 +182,10 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
    * column is. Spark asks for a narrower type too, where the data have one.
    */
   override def supportsColumnChange(change: TableChange.ColumnChange): Boolean = change match {
+    // The values of a write do not say how a column is to be compared.
+    case change: TableChange.UpdateColumnType
+        if SchemaInternals.isCollated(change.newDataType) ||
+        physical.isCollated(change.fieldNames.toSeq) => false
     case _: TableChange.UpdateColumnType =>
       access.ask(wire.CanChange(facts.reference, Requests.tableChange(change))).possible
     case _ => true

@@ -79,6 +79,10 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
       if (names.forall(_.isDefined)) Some(names.flatten) else None
     }
 
+  /** Whether the values of a column or field of structs are compared by a collation. */
+  def isCollated(logical: Seq[String]): Boolean =
+    fields(logical).exists(path => SchemaInternals.isCollated(path.last.dataType))
+
   /** The id of every single-valued column and field of structs, with its type, by its path in a file. */
   lazy val leaves: Map[Seq[String], (Long, DataType)] = leavesOf(internal, Nil).toMap
 

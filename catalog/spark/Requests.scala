@@ -21,7 +21,6 @@ private[lakelog] object Requests {
       throw ErrorInternals.externalTableWithoutLocation
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
-    stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
     val (clustering, partitioning) = partitions.partition(isClustering)
     wire.ToBe(
       of, kind,
@@ -39,11 +38,6 @@ private[lakelog] object Requests {
     throw Failures.invalid(
       s"The location '$location' is relative to the folder in which Spark happens to run: give an absolute path " +
         "or a url.")
-  }
-
-  private def refuseCollation(collation: String): Unit = if (!collation.equalsIgnoreCase("UTF8_BINARY")) {
-    throw Failures.unsupported(
-      s"The default collation of a table cannot be $collation: lakelog compares texts by their bytes only.")
   }
 
   // What Spark puts among the properties although the statement did not say it, or what has its own place.
@@ -91,7 +85,6 @@ private[lakelog] object Requests {
   def tableChange(change: TableChange, columns: Option[StructType] = None): wire.TableChange = change match {
     case c: TableChange.SetProperty =>
       refuseReserved(c.property)
-      if (c.property == TableCatalog.PROP_COLLATION) refuseCollation(c.value)
       wire.SetProperty(c.property, c.value)
     case c: TableChange.RemoveProperty =>
       refuseReserved(c.property)

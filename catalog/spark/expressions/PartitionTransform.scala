@@ -69,6 +69,7 @@ private[lakelog] object PartitionTransform {
 
   /** Whether the transform takes a column of that type. */
   def accepts(name: String, source: DataType): Boolean = (name, source) match {
+    case _ if SchemaInternals.isCollated(source) => false
     case ("bucket" | "truncate", ByteType | ShortType | IntegerType | LongType) => true
     case ("bucket" | "truncate", _: DecimalType | _: StringType | BinaryType) => true
     case ("bucket", DateType | TimestampType | TimestampNTZType | _: TimeType) => true

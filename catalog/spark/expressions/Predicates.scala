@@ -124,23 +124,48 @@ private[lakelog] object Predicates {
 
   /**
    * The predicate about the files' columns, as Spark's Parquet reader takes it; None where Parquet cannot be asked: it
-   * lacks a column, for example. Both sides of an OR have to be there, which Spark's own conversion does not see to.
+   * lacks a column, for example, or compares it by a collation. Both sides of an OR have to be there, which Spark's own conversion does not see to.
    */
-  def onFiles(predicate: Predicate, path: Seq[String] => Option[Seq[String]]): Option[Filter] = predicate match {
+  def onFiles(
+      predicate: Predicate, path: Seq[String] => Option[Seq[String]],
+      isCollated: Seq[String] => Boolean): Option[Filter] = predicate match {
     case and: And =>
-      for (l <- onFiles(and.left, path); r <- onFiles(and.right, path)) yield sources.And(l, r)
+      for (l <- onFiles(and.left, path, isCollated); r <- onFiles(and.right, path, isCollated)) yield sources.And(l, r)
     case or: Or =>
-      for (l <- onFiles(or.left, path); r <- onFiles(or.right, path)) yield sources.Or(l, r)
-    case not: Not => onFiles(not.child, path).map(sources.Not(_))
+      for (l <- onFiles(or.left, path, isCollated); r <- onFiles(or.right, path, isCollated)) yield sources.Or(l, r)
+    case not: Not => onFiles(not.child, path, isCollated).map(sources.Not(_))
+    // Parquet compares bytes.
+    case other if !NullTests(other.name) && other.references.exists(each => isCollated(each.fieldNames.toSeq)) => None
     case other =>
       val children = other.children.toSeq.map {
         case reference: NamedReference => path(reference.fieldNames.toSeq).map(FieldReference(_): Expression)
+        case literal: Literal[_] if SchemaInternals.isCollated(literal.dataType) => None
         case literal: Literal[_] if isHeld(literal) && fitsOldFiles(literal) => Some(literal)
         case _ => None
       }
       if (children.exists(_.isEmpty)) None
       else ReadInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
   }
+
+  /**
+   * Whether Spark can make words of an expression: for a text test it cuts off the quotes of the text, which one with a
+   * collation does not have, and fails.
+   */
+  def isPrintable(expression: Expression): Boolean = expression match {
+    case test: Predicate if TextTests(test.name) && test.children.exists {
+          case literal: Literal[_] => SchemaInternals.isCollated(literal.dataType)
+          case _ => false
+        } => false
+    case other => other.children.forall(isPrintable)
+  }
+
+  def words(predicate: Predicate): String =
+    if (isPrintable(predicate)) predicate.toString
+    else s"${predicate.name}(${predicate.references.map(_.describe).distinct.mkString(", ")}, …)"
+
+  private val TextTests = Set("STARTS_WITH", "ENDS_WITH", "CONTAINS")
+
+  private val NullTests = Set("IS_NULL", "IS_NOT_NULL")
 
   /**
    * Whether each file has room for the value, whatever the column was widened from: Spark cuts a decimal to the 4, 8 or

@@ -6,7 +6,7 @@ import java.time.format.DateTimeFormatter
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
-import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructType, TimestampType}
+import org.apache.spark.sql.types.{DataType, MetadataBuilder, StringType, StructType, TimestampType}
 import org.apache.spark.sql.util.SchemaUtils
 
 /** Columns, schemas and names, in the forms in which Spark wants and writes them. */
@@ -43,6 +43,12 @@ private[lakelog] object SchemaInternals {
 
   def withoutCharVarchar(schema: StructType): StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)
+
+  /** Whether values are texts, at any depth, that may be equal though their bytes are not. */
+  def isCollated(dataType: DataType): Boolean = dataType.existsRecursively {
+    case text: StringType => !text.isUTF8BinaryCollation
+    case _ => false
+  }
 
   def quoted(parts: Seq[String]): String = parts.map(QuotingUtils.quoteIfNeeded).mkString(".")
 

@@ -33,6 +33,7 @@ private[lakelog] object ColumnEstimates {
 
       /** Of other types, Spark expects no rows without bounds, and fails over bounds. */
       private val isEstimated = dataType match {
+        case _ if SchemaInternals.isCollated(dataType) => false
         case _: NumericType | DateType | TimestampType | BooleanType | _: StringType | BinaryType => true
         case _ => false
       }

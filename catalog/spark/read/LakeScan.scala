@@ -48,7 +48,7 @@ private[lakelog] final class LakeScan(
   override def readSchema(): StructType = required
 
   override def description(): String = {
-    val filters = if (predicates.isEmpty) "" else predicates.mkString(", filters: ", " AND ", "")
+    val filters = if (predicates.isEmpty) "" else predicates.map(Predicates.words).mkString(", filters: ", " AND ", "")
     val on = facts.ref.fold("")(ref => s" on the ${ref.kind} ${ref.name}")
     s"lakelog ${table.name}$on, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}" +
       top.map(", first " + _).getOrElse("")

@@ -34,7 +34,8 @@ private[lakelog] final class LakeScanBuilder(
     pushed
   }
 
-  override def pushedPredicates(): Array[Predicate] = predicates
+  /** Spark logs these. */
+  override def pushedPredicates(): Array[Predicate] = predicates.filter(Predicates.isPrintable)
 
   override def pruneColumns(columns: StructType): Unit = required = columns
 

@@ -58,6 +58,8 @@ private[lakelog] object FooterStatistics {
       case FloatType | DoubleType => realBounds(lows.map(real), highs.map(real))
       case decimal: DecimalType =>
         Some((text(lows.map(decimalOf(_, decimal)).min), Some(text(highs.map(decimalOf(_, decimal)).max))))
+      // In the order of its collation they are others.
+      case _ if SchemaInternals.isCollated(dataType) => None
       case _: StringType | _: CharType | _: VarcharType => textBounds(lows.map(bytes), highs.map(bytes))
       case BinaryType => binaryBounds(lows.map(bytes), highs.map(bytes))
       case _ => None

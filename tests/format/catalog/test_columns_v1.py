@@ -1,11 +1,11 @@
-"""The words of clustering and generated columns, as they stand in logs."""
+"""The words of clustering, generated columns and collations, as they stand in logs."""
 
 from __future__ import annotations
 
 import msgspec
 
 from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.schema.types import AtomicType, Field, Generated
+from lakelog.catalog.schema.types import AtomicType, Field, Generated, ListType
 from lakelog.catalog.state.events import ClusteringChanged, SchemaChanged, TableEvent, encode
 
 CLUSTERED = '[{"event":"clustering-changed","columns":[3,1]}]'
@@ -13,6 +13,11 @@ GENERATED = (
     '[{"event":"schema-changed","schema":{"fields":[{"id":1,"name":"a","physical":"a_1","type":{"kind":"atomic",'
     '"name":"integer"}},{"id":2,"name":"b","physical":"b_2","type":{"kind":"atomic","name":"integer"},'
     '"generated":{"sql":"a + 1","columns":["a"]}}],"last_id":2}}]'
+)
+COLLATED = (
+    '[{"event":"schema-changed","schema":{"fields":[{"id":1,"name":"a","physical":"a_1","type":{"kind":"atomic",'
+    '"name":"string collate de_CI_AI_RTRIM"}},{"id":2,"name":"b","physical":"b_2","type":{"kind":"list","element_id":3,'
+    '"element":{"kind":"atomic","name":"string collate UTF8_LCASE"}}}],"last_id":3}}]'
 )
 
 
@@ -22,7 +27,14 @@ def field(id: int, name: str, generated: Generated | None = None) -> Field:
 
 def test_events_are_written_and_read_as_they_always_were() -> None:
     schema = Schema(fields=(field(1, "a"), field(2, "b", Generated(sql="a + 1", columns=("a",)))), last_id=2)
+    name = AtomicType("string collate de_CI_AI_RTRIM")
+    texts = ListType(element_id=3, element=AtomicType("string collate UTF8_LCASE"))
+    collated = (
+        Field(id=1, name="a", physical="a_1", type=name),
+        Field(id=2, name="b", physical="b_2", type=texts),
+    )
     for event, text in (
+        (SchemaChanged(schema=Schema(fields=collated, last_id=3)), COLLATED),
         (ClusteringChanged(columns=(3, 1)), CLUSTERED),
         (SchemaChanged(schema=schema), GENERATED),
     ):

@@ -87,6 +87,7 @@ def _measured(metadata: Metadata) -> dict[int, pa.Field]:
     return {
         column.id: pa.field(metadata.schema.field_by_id(column.id).name, value_type(column.type))
         for column in measured_columns(metadata.schema)
+        if value_type(column.type) is not None
     }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lakelog.catalog.files.data_file import ColumnStats
-from lakelog.catalog.schema import AtomicType, Schema, float_to_json, value_type
+from lakelog.catalog.schema import AtomicType, Schema, float_to_json, is_collated, value_type
 
 TEXT_LIMIT = 32
 COLUMN_LIMIT = 200
@@ -43,7 +43,8 @@ def measured_columns(schema: Schema) -> list[Measured]:
     return [
         Measured(field.id, field.physical, field.type)
         for field in schema.fields[:COLUMN_LIMIT]
-        if isinstance(field.type, AtomicType) and value_type(field.type) is not None
+        if isinstance(field.type, AtomicType)
+        and (value_type(field.type) is not None or is_collated(field.type))
     ]
 
 
@@ -72,7 +73,8 @@ def footer_statistics(
         counted = None if nans is None else nans.get(column.id)
         nulls = [each.null_count for each in statistics if each.has_null_count]
         low = high = None
-        if not column.is_float or counted is not None:
+        # Of texts with a collation there are no bounds: in its order they are others than those of the bytes.
+        if not is_collated(column.type) and (not column.is_float or counted is not None):
             low, high = _bounds(statistics, column.type)
         found[column.id] = ColumnStats(
             nulls=sum(nulls) if len(nulls) == len(statistics) else None,

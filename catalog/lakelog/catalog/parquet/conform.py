@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.parquet.reshape import Path, default_values, reshape_columns, variant
-from lakelog.catalog.schema import AtomicType, Field, Schema, Type, dotted, type_to_arrow
+from lakelog.catalog.schema import COLLATED, AtomicType, Field, Schema, Type, dotted, type_to_arrow
 from lakelog.log.errors import InvalidInput
 
 _is = pa.types
@@ -41,6 +41,7 @@ _ACCEPTED: dict[str, Callable[[pa.DataType], bool]] = {
     "double": _is_number,
     "decimal": lambda type: bool(_is.is_integer(type) or _is.is_decimal(type)),
     "string": _is_text,
+    COLLATED: _is_text,
     "char": _is_text,
     "varchar": _is_text,
     "binary": _is_bytes,

@@ -42,6 +42,7 @@ from lakelog.catalog.schema import (
     StructType,
     Transformed,
     dotted,
+    is_collated,
     result_type,
     value_type,
 )
@@ -63,7 +64,8 @@ def bind(predicate: Predicate, schema: Schema, case_sensitive: bool = False) -> 
     """Return `predicate` on the columns of `schema`.
 
     NoSuchColumn (with the known names) for an unknown column, InvalidInput for a literal that cannot be compared
-    with its column and for a wrong number of arguments. What lakelog does not know becomes `Unevaluable`.
+    with its column and for a wrong number of arguments. What lakelog does not know becomes `Unevaluable`,
+    as do comparisons of a column with a collation, whose rules only the engine has.
     """
     return _Binder(schema, case_sensitive).bind(predicate)
 
@@ -119,7 +121,7 @@ class _Binder:
 
     def _comparison(self, op: str, left: Operand, right: Operand, whole: Operand) -> Bound:
         term = self._term(left)
-        if term is None or not isinstance(right, Literal):
+        if term is None or is_collated(term.source) or not isinstance(right, Literal):
             self._check_columns(whole)
             return Unevaluable(str(whole))
         if right.value is None:
@@ -140,7 +142,8 @@ class _Binder:
             return Constant(False)
         term = self._term(operand)
         literals = [value for value in values if isinstance(value, Literal)]
-        if term is None or len(literals) < len(values) or any(map(_is_foreign, literals)):
+        is_known = term is not None and not is_collated(term.source) and len(literals) == len(values)
+        if term is None or not is_known or any(map(_is_foreign, literals)):
             self._check_columns(whole)
             return Unevaluable(str(whole))
         each = [compared("=", term, value) for value in literals if value.value is not None]
@@ -153,7 +156,7 @@ class _Binder:
 
     def _text_test(self, op: str, operand: Operand, text: Operand, whole: Predicate) -> Bound:
         term = self._term(operand)
-        if term is None or not isinstance(text, Literal) or _is_foreign(text):
+        if term is None or is_collated(term.source) or not isinstance(text, Literal) or _is_foreign(text):
             self._check_columns(whole)
             return Unevaluable(str(whole))
         if text.value is None:

@@ -149,6 +149,7 @@ from lakelog.catalog.schema.type_widening import (
     is_widening,
 )
 from lakelog.catalog.schema.types import (
+    COLLATED,
     AtomicType,
     Default,
     Field,
@@ -159,10 +160,13 @@ from lakelog.catalog.schema.types import (
     StructType,
     Type,
     children,
+    is_collated,
     with_children,
 )
 
 __all__ = [
+    "COLLATED",
+    "is_collated",
     "ALWAYS_FALSE",
     "ALWAYS_TRUE",
     "Altered",

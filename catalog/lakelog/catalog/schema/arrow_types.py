@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakelog.catalog.schema.literals import VALUE_TYPES
 from lakelog.catalog.schema.schema import DEPTH_LIMIT, Schema, assign_ids, dotted, too_deep
 from lakelog.catalog.schema.types import (
+    COLLATED,
     ELEMENT,
     KEY,
     VALUE,
@@ -37,6 +38,7 @@ _ATOMIC: dict[str, pa.DataType] = {
     **VALUE_TYPES,
     "interval day-time": pa.duration("us"),
     "variant": VARIANT,
+    COLLATED: pa.string(),
 }
 
 _FROM_ARROW: tuple[tuple[str, tuple[str, ...]], ...] = (

@@ -18,8 +18,8 @@ from lakelog.catalog.schema.expression import Expression
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.schema.schema import Schema, dotted
 from lakelog.catalog.schema.stored_types import ready
-from lakelog.catalog.schema.types import StructType, children, walk
-from lakelog.log.errors import InvalidInput
+from lakelog.catalog.schema.types import StructType, Type, children, is_collated, walk
+from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import Int32
 
 SQL_LIMIT_BYTES = 64 * 1024
@@ -153,7 +153,10 @@ def _bound(asked: Stated, schema: Schema, case_sensitive: bool) -> Constraint:
         return _check(asked, schema, case_sensitive)
     if not asked.columns:
         raise InvalidInput(f"the constraint {asked.name} names no columns: name at least one")
-    columns = tuple(schema.find(path, case_sensitive).id for path in asked.columns)
+    found = [schema.find(path, case_sensitive) for path in asked.columns]
+    for path, field in zip(asked.columns, found, strict=True):
+        _refuse_collated(asked.name, path, field.type)
+    columns = tuple(field.id for field in found)
     match asked.kind:
         case "primary-key":
             return PrimaryKey(name=asked.name, columns=columns, rely=asked.rely)
@@ -172,6 +175,21 @@ def _bound(asked: Stated, schema: Schema, case_sensitive: bool) -> Constraint:
                 referenced=asked.referenced,
             )
     assert_never(asked.kind)
+
+
+def refuse_collated_keys(constraints: Sequence[Constraint], id: int, path: Path, type: Type) -> None:
+    """Raise Unsupported where a key has the column `id`, and `type` cannot be in one."""
+    for constraint in constraints:
+        if not isinstance(constraint, Check) and id in constraint.columns:
+            _refuse_collated(constraint.name, path, type)
+
+
+def _refuse_collated(name: str, path: Path, type: Type) -> None:
+    if is_collated(type):
+        raise Unsupported(
+            f"the key {name} cannot have the column {dotted(path)}, which is {type}: keys are compared by their bytes; "
+            "use a column of type string"
+        )
 
 
 def _check(asked: Stated, schema: Schema, case_sensitive: bool) -> Check:

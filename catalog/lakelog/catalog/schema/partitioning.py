@@ -13,7 +13,14 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from lakelog.catalog.schema.schema import Schema, dotted
-from lakelog.catalog.schema.types import DECIMAL_PRECISION_LIMIT, AtomicType, ListType, MapType, Type
+from lakelog.catalog.schema.types import (
+    DECIMAL_PRECISION_LIMIT,
+    AtomicType,
+    ListType,
+    MapType,
+    Type,
+    is_collated,
+)
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import Int32
 
@@ -137,6 +144,11 @@ class SortOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def result_type(transform: Transform, source: Type) -> AtomicType:
     """Return the type of the transform's values. InvalidInput when it does not take columns of type `source`."""
+    if is_collated(source):
+        raise InvalidInput(
+            f"the transform {transform} does not take a column of type {source}: texts that its collation holds equal "
+            "may have different bytes, and so would be kept apart; use a column of type string"
+        )
     if not isinstance(source, AtomicType) or source.family not in _SOURCES[transform.name]:
         raise InvalidInput(
             f"the transform {transform} does not take a column of type {source}: it takes "

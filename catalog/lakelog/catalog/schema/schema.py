@@ -23,9 +23,10 @@ from lakelog.catalog.schema.types import (
     StructType,
     Type,
     children,
+    is_collated,
     walk,
 )
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import Int32
 
 NAME_LIMIT_BYTES = 255
@@ -230,6 +231,10 @@ def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int) -
             raise InvalidInput(
                 f"the column {dotted(here)} is a struct without fields, which Parquet cannot store: give "
                 "it one"
+            )
+        if isinstance(field.type, MapType) and is_collated(field.type.key):
+            raise Unsupported(
+                f"the column {dotted(here)} is a {field.type}: keys of maps cannot have a collation; make them string"
             )
         count += _check_level(children(field.type), here, depth + 1)
     return count

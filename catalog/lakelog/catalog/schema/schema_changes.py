@@ -13,8 +13,14 @@ from typing import Any, Protocol, assert_never
 
 import msgspec
 
-from lakelog.catalog.schema.clustered_by import clustering_from
-from lakelog.catalog.schema.constraints import Constraint, refuse_dependent, with_all, without
+from lakelog.catalog.schema.clustered_by import clustering_from, order_within_files
+from lakelog.catalog.schema.constraints import (
+    Constraint,
+    refuse_collated_keys,
+    refuse_dependent,
+    with_all,
+    without,
+)
 from lakelog.catalog.schema.generated import check_kept
 from lakelog.catalog.schema.identity import check_identity, check_identity_kept
 from lakelog.catalog.schema.partition_evolution import evolved
@@ -371,6 +377,7 @@ def _retyped(table: Altered, path: Path, json: SparkType) -> _Edit:
                 "not fit; add a new column and fill it from this one"
             )
         _refuse_moving_partitions(table, field, new, path)
+        refuse_collated_keys(table.constraints, field.id, path, new)
         return _replaced(fields, index, type=new)
 
     return edit
@@ -387,7 +394,7 @@ def _refuse_moving_partitions(table: Altered, field: Field, new: AtomicType, pat
                     f"field {part.name}, whose values in old files would change; rewrite the table with "
                     "CREATE OR REPLACE TABLE … AS SELECT"
                 )
-    for sorted_by in table.sort_order.fields:
+    for sorted_by in order_within_files(table.clustering, table.sort_order).fields:
         if sorted_by.source_id == field.id:
             result_type(sorted_by.transform, new)
 

@@ -1,9 +1,8 @@
 """Schemas to and from Spark's JSON.
 
 Comments, defaults and char/varchar are in a field's metadata under Spark's keys; the rest of the metadata
-is the user's and kept unchanged. What a table cannot have (collations, types that Parquet
-does not store) is refused by name, because Spark itself accepts it and would
-write NULLs.
+is the user's and kept unchanged. What a table cannot have (types that Parquet does not
+store) is refused by name, because Spark itself accepts it and would write NULLs.
 """
 
 from __future__ import annotations
@@ -13,8 +12,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from lakelog.catalog.schema.schema import DEPTH_LIMIT, Schema, assign_ids, check_fields, dotted, too_deep
 from lakelog.catalog.schema.types import (
+    BINARY_COLLATION,
     AtomicType,
     Default,
     Field,
@@ -25,6 +27,7 @@ from lakelog.catalog.schema.types import (
     StructType,
     Type,
     children,
+    with_children,
 )
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import shortened
@@ -46,7 +49,6 @@ IDENTITY_START = "identity.start"
 IDENTITY_STEP = "identity.step"
 IDENTITY_EXPLICIT = "identity.allowExplicitInsert"
 
-_BINARY_COLLATION = "UTF8_BINARY"
 _ALIASES = {
     "bool": "boolean", "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long",
     "real": "float", "timestamp_ltz": "timestamp", "decimal": "decimal(10,0)", "time": "time(6)",
@@ -145,8 +147,9 @@ def checked_type(json: SparkType, path: tuple[str, ...]) -> Type:
 
 def _atomic(name: str, where: str) -> AtomicType:
     # SHOW CREATE TABLE prints the collation of every text, behind a char's length without a space.
-    name = re.sub(rf"(\)| ) ?collate {_BINARY_COLLATION}$", r"\1", name.strip()).strip()
-    name = re.sub(r"\s*([(),])\s*", r"\1", name.lower() if " collate " not in name else name)
+    name = re.sub(rf"(\)| ) ?collate {BINARY_COLLATION}$", r"\1", name.strip()).strip()
+    name = re.sub(r"\s*([(),])\s*", r"\1", name if "collate " in name else name.lower())
+    name = name.replace(")collate ", ") collate ")
     try:
         return AtomicType(_ALIASES.get(name, name))
     except Unsupported as error:
@@ -162,7 +165,7 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
     path = (*parent, name)
     metadata = dict(json.get("metadata") or {})
     _refuse_ignored_metadata(metadata, path)
-    type = type_from_spark(json["type"], path)
+    type = _collated(type_from_spark(json["type"], path), metadata.pop(COLLATIONS, None) or {}, path)
     generated = _generated_from_spark(metadata, path)
     identity = _identity_from_spark(metadata, path)
     raw = metadata.pop(CHAR_VARCHAR, None)
@@ -221,12 +224,36 @@ def _refuse_ignored_metadata(metadata: dict[str, Any], path: tuple[str, ...]) ->
             raise Unsupported(
                 f"the column {dotted(path)} has an identity column below the top ({key}): make it a whole column"
             )
-    for part, collation in (metadata.pop(COLLATIONS, None) or {}).items():
-        if str(collation).rpartition(".")[2] != _BINARY_COLLATION:
-            raise Unsupported(
-                f"the column {dotted(path)} has the collation {collation} at {part}, which is not "
-                f"supported: use {_BINARY_COLLATION}, and collate in queries"
+
+
+def _collated(type: Type, collations: Mapping[str, Any], path: tuple[str, ...]) -> Type:
+    """Return the type of a field with the collations in its metadata, where Spark keeps them by the path of each text.
+
+    Such a path is the field's name, followed by element, key and value; fields of structs have their own.
+    """
+    left = dict(collations)
+
+    def with_collations(type: Type, where: str) -> Type:
+        if isinstance(type, AtomicType):
+            collation = str(left.pop(where, BINARY_COLLATION)).rpartition(".")[2]
+            return (
+                type
+                if collation == BINARY_COLLATION
+                else _atomic(f"{type} collate {collation}", dotted(path))
             )
+        if isinstance(type, StructType):
+            return type
+        parts = children(type)
+        found = (replace(part, type=with_collations(part.type, f"{where}.{part.name}")) for part in parts)
+        return with_children(type, tuple(found))
+
+    found = with_collations(type, path[-1])
+    if left:
+        raise InvalidInput(
+            f"the column {dotted(path)} has a collation at {', '.join(map(str, left))} in its metadata, where it has "
+            "no text"
+        )
+    return found
 
 
 def _with_length(type: Type, raw: str, path: tuple[str, ...]) -> Type:
@@ -238,11 +265,16 @@ def _with_length(type: Type, raw: str, path: tuple[str, ...]) -> Type:
     ):
         return type
     if type == AtomicType("string") and re.fullmatch(
-        rf"(var)?char\(\d+\)( ?collate {_BINARY_COLLATION})?", raw
+        rf"(var)?char\(\d+\)( ?collate {BINARY_COLLATION})?", raw
     ):
         return _atomic(raw, dotted(path))
     if not re.search(r"char\(", raw):
         return type
+    if " collate " in raw.replace(f" collate {BINARY_COLLATION}", ""):
+        raise Unsupported(
+            f"the column {dotted(path)} is {raw}: CHAR and VARCHAR cannot have a collation; use STRING with the "
+            "collation"
+        )
     raise Unsupported(
         f"the column {dotted(path)} has {raw!r} in the metadata {CHAR_VARCHAR}, which is only understood "
         "for a string: give the type itself char and varchar parts"

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from lakelog.catalog.schema.types import AtomicType, Type
+from lakelog.catalog.schema.types import COLLATED, AtomicType, Type
 from lakelog.log.errors import InvalidInput
 
 _EPOCH = datetime(1970, 1, 1)
@@ -23,7 +23,10 @@ _STRING = re.compile(r"(r?)('(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\")", re
 _TYPED = re.compile(r"(date|timestamp_ntz|timestamp_ltz|timestamp|time)\s*(['\"].*['\"])", re.I | re.S)
 _BINARY = re.compile(r"x\s*'([0-9a-f]*)'", re.I)
 _INTERVAL = re.compile(r"interval\s+([+-]?)\s*'([^']*)'\s+(\w+)(?:\s+to\s+(\w+))?", re.I)
-_CAST = re.compile(r"cast\s*\((.*)\sas\s+([a-z_]+(?:\s*\([\d\s,]+\))?)\s*\)", re.I | re.S)
+_CAST = re.compile(
+    r"cast\s*\((.*)\sas\s+([a-z_]+(?:\s*\([\d\s,]+\))?(?:\s+collate\s+\w+)?)\s*\)", re.I | re.S
+)
+_COLLATED_LITERAL = re.compile(r"(.*['\"])\s*collate\s+[\w.`]+", re.I | re.S)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _RANGES = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _UNITS_US = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
@@ -58,6 +61,8 @@ def _parse(text: str, whole: str) -> Any:
         number = Decimal(match[1] + match[2])
         return float(number) if (match[3] or "").lower() in ("d", "f") else number
     if match := _STRING.fullmatch(text):
+        return _unquoted(match)
+    if (collated := _COLLATED_LITERAL.fullmatch(text)) and (match := _STRING.fullmatch(collated[1])):
         return _unquoted(match)
     if match := _TYPED.fullmatch(text):
         return _typed(match[1].lower(), match[2][1:-1].strip(), whole)
@@ -169,7 +174,7 @@ def _decimal(value: Any, type: AtomicType) -> Decimal | None:
 def _text(value: Any, type: AtomicType) -> str | None:
     if not isinstance(value, str):
         return None
-    if type.family == "string":
+    if type.family in ("string", COLLATED):
         return value
     kept = value if len(value) <= type.length else value[: type.length] + value[type.length :].lstrip(" ")
     if len(kept) > type.length:
@@ -197,6 +202,7 @@ _FITS: dict[str, Callable[[Any, AtomicType], Any]] = {
     "double": lambda value, _: float(value) if type(value) in (Decimal, float) else None,
     "decimal": _decimal,
     "string": _text,
+    COLLATED: _text,
     "char": _text,
     "varchar": _text,
     "binary": _exactly(bytes),

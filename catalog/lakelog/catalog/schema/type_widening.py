@@ -6,7 +6,7 @@ rewritten.
 
 from __future__ import annotations
 
-from lakelog.catalog.schema.types import AtomicType
+from lakelog.catalog.schema.types import COLLATED, AtomicType
 
 _WIDER = {
     "byte": ("short", "integer", "long", "double"),
@@ -26,6 +26,9 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
     """Return whether every value of `old` is a value of `new`, and old files can be read as `new`."""
     if old == new or new.family in _WIDER.get(old.family, ()):
         return True
+    if old.family in (*_TEXTS, COLLATED) and new.family in ("string", COLLATED):
+        # Of another collation the values are the same, compared in another way.
+        return True
     match old.family, new.family:
         case ("byte" | "short" | "integer" | "long", "decimal"):
             return new.precision - new.scale >= _WHOLE_DIGITS[old.family]
@@ -33,8 +36,6 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
             return new.scale >= old.scale and new.precision - new.scale >= old.precision - old.scale
         case ("char" | "varchar", "varchar"):
             return new.length >= old.length
-        case ("char" | "varchar", "string"):
-            return True
         case ("time", "time"):
             return new.precision >= old.precision
         case _:

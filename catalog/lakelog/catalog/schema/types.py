@@ -1,6 +1,7 @@
 """The types of columns, as they are stored in the log.
 
 Atomic types are named as Spark's JSON names them, so that nothing is lost on the way to Spark and back.
+A text with a collation is a type of its own family: whatever compares texts by their bytes does not know it.
 Structs, lists and maps carry the ids that make evolution safe: an id belongs to one column for ever, and so
 does its physical name, which is what stands in data files. This module knows neither Spark nor Arrow.
 """
@@ -33,6 +34,15 @@ _YEAR_MONTH = ("year", "month")
 _DAY_TIME = ("day", "hour", "minute", "second")
 _PARAMETRISED = re.compile(r"(decimal|char|varchar|time)\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
 _INTERVAL = re.compile(r"interval (\w+)(?: to (\w+))?")
+COLLATED = "collated string"
+"""The family of texts that are compared by a collation: values that are equal may have different bytes."""
+BINARY_COLLATION = "UTF8_BINARY"
+_COLLATED = re.compile(r"string collate (\w+)")
+# What Spark calls its own and ICU's; which locales there are, a Spark version knows.
+_COLLATION = re.compile(
+    r"UTF8_BINARY_RTRIM|UTF8_LCASE(_RTRIM)?|"
+    r"(UNICODE|[a-z]{2,3}(_[A-Z][a-z]{3})?(_[A-Z]{3})?)(_(CI|CI_AI|AI))?(_RTRIM)?"
+)
 
 
 class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="atomic"):
@@ -48,7 +58,7 @@ class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     @property
     def family(self) -> str:
-        """The name without parameters; for intervals `interval year-month` and `interval day-time`."""
+        """The name without parameters; for intervals `interval year-month` and `interval day-time`; `COLLATED`."""
         return _checked(self.name)[0]
 
     @property
@@ -227,11 +237,33 @@ def _checked(name: str) -> tuple[str, int, int]:
         _refused(name, "Parquet cannot store calendar intervals: use a year-month or a day-time interval")
     if name in ("void", "null"):
         _refused(name, "a column of NULLs has no type to store: cast it to one")
-    if name.startswith("string collate "):
-        _refused(name, "strings are compared by their bytes (UTF8_BINARY): collate in queries")
+    if match := _COLLATED.fullmatch(name):
+        return _collated(name, match[1])
+    if re.match(r"(var)?char\b.*\bcollate\b", name):
+        _refused(
+            name, "CHAR and VARCHAR are compared by their bytes (UTF8_BINARY): use STRING with the collation"
+        )
     if name.startswith(("geometry", "geography")):
         _refused(name, "lakelog does not store spatial types yet: store them as binary")
     _refused(name, "lakelog does not know this type")
+
+
+def _collated(name: str, collation: str) -> tuple[str, int, int]:
+    if collation == BINARY_COLLATION:
+        raise InvalidInput(f"the type {name} is not spelled canonically: write string")
+    if not _COLLATION.fullmatch(collation):
+        raise InvalidInput(
+            f"the type {name} has an unknown collation: write one as Spark does, such as UTF8_LCASE, UNICODE_CI or "
+            "de_CI_AI"
+        )
+    return COLLATED, 0, 0
+
+
+def is_collated(type: Type) -> bool:
+    """Return whether values of `type` are texts that a collation compares, at any depth."""
+    if isinstance(type, AtomicType):
+        return type.family == COLLATED
+    return any(is_collated(part.type) for part in children(type))
 
 
 def _parametrised(name: str, family: str, first: int, second: int | None) -> tuple[str, int, int]:

@@ -82,7 +82,7 @@ def test_the_adapter_sees_ids_and_physical_names_at_every_level() -> None:
         ({"GENERATION_EXPRESSION": "a + 1"}, "generated columns"),
         ({"delta.generationExpression": "a + 1"}, "generated columns"),
         ({"s.identity.start": 1}, "identity column"),
-        ({"__COLLATIONS": {"b": "icu.UNICODE"}}, "collation icu.UNICODE"),
+        ({"__CHAR_VARCHAR_TYPE_STRING": "varchar(3) collate UNICODE"}, "VARCHAR cannot have a collation"),
         ({"__CHAR_VARCHAR_TYPE_STRING": "array<char(3)>"}, "array<char"),
     ],
 )
@@ -101,7 +101,44 @@ def test_the_default_collation_is_no_collation() -> None:
     )
 
 
-@pytest.mark.parametrize("type", ["void", "interval", "string collate UTF8_LCASE", "geometry(0)", "nonsense"])
+def test_collations_are_kept_at_every_level_as_spark_writes_them_and_as_it_reads_them() -> None:
+    texts = {"type": "array", "elementType": "string", "containsNull": True}
+    named = {"type": "map", "keyType": "string", "valueType": texts, "valueContainsNull": True}
+    schema = schema_from_spark(
+        struct(
+            field("a", "string", __COLLATIONS={"a": "spark.UTF8_LCASE"}),
+            field(
+                "s", struct(field("x", "string", __COLLATIONS={"x": "icu.de_CI_AI"}), field("y", "string"))
+            ),
+            field("m", named, __COLLATIONS={"m.value.element": "icu.UNICODE_CI_RTRIM"}),
+        )
+    )
+    found = {path: str(each.type) for path, each in schema.walk() if isinstance(each.type, AtomicType)}
+    assert found == {
+        ("a",): "string collate UTF8_LCASE",
+        ("s", "x"): "string collate de_CI_AI",
+        ("s", "y"): "string",
+        ("m", "key"): "string",
+        ("m", "value", "element"): "string collate UNICODE_CI_RTRIM",
+    }
+    again = schema_to_spark(schema)
+    assert again["fields"][0] == {**field("a", "string collate UTF8_LCASE")}
+    assert schema_from_spark(again) == schema
+
+
+def test_a_collation_is_refused_where_it_cannot_be() -> None:
+    with pytest.raises(InvalidInput, match="where it has no text"):
+        schema_from_spark(struct(field("n", "integer", __COLLATIONS={"n.element": "icu.UNICODE"})))
+    with pytest.raises(InvalidInput, match="unknown collation"):
+        type_from_spark("string collate unicode_ci", ("a",))
+    keyed = {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}
+    with pytest.raises(Unsupported, match="keys of maps cannot have a collation"):
+        schema_from_spark(struct(field("m", keyed, __COLLATIONS={"m.key": "spark.UTF8_LCASE"})))
+
+
+@pytest.mark.parametrize(
+    "type", ["void", "interval", "char(2) collate UTF8_LCASE", "geometry(0)", "nonsense"]
+)
 def test_an_unsupported_type_is_refused_with_the_columns_name(type: str) -> None:
     with pytest.raises(Unsupported, match="the column l.element cannot be stored"):
         type_from_spark({"type": "array", "elementType": type, "containsNull": True}, ("l",))
