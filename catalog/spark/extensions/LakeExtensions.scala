@@ -32,7 +32,7 @@ private[lakelog] object LakeExtensions {
    * that is not its own. Spark applies them again and again until nothing changes.
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
+    Seq(WritesByName.Early, FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
@@ -47,5 +47,5 @@ private[lakelog] object LakeExtensions {
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
-  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables)
+  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, WritesByName.Strategy)
 }
