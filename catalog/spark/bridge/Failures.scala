@@ -81,7 +81,8 @@ private[lakelog] final class Failures(catalog: String) {
 
   private def plain(failure: LakelogFailure): Throwable = failure.kind match {
     case "unsupported" => Failures.unsupported(failure.getMessage)
-    case kind if Failures.OfName(kind) => ErrorInternals.analysisException(failure.getMessage, failure)
+    case "name-reassigned" => new LakelogException(failure.getMessage, failure)
+    case "table-renamed" => ErrorInternals.analysisException(failure.getMessage, failure)
     case kind if Failures.OfStatement(kind) => Failures.invalid(failure.getMessage)
     case _ => new LakelogException(failure.getMessage, null)
   }

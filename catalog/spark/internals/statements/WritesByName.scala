@@ -36,10 +36,26 @@ private[lakelog] object WritesByName {
   /** Keeps the statement with its plan: rules of Spark hand tags on to what they make of a node. */
   object Early extends (SparkSession => Rule[LogicalPlan]) {
     override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
-      override val ruleName: String = "lakelog.WritesByName"
+      override val ruleName: String = "lakelog.WritesByName.Early"
       override def apply(plan: LogicalPlan): LogicalPlan = {
-        if (isWriteByName(plan) && plan.getTagValue(asGiven).isEmpty)
-          plan.setTagValue(asGiven, Given(plan, places(session)))
+        if (isWriteByName(plan)) {
+          val statement = keeper(plan).getTagValue(asGiven).getOrElse(Given(plan, places(session)))
+          keeper(plan).setTagValue(asGiven, statement)
+          if (isReplace(plan)) ProcessState.ofStatement.foreach(_.replaceAsGiven = Some(statement))
+        }
+        plan
+      }
+    }
+  }
+
+  /** Gives a REPLACE its statement again: Spark has resolved the name by another one without tags, and the command too. */
+  object Late extends (SparkSession => Rule[LogicalPlan]) {
+    override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+      override val ruleName: String = "lakelog.WritesByName.Late"
+      override def apply(plan: LogicalPlan): LogicalPlan = {
+        if (isReplace(plan)) {
+          ProcessState.ofStatement.flatMap(_.replaceAsGiven).foreach(keeper(plan).setTagValue(asGiven, _))
+        }
         plan
       }
     }
@@ -49,11 +65,20 @@ private[lakelog] object WritesByName {
   object Strategy extends (SparkSession => SparkStrategy) {
     override def apply(session: SparkSession): SparkStrategy = new SparkStrategy {
       override def apply(plan: LogicalPlan): Seq[SparkPlan] =
-        plan.getTagValue(asGiven).filter(mayRunAgain(plan, _)).toSeq.map { statement =>
-          plan.unsetTagValue(asGiven)
+        keeper(plan).getTagValue(asGiven).filter(mayRunAgain(plan, _)).toSeq.map { statement =>
+          keeper(plan).unsetTagValue(asGiven)
           WriteByNameExec(planLater(plan), statement)
         }
     }
+  }
+
+  private def isReplace(plan: LogicalPlan): Boolean = keeper(plan) ne plan
+
+  /** The node of the plan that has the statement: of a REPLACE, its name, which stays as it is once it is resolved. */
+  private def keeper(plan: LogicalPlan): LogicalPlan = plan match {
+    case replace: ReplaceTableAsSelect => replace.name
+    case replace: ReplaceTable => replace.name
+    case _ => plan
   }
 
   /** Whether the table to write to is still a name. One that a DataFrame has loaded is another's choice already. */
@@ -131,7 +156,7 @@ private[lakelog] object WritesByName {
   def again(session: SparkSession, statement: Given, lost: Throwable): Seq[InternalRow] = {
     if (places(session) != statement.in) throw lost
     val next = statement.plan.clone()
-    next.setTagValue(asGiven, statement.copy(again = statement.again + 1))
+    keeper(next).setTagValue(asGiven, statement.copy(again = statement.again + 1))
     val execution = state(session).executePlan(next)
     try execution.assertAnalyzed()
     catch {
