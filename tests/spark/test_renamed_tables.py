@@ -67,6 +67,7 @@ def gated(
 
 
 OLD, NEW = [(1, 1), (2, 2), (3, 3)], [(100, 100)]
+LOST = "`n`.`t` was renamed to `n`.`t_old` since it was loaded"
 STATEMENTS = {
     "insert": ("INSERT INTO lake.n.t SELECT slow(9), 9", [(100, 100), (9, 9)]),
     "insert by name": ("INSERT INTO lake.n.t BY NAME SELECT slow(8) AS v, 9 AS id", [(100, 100), (9, 8)]),
@@ -105,10 +106,21 @@ def test_a_statement_goes_to_the_table_that_got_its_name_while_it_ran(
     assert len(list(place.rglob("*.parquet"))) == files, "the files of the first attempt are deleted"
 
 
-def test_so_do_frames_whose_rows_are_of_other_tables(tables: Lake, gated: Any, tmp_path: Path) -> None:
-    writer = tables.frame("SELECT slow(9) AS id, 9 AS v")
-    gated(lambda: writer.writeTo(f"{tables.name}.n.t").append(), lambda: swap(tables))
-    assert tables.sorted("SELECT * FROM lake.n.t") == [(100, 100), (9, 9)]
+@pytest.mark.parametrize("by", ["append", "insertInto", "saveAsTable"])
+def test_so_do_frames_that_are_written_to_a_name(tables: Lake, gated: Any, by: str) -> None:
+    frame, name = tables.frame("SELECT slow(9) AS id, 9 AS v"), f"{tables.name}.n.t"
+    write: dict[str, Callable[[], object]] = {
+        "append": lambda: frame.writeTo(name).append(),
+        "insertInto": lambda: frame.write.insertInto(name),
+        "saveAsTable": lambda: frame.write.mode("append").saveAsTable(name),
+    }
+    if by != "append":
+        # Spark has loaded the table before it makes a statement of it.
+        with pytest.raises(PySparkException, match=LOST):
+            gated(write[by], lambda: swap(tables))
+    else:
+        gated(write[by], lambda: swap(tables))
+    assert tables.sorted("SELECT * FROM lake.n.t") == ([*NEW, (9, 9)] if by == "append" else NEW)
     assert tables.sorted("SELECT * FROM lake.n.t_old") == OLD
 
 
@@ -122,9 +134,6 @@ def test_it_goes_there_though_the_process_that_had_loaded_the_table_is_gone(tabl
     gated(statement, meanwhile)
     assert tables.sorted("SELECT * FROM lake.n.t_old") == OLD
     assert tables.sorted("SELECT * FROM lake.n.t") == after
-
-
-LOST = "`n`.`t` was renamed to `n`.`t_old` since it was loaded"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +158,6 @@ def test_rows_that_a_frame_has_read_of_the_table_go_to_no_other(tables: Lake, ga
     frame = tables.spark.table(f"{tables.name}.n.t").selectExpr("slow(id) + 10 AS id", "v")
     with pytest.raises(PySparkException, match=LOST):
         gated(lambda: frame.writeTo(f"{tables.name}.n.t").append(), lambda: swap(tables))
-    frame = tables.frame("SELECT slow(9) AS id, 9 AS v")
     assert tables.sorted("SELECT * FROM lake.n.t_old") == OLD
     assert tables.sorted("SELECT * FROM lake.n.t") == NEW
 
