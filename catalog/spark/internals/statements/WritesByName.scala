@@ -177,6 +177,9 @@ private[lakelog] case class WriteByNameExec(child: SparkPlan, statement: WritesB
 
   override def output: Seq[Attribute] = child.output
 
+  /** EXPLAIN shows the statement as it is planned, not once more as it was given. */
+  override protected def stringArgs: Iterator[Any] = Iterator.empty
+
   override protected def run(): Seq[InternalRow] =
     try child.executeCollect().toSeq
     catch { case NonFatal(lost) if Failures.isOfName(lost) => WritesByName.again(session, statement, lost) }
