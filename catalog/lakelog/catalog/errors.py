@@ -5,7 +5,7 @@ NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, 
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, RefExists,
                TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
-ConflictError  BatchCommitted, CommitConflict, StreamStopped
+ConflictError  BatchCommitted, CommitConflict (NameReassigned, ValuesGone), StreamStopped
 FormatError    LinkedElsewhere
 LakelogError   DoneInPart
 """
@@ -121,6 +121,12 @@ class CommitConflict(ConflictError):
     """Another commit changed what this one relied on: start over from the table as it is now."""
 
     kind = "commit-conflict"
+
+
+class NameReassigned(CommitConflict):
+    """Another table got the name of a staged one meanwhile: stage it again, to replace the table that has it now."""
+
+    kind = "name-reassigned"
 
 
 class StreamStopped(ConflictError):

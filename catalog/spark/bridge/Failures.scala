@@ -1,5 +1,7 @@
 package org.apache.spark.sql.lakelog
 
+import scala.annotation.tailrec
+
 import org.apache.spark.sql.catalyst.analysis.{FunctionAlreadyExistsException, NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NoSuchViewException, NonEmptyNamespaceException, TableAlreadyExistsException, ViewAlreadyExistsException}
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.QueryExecutionException
@@ -80,6 +82,8 @@ private[lakelog] final class Failures(catalog: String) {
   private def plain(failure: LakelogFailure): Throwable = failure.kind match {
     // PySpark cannot show an error of analysis that has a place in the statement, and no class of Spark's.
     case "unsupported" | "stored-code-refused" => Failures.unsupported(failure.getMessage)
+    case "name-reassigned" => new LakelogException(failure.getMessage, failure)
+    case "table-renamed" => ErrorInternals.analysisException(failure.getMessage, failure)
     case kind if Failures.OfStatement(kind) => Failures.invalid(failure.getMessage)
     case _ => new LakelogException(failure.getMessage, null)
   }
@@ -95,7 +99,18 @@ private[lakelog] object Failures {
     "no-such-view", "no-such-function", "view-already-exists", "function-already-exists", "table-already-exists",
     "namespace-already-exists", "column-already-exists", "namespace-not-empty",
     "constraint-already-exists", "no-such-constraint", "multiple-primary-keys", "rows-unproven",
-    "no-such-ref", "ref-already-exists", "no-such-warehouse", "table-renamed", "clock-not-trusted")
+    "no-such-ref", "ref-already-exists", "no-such-warehouse", "clock-not-trusted")
+
+  /** The kinds that say that the name which was given leads to another table by now, or to none, and nothing was changed. */
+  private val OfName = Set("table-renamed", "name-reassigned")
+
+  /** Whether the error is of that kind, or was caused by one. */
+  @tailrec
+  def isOfName(error: Throwable): Boolean = error match {
+    case null => false
+    case failure: LakelogFailure => OfName(failure.kind) && !failure.outcomeUnknown
+    case other => isOfName(other.getCause)
+  }
 
   /** Whether the name of a table or view is another's already. */
   def isTaken(failure: LakelogFailure): Boolean = Set("table-already-exists", "view-already-exists")(failure.kind)

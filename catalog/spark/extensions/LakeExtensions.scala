@@ -32,7 +32,7 @@ private[lakelog] object LakeExtensions {
    * that is not its own. Spark applies them again and again until nothing changes.
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement, MadeValues.Statement)
+    Seq(WritesByName.Early, FunctionStatements, TableFunctionCalls, NestedLengths.Statement, MadeValues.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
@@ -41,12 +41,12 @@ private[lakelog] object LakeExtensions {
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues, MergeChecks,
+    Seq(WritesByName.Late, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues, MergeChecks,
       PaddedDeletes)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
-  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables)
+  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, WritesByName.Strategy)
 }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.errors.{DataTypeErrors, QueryCompilationErrors, Quer
 private[lakelog] object ErrorInternals {
 
   /** An error of analysis that is in none of Spark's error classes. */
-  def analysisException(message: String): AnalysisException = new AnalysisException(
-    message, None, None, None, None, Map.empty[String, String], Array.empty[QueryContext])
+  def analysisException(message: String, cause: Throwable = null): AnalysisException = new AnalysisException(
+    message, None, None, Option(cause), None, Map.empty[String, String], Array.empty[QueryContext])
 
   def externalTableWithoutLocation: Throwable = QueryCompilationErrors.createExternalTableWithoutLocationError()
 

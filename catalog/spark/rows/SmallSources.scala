@@ -1,7 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, WriteDelta}
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, MergeRows, Project, RowLevelWrite}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationTable}
 
@@ -21,8 +21,9 @@ private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan])
 
   private object Joining extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-      case replace: ReplaceData => joined(replace, replace.query).fold(plan)(query => replace.copy(query = query))
-      case delta: WriteDelta => joined(delta, delta.query).fold(plan)(query => delta.copy(query = query))
+      case write: RowLevelWrite =>
+        // By its children, which keeps the tags of the write.
+        joined(write, write.query).fold(plan)(query => write.withNewChildren(Seq(query)))
       case _ => plan
     }
   }

@@ -33,6 +33,9 @@ private[lakelog] object ProcessState {
 
     /** What was said of namespaces, by the session of the catalog and the name. */
     val namespaces: mutable.Map[(AnyRef, Seq[String]), JMap[String, String]] = mutable.Map.empty
+
+    /** A REPLACE before any of its names was resolved. One thread analyses it. */
+    var replaceAsGiven: Option[WritesByName.Given] = None
   }
 
   /** What one of Spark's sessions has. */

@@ -13,8 +13,8 @@ import msgspec
 
 from lakelog.catalog.ddl import table_places
 from lakelog.catalog.errors import (
-    CommitConflict,
     LocationTaken,
+    NameReassigned,
     NoSuchNamespace,
     NoSuchTable,
     TableExists,
@@ -103,7 +103,7 @@ ready(Stage)
 def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> TableHead:
     """Make the staged table visible with `files`. The same stage may be committed again: it happens once.
 
-    TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
+    TableExists, NoSuchTable, NoSuchNamespace, CommitConflict (NameReassigned): nothing has become visible.
     """
     found = _commit(tree, stage, files)
     return TableHead(tree.logs, found.tracked, found.view, stage.title, _found_by(stage))
@@ -178,10 +178,10 @@ def _committed_before(
 
 
 def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
-    """Return whether the name still leads to the table to replace. CommitConflict where it leads to another one."""
+    """Return whether the name still leads to the table to replace. NameReassigned where it leads to another one."""
     entry = namespace.view.state.entry(RELATION, _name_of(stage)[-1])
     if entry is not None and entry.id != stage.table_id:
-        raise CommitConflict(
+        raise NameReassigned(
             f"{stage.title} was dropped and re-created, or its name was given to another table, while it was being "
             "replaced. Nothing was changed: run the statement again to replace the table of that name",
             version=namespace.view.version,
@@ -267,7 +267,7 @@ def _replace_dropped(
 def _create_unless_taken(
     tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
 ) -> Found[TableState]:
-    """Create the table. Where another one has its name by now: TableExists, or CommitConflict for CREATE OR REPLACE."""
+    """Create the table. Where another one has its name by now: TableExists, or NameReassigned for CREATE OR REPLACE."""
     try:
         return _create(tree, stage, namespace, files)
     except (ViewExists, LocationTaken):
@@ -275,7 +275,7 @@ def _create_unless_taken(
     except TableExists as error:
         if stage.kind != CREATE_OR_REPLACE or namespace is None:
             raise
-        raise CommitConflict(
+        raise NameReassigned(
             f"another client created {stage.title}, or gave that name to another table, while this statement was "
             "creating it. Nothing was changed: run the statement again to replace that table",
             version=namespace.view.version,

@@ -13,6 +13,7 @@ from lakelog.catalog import (
     Catalog,
     CommitConflict,
     DataFile,
+    NameReassigned,
     NoSuchNamespace,
     NoSuchTable,
     Stage,
@@ -143,7 +144,7 @@ def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(
     client().drop_table("t")
     client().create_table("t", SCHEMA).append(rows(9))
     files = staged_files(stage, rows(1))
-    with pytest.raises(CommitConflict, match="was dropped and re-created.*run the statement again"):
+    with pytest.raises(NameReassigned, match="was dropped and re-created.*run the statement again"):
         catalog.commit_stage(stage, files)
     assert client().load_table("t").to_arrow() == rows(9)
 
@@ -163,7 +164,7 @@ def test_a_create_or_replace_that_meets_a_new_table_says_to_run_it_again(
     else:
         client().drop_table("t")
         client().create_table("t", SCHEMA).append(rows(9))
-    with pytest.raises(CommitConflict, match="Nothing was changed: run the statement again to replace"):
+    with pytest.raises(NameReassigned, match="Nothing was changed: run the statement again to replace"):
         catalog.commit_stage(stage, files)
     assert client().load_table("t").to_arrow() == rows(9)
     again = catalog.stage("create-or-replace", "t", SCHEMA)
@@ -171,7 +172,7 @@ def test_a_create_or_replace_that_meets_a_new_table_says_to_run_it_again(
     assert client().load_table("t").to_arrow() == rows(1)
     create = catalog.stage("create-or-replace", "v", SCHEMA)
     client().create_table("v", SCHEMA)
-    with pytest.raises(CommitConflict, match="another client created `v`"):
+    with pytest.raises(NameReassigned, match="another client created `v`"):
         catalog.commit_stage(create)
 
 
