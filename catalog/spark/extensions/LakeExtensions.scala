@@ -41,7 +41,8 @@ private[lakelog] object LakeExtensions {
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(WritesByName.Late, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues, MergeChecks,
+    Seq(WritesByName.Late, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues,
+      MergeChecks,
       PaddedDeletes)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
