@@ -175,7 +175,9 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
         )
         before = now
     assert gone == set(known.deleted)
-    assert not lake.catalog.fsck(deep=True).found
+    # A copy is left to vacuum where others have deleted all of its rows meanwhile.
+    found = lake.catalog.fsck(deep=True).found
+    assert [each for each in found if each.kind != "data-file-unused"] == []
 
 
 def run_meanwhile(lake: Lake, folder: Path, statement: str, other: Callable[[], object]) -> None:
