@@ -29,14 +29,16 @@ _PAIRS = frozenset(
 _ANYWHERE = ("secret", "password", "passwd", "passphrase", "credential", "accesskey", "privatekey", "apikey")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
-_NAME = r"[A-Za-z_][\w.\-]*"
-_USER = re.compile(r"([A-Za-z][\w+.\-]*://)((?:[^\s/'\"`@]*|[^\s'\"`@/]*:[^\s'\"`@]*)@)")
+# Each of these takes time that grows with the text's length, whatever it is: names are looked for from their beginnings
+# only, and what stands before an @ is of a limited length.
+_NAME = r"[\w.\-]+"
+_USER = re.compile(r"((?:abfss?|wasbs?)?://)([^\s'\"`@]{0,1024})@", re.IGNORECASE)
 _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
 """In URLs of these, a container stands before the @."""
 _QUERY = re.compile(r"([?&;])([\w.%\-]+)=([^&\s'\"`#;)]*)")
 _KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
 _PAIR = re.compile(
-    rf"""(?P<name>(?P<quote>["'`]?){_NAME}(?P=quote))
+    rf"""(?P<name>(?P<quote>["'`]){_NAME}(?P=quote)|(?<![\w.\-]){_NAME})
         (?P<between>\s*(?:=>|==?)\s*|(?<=["'`])\s*:\s*|\s+(?=["']))
         (?P<value>"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.|'')*'?|`[^`]*`?|[^\s,;&)}}\]"'`]+)""",
     re.VERBOSE,
@@ -98,7 +100,9 @@ def masked(text: str) -> str:
 
 def _masked_user(found: re.Match[str]) -> str:
     is_container = found[1].lower() in _CONTAINERS and ":" not in found[2]
-    return found[0] if is_container else f"{found[1]}{MASK}@"
+    # A key may have slashes, but a path that has an @ somewhere is no key.
+    is_path = "/" in found[2] and ":" not in found[2].partition("/")[0]
+    return found[0] if is_container or is_path else f"{found[1]}{MASK}@"
 
 
 def _masked_parameter(found: re.Match[str]) -> str:

@@ -70,3 +70,9 @@ def test_errors_show_none() -> None:
     assert "SECRET" not in str(error) + error.message
     assert "abc" not in str(error) and "=y" not in str(error)
     assert str(InvalidInput("plain")) == "plain" and str(InvalidInput()) == ""
+
+
+@pytest.mark.parametrize("piece", ["x", ".", "a=", "'", '"a', "?a", "a '", "'a':", "a:", "password ", "a\n"])
+def test_a_long_text_of_any_kind_is_looked_through_once(piece: str) -> None:
+    """What looks at a text again from each of its places would not come to an end here."""
+    masked(piece * (1_000_000 // len(piece)))
