@@ -78,7 +78,9 @@ def test_what_cannot_be_committed_is_deleted(catalog: Catalog, table: Table, cha
                 make(table)
         else:
             make(table)
-    assert not unused(catalog)
+    # A delete goes on over the other one. Its copy, of which no row is left, is for vacuum: attempts at a commit may
+    # differ in whether they need it.
+    assert len(unused(catalog)) == (1 if change == "delete" else 0)
 
 
 def test_the_files_of_a_batch_that_is_there_already_are_deleted(catalog: Catalog, table: Table) -> None:

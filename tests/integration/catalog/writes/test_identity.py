@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -229,7 +230,7 @@ def test_what_cannot_be_an_identity_column_is_refused(catalog: Catalog) -> None:
 def test_files_of_others_cannot_be_added(catalog: Catalog) -> None:
     table = create(catalog)
     with pytest.raises(Unsupported, match="identity column"):
-        table.add_found_files([object()])  # type: ignore[list-item]
+        table.add_found_files([SimpleNamespace(path="elsewhere/a.parquet")])  # type: ignore[list-item]
 
 
 def written(table: Table, rows: pa.Table, taken: dict[int, int]) -> dict[str, Any]:
