@@ -15,6 +15,9 @@ from typing import Any
 
 MASK = "***"
 
+LEVELS_MAX = 256
+"""So deep are facts looked at. Deeper ones are refused: a commit has at most so many levels (`decoding.DEPTH_MAX`)."""
+
 _WORDS = frozenset(
     {
         *("secret", "secrets", "password", "passwords", "passwd", "pwd", "passphrase", "token", "tokens"),
@@ -71,17 +74,23 @@ def masked_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 def masked_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return facts, whose values are JSON, without their secrets."""
-    return {key: _masked_value(key, value) for key, value in facts.items()}
+    return _masked_items(facts, 0)
 
 
-def _masked_value(name: str, value: Any) -> Any:
+def _masked_items(facts: Mapping[str, Any], level: int) -> dict[str, Any]:
+    return {key: _masked_value(key, value, level + 1) for key, value in facts.items()}
+
+
+def _masked_value(name: str, value: Any, level: int) -> Any:
+    if level > LEVELS_MAX:
+        return value
     match value:
         case str():
             return MASK if value and is_secret(name) else masked(value)
         case dict():
-            return masked_facts(value)
+            return _masked_items(value, level)
         case list() | tuple():
-            return [_masked_value(name, each) for each in value]
+            return [_masked_value(name, each, level + 1) for each in value]
         case _:
             return value
 

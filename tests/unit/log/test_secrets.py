@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lakelog.log.decoding import DEPTH_MAX
 from lakelog.log.errors import InvalidInput, NotFound
-from lakelog.log.secrets import is_secret, masked, masked_facts, masked_properties
+from lakelog.log.secrets import LEVELS_MAX, is_secret, masked, masked_facts, masked_properties
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,10 @@ def test_properties_and_facts_keep_what_is_no_secret() -> None:
     assert masked_facts({"user": "ann", "conf": {"password": "x", "n": [1, "pwd=x"]}}) == {
         "user": "ann", "conf": {"password": "***", "n": [1, "pwd=***"]},
     }  # fmt: skip
+
+
+def test_facts_are_masked_as_deep_as_a_commit_can_have_them() -> None:
+    assert LEVELS_MAX >= DEPTH_MAX
 
 
 def test_errors_show_none() -> None:
