@@ -19,16 +19,17 @@ _FACTS: ContextVar[Mapping[str, Json] | None] = ContextVar("lakelog_writer_facts
 
 
 class Facts(Mapping[str, Json]):
-    """The writer's facts for a commit made now: those of the catalog, and what `writing_as` adds."""
+    """The writer's facts for a commit made now, without secrets: those of the catalog, and what `writing_as` adds."""
 
     def __init__(self, writer: Mapping[str, Json]) -> None:
         self._writer = writer
 
     def _now(self) -> Mapping[str, Json]:
-        return masked_facts({**self._writer, **(_FACTS.get() or {})})
+        return {**self._writer, **(_FACTS.get() or {})}
 
     def __getitem__(self, key: str) -> Json:
-        return self._now()[key]
+        # One by one: a commit reads each, and statements are long.
+        return masked_facts({key: self._now()[key]})[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._now())
