@@ -17,6 +17,9 @@ WAVERS_MAX_S = 1.0
 
 STALE = "use another store, or take the cache, proxy or replication away that is between: old answers are not harmless"
 
+CREATED, REPLACED = b"created", b"replaced since"
+"""What an object holds, in two sizes."""
+
 
 def visibility(
     store: ObjectStore,
@@ -40,59 +43,40 @@ def visibility(
         if not holds:
             faults[name].append(fault)
 
+    def expect_read(name: str, key: str, data: bytes | None, fault: str) -> None:
+        if name in may:
+            began_us = steady_clock_us()
+            found = reader.get(key)
+            if data == CREATED:
+                took_us["get"].append(steady_clock_us() - began_us)
+            expect(name, found == data, fault.format(_short(found)))
+
+    def expect_listed(name: str, prefix: str, sizes: dict[str, int], fault: str) -> None:
+        if name in may:
+            expect(name, _listed(reader, prefix) == sizes, fault)
+
     for number in range(rounds if not rights.missing("put", "conditional put") else 0):
         prefix = f"{folder}/reads/{number:04}"
         key = f"{prefix}/object"
-        if "reads after writes" in may:
-            # A reader of a log asks for the next version before it is there: that must not be remembered.
-            expect("reads after writes", reader.get(key) is None, "an object was there that no client wrote")
-        if "lists after writes" in may:
-            expect(
-                "lists after writes", _listed(reader, prefix) == {}, "a list had a key that no client wrote"
-            )
+        # A reader of a log asks for the next version before it is there: that must not be remembered.
+        expect_read("reads after writes", key, None, "an object was there that no client wrote")
+        expect_listed("lists after writes", prefix, {}, "a list had a key that no client wrote")
         began_us = steady_clock_us()
-        store.put_if_absent(key, b"created")
+        store.put_if_absent(key, CREATED)
         took_us["put-if-absent"].append(steady_clock_us() - began_us)
-        if "reads after writes" in may:
-            began_us = steady_clock_us()
-            found = reader.get(key)
-            took_us["get"].append(steady_clock_us() - began_us)
-            expect(
-                "reads after writes",
-                found == b"created",
-                f"after its creation, a read returned {_short(found)}",
-            )
-        if "lists after writes" in may:
-            expect(
-                "lists after writes",
-                _listed(reader, prefix) == {key: 7},
-                "a list lacked an object just created",
-            )
-        store.put(key, b"replaced since")
-        if "reads after writes" in may:
-            found = reader.get(key)
-            expect(
-                "reads after writes",
-                found == b"replaced since",
-                f"after a put, a read returned {_short(found)}",
-            )
-        if "lists after writes" in may:
-            expect(
-                "lists after writes",
-                _listed(reader, prefix) == {key: 14},
-                "a list had the old size after a put",
-            )
+        expect_read("reads after writes", key, CREATED, "after its creation, a read returned {}")
+        expect_listed(
+            "lists after writes", prefix, {key: len(CREATED)}, "a list lacked an object just created"
+        )
+        store.put(key, REPLACED)
+        expect_read("reads after writes", key, REPLACED, "after a put, a read returned {}")
+        expect_listed(
+            "lists after writes", prefix, {key: len(REPLACED)}, "a list had the old size after a put"
+        )
         if not rights.missing("delete"):
             store.delete([key])
-            if "reads after deletes" in may:
-                found = reader.get(key)
-                expect(
-                    "reads after deletes", found is None, f"after a delete, a read returned {_short(found)}"
-                )
-            if "lists after deletes" in may:
-                expect(
-                    "lists after deletes", _listed(reader, prefix) == {}, "a list had an object just deleted"
-                )
+            expect_read("reads after deletes", key, None, "after a delete, a read returned {}")
+            expect_listed("lists after deletes", prefix, {}, "a list had an object just deleted")
     return [
         judged(name, faults[name], f"{rounds} times, by another client", STALE)
         if name in may
