@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
-from lakelog.log import Commit, Dump, Json, Log, LogOptions, ObjectStore
+from lakelog.catalog import Catalog
+from lakelog.log import Commit, ObjectStore
 from lakelog.log.errors import FormatError
 from lakelog.log.format import Tombstone, decode_base, decode_decision, decode_entry, decode_root, hash_of
 from lakelog.log.keys import Keys
@@ -17,8 +17,6 @@ from lakelog.log.keys import Keys
 _VERSION = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")
 _HINT = re.compile(r"(?:(.*)/)?_log/(?:latest\.json|snapshots/.*\.json)")
 _BATCH = 64
-IMPATIENT = LogOptions(patience_s=0, patience_each_s=0)
-"""All writers are dead."""
 
 
 @dataclass
@@ -85,11 +83,13 @@ def read(store: ObjectStore) -> Warehouse:
     return found
 
 
-def settle_restores(store: ObjectStore) -> int:
+def settle_restores(catalog: Catalog) -> int:
     """Settle every restore of a dropped log that its writer left undecided; return how many there were.
 
     No name leads to such a log, so no writer by name comes to it. The next client to restore or to purge it does this.
     """
+    logs = catalog._logs
+    store = logs.places.store(catalog.warehouse)
     newest: dict[str, str] = {}
     for key in sorted(store.list_after("")):
         if match := _VERSION.fullmatch(key):
@@ -99,29 +99,10 @@ def settle_restores(store: ObjectStore) -> int:
         data = store.get(key)
         entry = None if data is None else decode_entry(data, key)
         if isinstance(entry, Commit) and entry.restores and entry.intent is not None:
-            log: Log[None] = Log(store, prefix, _Nothing(), options=IMPATIENT, opened=store.url)
+            log = logs.unread(prefix).log
             before = log.load()
             settled += before.version < entry.version and log.refresh_settled(before).sealed
     return settled
-
-
-class _Nothing:
-    """What folds commits into nothing."""
-
-    def initial(self) -> None:
-        return None
-
-    def apply(self, state: None, commit: Commit, blobs: Sequence[bytes]) -> None:
-        return None
-
-    def dump(self, state: None, version: int) -> Dump:
-        raise AssertionError("nothing is committed to a log that is only settled")
-
-    def stored(self, dump: Dump) -> None:
-        raise AssertionError("nothing is committed to a log that is only settled")
-
-    def load(self, root: Json) -> None:
-        return None
 
 
 def _read_chain(found: Warehouse, prefix: str, length: int) -> None:

@@ -47,8 +47,9 @@ class Verifier:
         self._fsck("before", benign=(*DERIVED, "transaction-undecided", "drop-unfinished"))
         self._let_the_next_writer_work()
         self._retry()
-        warehouse = open_store(self.world.warehouse, self.world.options)
-        self.figures["restores of dropped logs settled"] = chains.settle_restores(warehouse)
+        self.figures["restores of dropped logs settled"] = chains.settle_restores(
+            self.world.catalog("verifier")
+        )
         # Commits stay for ever: what happened too often, or should not have, still shows after the retries.
         checked = self._check_outcomes()
         for key, value in Counter(a.outcome for a in self.asked.values()).items():

@@ -56,11 +56,11 @@ class S3Server:
                 else:
                     os.environ[name] = value
 
-    def create_bucket(self, bucket: str) -> str:
-        """Create a bucket, unless it exists, and return its url."""
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """A client of botocore for the server, with its credentials, until the block ends."""
         import botocore.session
         from botocore.config import Config
-        from botocore.exceptions import ClientError
 
         client = botocore.session.Session().create_client(
             "s3",
@@ -71,12 +71,20 @@ class S3Server:
             config=Config(s3={"addressing_style": "path"}),
         )
         try:
-            client.create_bucket(Bucket=bucket)
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
-                raise
+            yield client
         finally:
             client.close()
+
+    def create_bucket(self, bucket: str) -> str:
+        """Create a bucket, unless it exists, and return its url."""
+        from botocore.exceptions import ClientError
+
+        with self.client() as client:
+            try:
+                client.create_bucket(Bucket=bucket)
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
+                    raise
         return f"s3://{bucket}"
 
 

@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import botocore.session
-from botocore.config import Config
-
 from lakelog.testing.moto_server import S3Server
 
 WAREHOUSE = "w"
@@ -60,15 +57,5 @@ def policy_of(bucket: str, grants: dict[str, Grant]) -> dict[str, Any]:
 
 
 def set_policy(server: S3Server, bucket: str, grants: dict[str, Grant]) -> None:
-    client = botocore.session.Session().create_client(
-        "s3",
-        endpoint_url=server.endpoint,
-        region_name=server.region,
-        aws_access_key_id=server.access_key,
-        aws_secret_access_key=server.secret_key,
-        config=Config(s3={"addressing_style": "path"}),
-    )
-    try:
+    with server.client() as client:
         client.put_bucket_policy(Bucket=bucket, Policy=json.dumps(policy_of(bucket, grants)))
-    finally:
-        client.close()

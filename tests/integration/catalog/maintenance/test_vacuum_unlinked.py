@@ -227,14 +227,20 @@ def test_a_table_that_is_only_known_by_its_place_is_not_taken_for_unlinked(
     assert ids(client().table_at(place)) == [1]
 
 
-def test_a_move_between_the_look_and_the_seal_keeps_the_table(
-    client: Callable[[], Catalog], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    catalog, other = client(), client()
+def old_table(catalog: Catalog, clock: Clock) -> Table:
+    """Return `a.t`, which is older than what vacuum leaves alone, beside a namespace `b`."""
     for namespace in ("a", "b"):
         catalog.create_namespace(namespace)
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     clock.days_later(4)
+    return table
+
+
+def test_a_move_between_the_look_and_the_seal_keeps_the_table(
+    client: Callable[[], Catalog], clock: Clock
+) -> None:
+    catalog, other = client(), client()
+    table = old_table(catalog, clock)
     home = catalog._logs.namespace(table.head.tracked.location.split("/")[0])
     planned = purge.plan_purge(
         catalog._tree,
@@ -258,10 +264,7 @@ def test_a_move_between_the_looks_at_a_table_and_at_its_namespace_keeps_the_tabl
 ) -> None:
     """Its namespace was named by the version before the move, and the plan to purge it is of the one after."""
     catalog, other = client(), client()
-    for namespace in ("a", "b"):
-        catalog.create_namespace(namespace)
-    table = catalog.create_table("a.t", SCHEMA).append(rows(1))
-    clock.days_later(4)
+    table = old_table(catalog, clock)
     location, real, looks = table.head.tracked.location, TrackedLog.at_its_place, list[str]()
 
     def then_moved(tracked: TrackedLog[Any]) -> Any:
@@ -277,8 +280,9 @@ def test_a_move_between_the_looks_at_a_table_and_at_its_namespace_keeps_the_tabl
         patched.setattr(TrackedLog, "at_its_place", then_moved)
         # As where the namespaces were read in the course of the move: the one too late, the other too early.
         found = orphans.find(fresh._tree, home, set(), clock.now_us, clock.now_us)
-    assert looks == [location] and found == orphans.Orphans()
+    assert looks == [location]
     assert not [orphan for orphan in found.logs if orphans.remove(fresh._tree, orphan)]
+    assert found == orphans.Orphans()
     assert ids(client().load_table("b.t")) == [1]
 
 
