@@ -15,14 +15,12 @@ from tests.spark.conftest import children
 from tests.spark.hooks import HOOK
 
 
-@pytest.fixture
-def python() -> str:
-    """Not warm, so that what is killed by its process id is what answers."""
-    return sys.executable
+NEW = sys.executable
+"""A Python that is not warm: what is stopped by its process id is what answers."""
 
 
 def wrapper(folder: Path, text: str) -> str:
-    """Return a Python that runs `text` before it becomes the Python side of the bridge."""
+    """Return a new Python that runs `text` before it becomes the Python side, and ends as that does."""
     script = folder / "python"
     script.write_text(f"#!{sys.executable}\n{text}\nfrom lakelog.spark.bridge import main\nmain()\n")
     script.chmod(0o755)
@@ -160,7 +158,8 @@ def test_a_child_killed_while_idle_is_started_again(lake):
 @pytest.mark.parametrize(
     ("statement", "rows"), [("SELECT count(*) FROM lake.t", [(3,)]), ("INSERT INTO lake.t VALUES (9)", [])]
 )
-def test_requests_that_are_under_way_when_a_child_is_killed_are_retried(lake, statement, rows):
+def test_requests_that_are_under_way_when_a_child_is_killed_are_retried(make_lake, statement, rows):
+    lake = make_lake(python=NEW)
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(3)")
     (child,) = children(lake.spark)
     os.kill(child, signal.SIGSTOP)
@@ -218,7 +217,7 @@ hook("list_relations", patient)
             assert lake.sql("SELECT * FROM lake.t") == [(1,)]
 
 
-def test_what_libraries_print_does_not_reach_the_pipe(make_lake, tmp_path):
+def test_what_libraries_print_does_not_reach_the_pipe(make_lake, warm, tmp_path):
     noisy = """
 import os
 from lakelog.spark.dispatch import Dispatch
@@ -229,14 +228,14 @@ def answer(self, *args, **named):
     return original(self, *args, **named)
 Dispatch.answer = answer
 """
-    lake = make_lake(python=wrapper(tmp_path, noisy))
+    lake = make_lake(python=warm.program(tmp_path, noisy))
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     assert lake.sql("SELECT * FROM lake.t") == [(1,)]
 
 
-def test_a_jar_and_a_package_of_different_versions_refuse_each_other(make_lake, tmp_path):
+def test_a_jar_and_a_package_of_different_versions_refuse_each_other(make_lake, warm, tmp_path):
     lake = make_lake(
-        python=wrapper(tmp_path, "import lakelog.spark.dispatch as d\nd.version = lambda: '99.9'")
+        python=warm.program(tmp_path, "import lakelog.spark.dispatch as d\nd.version = lambda: '99.9'")
     )
     with pytest.raises(Exception, match="99.9") as error:
         lake.sql(f"SHOW TABLES IN {lake.name}")
@@ -260,12 +259,12 @@ def test_a_python_that_is_not_there_is_named(make_lake):
         lake.sql(f"SHOW TABLES IN {lake.name}")
 
 
-def test_a_child_that_dies_at_every_request_ends_in_one_clear_error(make_lake, tmp_path):
+def test_a_child_that_dies_at_every_request_ends_in_one_clear_error(make_lake, warm, tmp_path):
     dying = f"""{HOOK}
 import os, signal
 hook("list_relations", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIGKILL))
 """
-    lake = make_lake(python=wrapper(tmp_path, dying))
+    lake = make_lake(python=warm.program(tmp_path, dying))
     with pytest.raises(Exception, match="ended 4 times during 'list_relations'. It changes nothing"):
         lake.sql(f"SHOW TABLES IN {lake.name}")
 
@@ -293,12 +292,12 @@ def test_a_child_that_is_killed_as_it_starts_is_started_again_and_else_said_to_b
         assert "not known" not in str(error.value)
 
 
-def test_a_change_whose_process_dies_before_it_begins_is_said_not_to_have_begun(make_lake, tmp_path):
+def test_a_change_whose_process_dies_before_it_begins_is_said_not_to_have_begun(make_lake, warm, tmp_path):
     dying = f"""{HOOK}
 import os, signal
 hook("token", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIGKILL))
 """
-    lake = make_lake(python=wrapper(tmp_path, dying))
+    lake = make_lake(python=warm.program(tmp_path, dying))
     with pytest.raises(Exception, match="had not begun, so nothing was changed"):
         lake.sql(f"CREATE NAMESPACE {lake.name}.n")
     assert lake.catalog.list_namespaces() == []
@@ -343,7 +342,7 @@ def test_the_child_ends_with_its_jvm(tmp_path):
 
 
 def test_a_stopped_child_does_not_hold_up_that_of_another_python(make_lake, warm, tmp_path):
-    stopped = make_lake(str(tmp_path / "one"))
+    stopped = make_lake(str(tmp_path / "one"), python=NEW)
     free = make_lake(str(tmp_path / "two"), python=warm.program(tmp_path))
     stopped.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     (child,) = children(stopped.spark)
