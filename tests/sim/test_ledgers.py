@@ -7,7 +7,7 @@ from tests.sim.ledger_mutations import LEDGER_MUTATIONS
 from tests.sim.ledger_simulation import simulate_ledgers
 from tests.sim.serializability import Event, cycle
 
-SHORT = range(1, 401)
+SHORT = range(1, 301)
 FULL = range(SHORT.stop, 15_000)
 MUTATION_SEEDS = range(1, 501)
 

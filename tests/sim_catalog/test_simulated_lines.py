@@ -6,7 +6,7 @@ import pytest
 from tests.sim_catalog.line_mutations import LINE_MUTATIONS
 from tests.sim_catalog.simulation import LINES, simulate_catalog
 
-SHORT = range(1, 151)
+SHORT = range(1, 101)
 FULL = range(SHORT.stop, 5_000)
 SEEDS_OF_MUTATIONS = range(1, 2001)
 LATE = {
