@@ -6,10 +6,13 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 from tests.ddl.columns import Column, Refused, Type, find
 from tests.ddl.model import Condition, Model, Row, State, Step
 from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
@@ -194,6 +197,22 @@ def _transform(field: dict[str, Any]) -> str:
     return f"{field['transform']}({field['args'][0]}, {column})" if "transform" in field else column
 
 
+def with_nulls(type: Any) -> Any:
+    """A type's JSON with NULL allowed everywhere in it."""
+    if isinstance(type, list):
+        return [with_nulls(each) for each in type]
+    if not isinstance(type, dict):
+        return type
+    free = {"nullable", "containsNull", "valueContainsNull"}
+    return {key: True if key in free else with_nulls(value) for key, value in type.items()}
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Return a frame's rows. PySpark fails by itself where a field that must not be NULL is in a struct that is."""
+    schema = StructType.fromJson(with_nulls(frame.schema.jsonValue()))
+    return frame.select(*(frame[f"`{each.name}`"].cast(each.dataType) for each in schema)).toArrow()
+
+
 def in_order(rows: list[Row]) -> list[str]:
     return sorted(map(repr, rows))
 
@@ -202,13 +221,13 @@ def check_version(lake: Any, version: int, state: State, where: Condition | None
     """Hold a version, as Spark and as the Python client read it, against the model."""
     rows = state.seen()
     table = lake.catalog.load_table("t", version=version)
-    found = lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version}").toArrow()
+    found = to_arrow(lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version}"))
     for read in (table.to_arrow(), found):
         assert list(read.schema.names) == [each.name for each in state.columns]
         assert in_order(read.to_pylist()) == in_order(rows), version
     if where is not None:
         condition = condition_in_sql(where, state.columns)
-        found = lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version} WHERE {condition}").toArrow()
+        found = to_arrow(lake.frame(f"SELECT * FROM lake.t VERSION AS OF {version} WHERE {condition}"))
         assert in_order(found.to_pylist()) == in_order([row for row in rows if where.holds(row)]), (
             version,
             where,
