@@ -1,5 +1,7 @@
 """What lakelog does not do yet is refused by name: never accepted and then ignored."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import SparkSession
@@ -152,6 +154,38 @@ def test_a_running_session_is_not_configured_for_another_warehouse_under_the_sam
     with pytest.raises(InvalidInput, match="statement-text .there: not set, here: full"):
         configure(SparkSession.builder, lake.warehouse, statement_text="full", **known)
     assert configure(SparkSession.builder, other, **known | {"name": f"{lake.name}_too"})
+
+
+def test_of_two_builders_that_were_configured_before_either_has_a_session_the_second_is_refused(
+    lake, tmp_path
+):
+    name, known = f"{lake.name}_of_two", {"fsync": False, "jar": "unused"}
+    first, same, second = (
+        configure(SparkSession.builder, str(tmp_path / folder), name=name, **known)
+        for folder in ("first", "first", "second")
+    )
+    renamed = configure(SparkSession.builder, str(tmp_path / "second"), name=f"{name}_too", **known)
+    changed = configure(SparkSession.builder, str(tmp_path / "first"), name=name, **known)
+    changed.config(f"spark.sql.catalog.{name}.statement-text", "full")
+    try:
+        assert first.getOrCreate() is same.getOrCreate() is renamed.getOrCreate() is lake.spark
+        with pytest.raises(InvalidInput, match=rf"{name} .*there: {tmp_path}/first, here: {tmp_path}/second"):
+            second.getOrCreate()
+        with pytest.raises(InvalidInput, match=r"statement-text .there: not set, here: full"):
+            changed.getOrCreate()
+        assert lake.spark.conf.get(f"spark.sql.catalog.{name}.warehouse") == str(tmp_path / "first")
+    finally:
+        for key in lake.spark.conf.getAll:
+            if key.startswith(f"spark.sql.catalog.{name}"):
+                lake.spark.conf.unset(key)
+
+
+def test_a_running_session_is_seen_from_other_threads(lake, tmp_path):
+    """Where Spark says that none is active, and getOrCreate returns it all the same."""
+    with ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(configure, SparkSession.builder, str(tmp_path), name=lake.name, jar="unused")
+        with pytest.raises(InvalidInput, match=f"there: {lake.warehouse}, here: {tmp_path}"):
+            refused.result()
 
 
 def test_a_catalog_that_is_open_refuses_what_was_meant_for_other_settings(lake, tmp_path):
