@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
 
 from lakelog.log.clocks import StoreClock
 from lakelog.log.errors import (
@@ -65,6 +66,16 @@ class S3Store:
         self._lock = threading.Lock()
         self._connected: tuple[int, Any] | None = None
         self._clock = StoreClock()
+
+    @property
+    def address(self) -> dict[str, str]:
+        """Which server it is, as far as that was said: `endpoint`, without a user, a password or keys, and `region`."""
+        parts = urlsplit(self._endpoint or "")
+        found = {
+            "endpoint": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if self._endpoint else None,
+            "region": self._region,
+        }
+        return {name: value for name, value in found.items() if value}
 
     def get(self, key: str) -> bytes | None:
         found = self._run(self._get, key)
@@ -276,7 +287,14 @@ class S3Store:
             self._clock.learn(server_us)
 
     def _error(self, verb: str, key: str, error: Exception) -> LakelogError:
-        """Return what a failure means. Quotes nothing of the server's own text, which could hold credentials."""
+        """Return what a failure means, with the failure as its cause, also where it is not raised at once."""
+        found = self._meaning(verb, key, error)
+        if found is not error:
+            found.__cause__ = error
+        return found
+
+    def _meaning(self, verb: str, key: str, error: Exception) -> LakelogError:
+        """Quotes nothing of the server's own text, which could hold credentials."""
         if isinstance(error, LakelogError):
             return error
         location = f"{self.url}/{key}"
@@ -365,6 +383,11 @@ def http_status(error: BaseException) -> int | None:
     """Return the status of the server's answer, None where there was none."""
     status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode")
     return status if isinstance(status, int) else None
+
+
+def are_credentials_unusable(error: BaseException) -> bool:
+    """Whether a refusal is about the credentials themselves, and not about what they may do."""
+    return error_code(error) in _REFUSED or type(_root(error)).__name__ in _NO_CREDENTIALS
 
 
 def error_code(error: BaseException) -> str:

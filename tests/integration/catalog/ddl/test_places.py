@@ -176,7 +176,24 @@ def test_no_foreign_folder_is_taken_for_a_warehouse(tmp_path: Path, name: str) -
         Catalog(str(tmp_path)).create_namespace("a")
 
 
-OWN = ("_txn", "_cut/x", "_log", "_log/_lost/x", "a/_lost", "n-" + "a" * 26, "a/t-" + "b" * 26 + "/data")
+def test_an_examination_of_the_store_keeps_no_client_from_setting_it_up(tmp_path: Path) -> None:
+    (tmp_path / "_doctor" / "x").mkdir(parents=True)
+    (tmp_path / "_doctor" / "x" / "0000").write_bytes(b"x")
+    assert Catalog(str(tmp_path)).list_namespaces() == []
+    Catalog(str(tmp_path)).create_namespace("a")
+    assert Catalog(str(tmp_path)).list_namespaces() == [("a",)]
+
+
+OWN = (
+    "_txn",
+    "_doctor/x",
+    "_cut/x",
+    "_log",
+    "_log/_lost/x",
+    "a/_lost",
+    "n-" + "a" * 26,
+    "a/t-" + "b" * 26 + "/data",
+)
 
 
 @pytest.mark.parametrize("own", OWN)
