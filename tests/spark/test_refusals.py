@@ -1,6 +1,7 @@
 """What lakelog does not do yet is refused by name: never accepted and then ignored."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
@@ -159,7 +160,8 @@ def test_a_running_session_is_not_configured_for_another_warehouse_under_the_sam
 def test_of_two_builders_that_were_configured_before_either_has_a_session_the_second_is_refused(
     lake, tmp_path
 ):
-    name, known = f"{lake.name}_of_two", {"fsync": False, "jar": "unused"}
+    name = f"{lake.name}_of_two"
+    known: dict[str, Any] = {"fsync": False, "jar": "unused"}
     first, same, second = (
         configure(SparkSession.builder, str(tmp_path / folder), name=name, **known)
         for folder in ("first", "first", "second")

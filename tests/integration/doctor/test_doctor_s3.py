@@ -24,7 +24,7 @@ from lakelog.log.doctor import Check, Verdict, bucket, examine, races, reads
 from lakelog.log.doctor.cleaning import Remains
 from lakelog.log.doctor.reads import Clock
 from lakelog.log.doctor.rights import Rights, try_all
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import InvalidInput, PermissionDenied, StorageError
 from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import ACCESS_KEY, SECRET_KEY, S3Server, moto_server
 
@@ -269,6 +269,27 @@ def test_a_server_whose_time_is_wrong_or_changes_is_found(
         store._clock = StoreClock()
         clock.look()
     assert clock.check().verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error", "message"),
+    [
+        (
+            400,
+            "AuthorizationHeaderMalformed",
+            StorageError,
+            "the bucket is in another region .*correct the region",
+        ),
+        (400, "InvalidToken", PermissionDenied, "refuses these credentials .InvalidToken.; check them"),
+        (403, "InvalidAccessKeyId", PermissionDenied, "refuses these credentials"),
+    ],
+)
+def test_a_store_that_cannot_be_meant_is_an_error_and_gets_no_report(
+    store: S3Store, proxy: FaultyProxy, status: int, code: str, error: type[StorageError], message: str
+) -> None:
+    proxy.refuse = lambda command, path, size: (status, code)
+    with pytest.raises(error, match=message):
+        examine(lambda: store)
 
 
 def test_the_address_of_a_server_has_no_user_or_key() -> None:

@@ -46,7 +46,14 @@ _BROKEN = {
     "ResponseStreamingError",
     "TransferEncodingError",
 }
-_REFUSED = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "XAdminUserNotFound"}
+_REFUSED = {
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+    "XAdminUserNotFound",
+}
+_ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 
 
 class S3Store:
@@ -319,6 +326,13 @@ class S3Store:
             return StorageError(
                 f"cannot {verb} {location}: the clock of this host is too far from that of the store{where} ({code}); "
                 "set it right",
+                location=location,
+                without_effect=first_answer,
+            )
+        if status == 301 or code in _ELSEWHERE:
+            return StorageError(
+                f"cannot {verb} {location}: the bucket is in another region ({code or status}); correct the region, "
+                "or the endpoint",
                 location=location,
                 without_effect=first_answer,
             )
