@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from tests.integration.store.places import KINDS, empty_store, place
 from tests.integration.store.sums import Sum
 
 from lakelog.log import Draft, Log, NotFound, ObjectStore, open_store, wait_for_background
+from lakelog.log.stores import s3_store
+from lakelog.log.stores.s3_store import S3Store
 
 RACERS = 32
 RACES = 8
@@ -109,13 +112,28 @@ def test_maintenance_sees_sizes_and_folders(store: ObjectStore) -> None:
     assert store.list_folders("nothing/") == [] and list(store.list_leftovers("f/")) == []
 
 
-def test_listing_goes_on_beyond_one_page(given: tuple[str, dict[str, str]]) -> None:
-    store = empty_store(given)
-    keys = [f"page/{i:05d}" for i in range(1100)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda key: store.put(key, b""), keys))
+def test_listing_and_deleting_go_on_beyond_one_page(
+    given: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page has a thousand keys. The servers are asked for smaller ones, which they continue in the same way."""
+    store, pages = empty_store(given), []
+    call = S3Store.call
+
+    def small_pages(store: S3Store, operation: str, key: str | None = None, **arguments: Any) -> Any:
+        if operation == "list_objects_v2":
+            arguments["MaxKeys"] = 10
+            pages.append(operation)
+        return call(store, operation, key, **arguments)
+
+    monkeypatch.setattr(S3Store, "call", small_pages)
+    monkeypatch.setattr(s3_store, "DELETE_MAX", 10)
+    keys = [f"page/{i:05d}" for i in range(35)]
+    for key in keys:
+        store.put(key, b"")
     assert list(store.list_after("page/")) == keys
-    assert list(store.list_after("page/", keys[1050])) == keys[1051:]
+    assert list(store.list_after("page/", keys[12])) == keys[13:]
+    if isinstance(store, S3Store):
+        assert len(pages) == 4 + 3
     store.delete(keys)
     assert list(store.list_after("page/")) == []
 
