@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.integration.store.places import KINDS, empty_store, place
 from tests.integration.store.sums import Sum
 
-from lakelog.log import Draft, Log, NotFound, ObjectStore, open_store, wait_for_background
+from lakelog.log import (
+    Draft,
+    LocalStore,
+    Log,
+    NotFound,
+    ObjectStore,
+    StorageError,
+    open_store,
+    wait_for_background,
+)
 from lakelog.log.stores import s3_store
+from lakelog.log.stores.local_store import TEMPORARY
 from lakelog.log.stores.s3_store import S3Store
 
 RACERS = 32
@@ -146,6 +159,25 @@ def test_an_object_written_through_one_store_is_seen_and_listed_through_another(
     assert list(second.list_after("x/")) == [] and second.get("x/1") is None
     first.put("x/1", b"one")
     assert second.get("x/1") == b"one" and list(second.list_after("x/")) == ["x/1"]
+
+
+def test_a_folder_that_goes_while_it_is_empty_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the folder of a warehouse does, when `lakelog doctor` has made it and finds it empty at its end."""
+    store, left, open_file = LocalStore(str(tmp_path / "w"), fsync=False), [3], os.open
+
+    def late(path: Any, *how: Any, **named: Any) -> int:
+        if TEMPORARY in str(path) and left[0]:
+            left[0] -= 1
+            shutil.rmtree(tmp_path / "w", ignore_errors=True)
+        return open_file(path, *how, **named)
+
+    monkeypatch.setattr(os, "open", late)
+    assert store.put_if_absent("a/b", b"1") and store.get("a/b") == b"1" and left == [0]
+    left[0] = 1000
+    with pytest.raises(StorageError, match="cannot write"):
+        store.put("a/c", b"1")
 
 
 def test_an_input_can_be_read_anywhere(store: ObjectStore) -> None:
