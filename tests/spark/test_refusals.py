@@ -133,7 +133,13 @@ def test_a_setting_of_the_catalog_that_is_not_known_is_refused_by_name(lake):
 
 def test_a_warehouse_that_does_not_exist_is_an_error_until_something_is_written(make_lake, tmp_path):
     lake = make_lake(str(tmp_path / "wharehouse"), is_there=False)
-    for statement in (f"SHOW NAMESPACES IN {lake.name}", f"SHOW TABLES IN {lake.name}"):
+    for statement in (
+        f"SHOW NAMESPACES IN {lake.name}",
+        f"SHOW TABLES IN {lake.name}",
+        "CALL lake.system.fsck()",
+        "CALL lake.system.vacuum()",
+        "SELECT * FROM lake.system.audit",
+    ):
         with pytest.raises(Exception, match=f"there is no warehouse at {lake.warehouse}: check the path"):
             lake.sql(statement)
     assert not (tmp_path / "wharehouse").exists()

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog import Catalog, NoSuchTable, NoSuchWarehouse, TableExists
 from lakelog.catalog.logs import places
 from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store
 
@@ -174,6 +174,25 @@ def test_no_foreign_folder_is_taken_for_a_warehouse(tmp_path: Path, name: str) -
     (tmp_path / name).write_text("precious")
     with pytest.raises(InvalidInput, match="not a lakelog warehouse"):
         Catalog(str(tmp_path)).create_namespace("a")
+
+
+def test_nothing_is_said_of_a_warehouse_that_is_not_there(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "wharehouse"))
+    asked: list[Callable[[], object]] = [
+        catalog.list_namespaces,
+        catalog.list_tables,
+        catalog.audit,
+        catalog.expire,
+        catalog.vacuum,
+        catalog.fsck,
+    ]
+    for ask in asked:
+        with pytest.raises(NoSuchWarehouse, match=r"wharehouse: check the path"):
+            ask()
+    (tmp_path / "wharehouse").mkdir()
+    for ask in asked:
+        ask()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "wharehouse"]
 
 
 def test_an_examination_of_the_store_keeps_no_client_from_setting_it_up(tmp_path: Path) -> None:
