@@ -7,12 +7,14 @@ tests run against that one only.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from lakelog.log import ObjectStore
+from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import REGION, S3Server, moto_server
 from lakelog.testing.versitygw import INSTALL, find_versitygw, versitygw
 
@@ -34,6 +36,17 @@ def running(name: str, folder: Path) -> Iterator[tuple[S3Server, str]]:
         )
     with moto_server() if name == "moto" else versitygw(folder) as server, server.credentials():
         yield server, "lake"
+
+
+_clients: dict[tuple[tuple[str, str], ...], S3Store] = {}
+
+
+def sharing_a_client(store: ObjectStore, options: Mapping[str, str]) -> ObjectStore:
+    """Return the store; one on S3 sends its requests as all those with these options do, which have to be of one server
+    and one user. To make a client costs more than the requests of most tests."""
+    if isinstance(store, S3Store):
+        store._connected = _clients.setdefault(tuple(sorted(options.items())), store)._connected
+    return store
 
 
 def _external() -> S3Server:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
-from lakelog.spark import spark_conf
+from lakelog.spark import configure, spark_conf
 from lakelog.spark.jar import jar_path
 
 pytestmark = pytest.mark.adapter
@@ -30,6 +32,41 @@ def test_the_command_prints_what_configure_sets(tmp_path: Path, capsys: pytest.C
     assert run(["spark-conf", "--warehouse", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"--conf {name}={value}" for name, value in spark_conf(str(tmp_path)).items()]
+
+
+OPTIONS = {
+    "warehouse": (["--warehouse", "s3://b/w"], "s3://b/w"),
+    "name": (["--catalog", "ice"], "ice"),
+    "endpoint": (["--endpoint", "http://127.0.0.1:9"], "http://127.0.0.1:9"),
+    "region": (["--region", "eu-west-1"], "eu-west-1"),
+    "path_style": (["--path-style"], True),
+    "fsync": (["--no-fsync"], False),
+    "as_of": (["--as-of", "2026-11-20 18:00"], "2026-11-20 18:00"),
+    "statement_text": (["--statement-text", "full"], "full"),
+    "stored_code": (["--stored-code", "none"], "none"),
+    "python": (["--python", "/usr/bin/other"], "/usr/bin/other"),
+    "jar": (["--adapter-jar", "/a.jar"], "/a.jar"),
+    "session_catalog": (["--session-catalog"], True),
+}
+
+
+def test_the_command_has_an_option_for_all_that_configure_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = list(inspect.signature(spark_conf).parameters)
+    assert (
+        ours
+        == list(OPTIONS)
+        == [name for name in inspect.signature(configure).parameters if name != "builder"]
+    )
+    for left_out in ("as_of", "session_catalog"):  # which exclude each other
+        given = {name: option for name, option in OPTIONS.items() if name != left_out}
+        arguments = [part for option, _ in given.values() for part in option]
+        assert run(["spark-conf", *arguments, "--json"]) == 0
+        values: dict[str, Any] = {name: value for name, (_, value) in given.items()}
+        assert json.loads(capsys.readouterr().out) == spark_conf(**values)
+        for name in given.keys() - {"warehouse", "path_style"}:
+            assert spark_conf(**values) != spark_conf(
+                **{key: each for key, each in values.items() if key != name}
+            )
 
 
 def test_own_jars_stand_beside_lakelogs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,8 @@
 """What lakelog does not do yet is refused by name: never accepted and then ignored."""
 
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import SparkSession
@@ -130,7 +133,13 @@ def test_a_setting_of_the_catalog_that_is_not_known_is_refused_by_name(lake):
 
 def test_a_warehouse_that_does_not_exist_is_an_error_until_something_is_written(make_lake, tmp_path):
     lake = make_lake(str(tmp_path / "wharehouse"), is_there=False)
-    for statement in (f"SHOW NAMESPACES IN {lake.name}", f"SHOW TABLES IN {lake.name}"):
+    for statement in (
+        f"SHOW NAMESPACES IN {lake.name}",
+        f"SHOW TABLES IN {lake.name}",
+        "CALL lake.system.fsck()",
+        "CALL lake.system.vacuum()",
+        "SELECT * FROM lake.system.audit",
+    ):
         with pytest.raises(Exception, match=f"there is no warehouse at {lake.warehouse}: check the path"):
             lake.sql(statement)
     assert not (tmp_path / "wharehouse").exists()
@@ -152,6 +161,39 @@ def test_a_running_session_is_not_configured_for_another_warehouse_under_the_sam
     with pytest.raises(InvalidInput, match="statement-text .there: not set, here: full"):
         configure(SparkSession.builder, lake.warehouse, statement_text="full", **known)
     assert configure(SparkSession.builder, other, **known | {"name": f"{lake.name}_too"})
+
+
+def test_of_two_builders_that_were_configured_before_either_has_a_session_the_second_is_refused(
+    lake, tmp_path
+):
+    name = f"{lake.name}_of_two"
+    known: dict[str, Any] = {"fsync": False, "jar": "unused"}
+    first, same, second = (
+        configure(SparkSession.builder, str(tmp_path / folder), name=name, **known)
+        for folder in ("first", "first", "second")
+    )
+    renamed = configure(SparkSession.builder, str(tmp_path / "second"), name=f"{name}_too", **known)
+    changed = configure(SparkSession.builder, str(tmp_path / "first"), name=name, **known)
+    changed.config(f"spark.sql.catalog.{name}.statement-text", "full")
+    try:
+        assert first.getOrCreate() is same.getOrCreate() is renamed.getOrCreate() is lake.spark
+        with pytest.raises(InvalidInput, match=rf"{name} .*there: {tmp_path}/first, here: {tmp_path}/second"):
+            second.getOrCreate()
+        with pytest.raises(InvalidInput, match=r"statement-text .there: not set, here: full"):
+            changed.getOrCreate()
+        assert lake.spark.conf.get(f"spark.sql.catalog.{name}.warehouse") == str(tmp_path / "first")
+    finally:
+        for key in lake.spark.conf.getAll:
+            if key.startswith(f"spark.sql.catalog.{name}"):
+                lake.spark.conf.unset(key)
+
+
+def test_a_running_session_is_seen_from_other_threads(lake, tmp_path):
+    """Where Spark says that none is active, and getOrCreate returns it all the same."""
+    with ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(configure, SparkSession.builder, str(tmp_path), name=lake.name, jar="unused")
+        with pytest.raises(InvalidInput, match=f"there: {lake.warehouse}, here: {tmp_path}"):
+            refused.result()
 
 
 def test_a_catalog_that_is_open_refuses_what_was_meant_for_other_settings(lake, tmp_path):

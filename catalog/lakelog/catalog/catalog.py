@@ -107,6 +107,7 @@ class Catalog(CatalogNames):
         ClockNotTrusted, and nothing is changed.
         """
         wish = what_to_keep(older_than=older_than, version=version, retain_last=retain_last)
+        self._check_there(location)
         found = chosen_scope(
             self._tree, *_identifiers(table, namespace), location=location, progress=progress
         )
@@ -146,6 +147,7 @@ class Catalog(CatalogNames):
             keys=keys,
             progress=progress,
         )
+        self._check_there(location)
         found = chosen_scope(
             self._tree, *_identifiers(table, namespace), location=location, progress=progress
         )
@@ -168,6 +170,7 @@ class Catalog(CatalogNames):
         whole_ranges: bool = False,
     ) -> Iterator[AuditEntry]:
         """Yield who changed what, when and how, in the whole warehouse (see `lakelog.catalog.audit`)."""
+        self._check_there(location)
         return audit_entries(
             self._tree,
             since=since,
@@ -198,6 +201,7 @@ class Catalog(CatalogNames):
         """
         if self._logs.is_a_cut:
             raise InvalidInput("a catalog as of the past cannot be checked: open the catalog as it is now")
+        self._check_there(None)
         path = () if name is None else identifier(name)
         return check_warehouse(
             self._logs,
@@ -208,6 +212,12 @@ class Catalog(CatalogNames):
             checksums=checksums,
             progress=progress,
         )
+
+    def _check_there(self, location: str | None) -> None:
+        """NoSuchWarehouse where there is none, unless the question is of a place by itself: of a path with a typo it is
+        not said that nothing has happened there, or that all is well."""
+        if location is None:
+            self._logs.places.check_there()
 
 
 def _identifiers(table: Name | None, namespace: Name | None) -> tuple[Identifier | None, Identifier | None]:

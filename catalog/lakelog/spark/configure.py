@@ -3,6 +3,7 @@
 import os
 import site
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,8 @@ def configure(
     """Return `builder` with the settings of `spark_conf`; jars and extensions that it names already stay.
 
     Where Spark runs in this process already, `getOrCreate` returns the session that runs. InvalidInput where that one
-    cannot have the catalog: it has another one of this name, or Spark was started without lakelog.
+    cannot have the catalog: it has another one of this name, or Spark was started without lakelog. `getOrCreate` of the
+    builder says so too, of a session that another builder has made in between.
     """
     settings = spark_conf(
         warehouse,
@@ -132,32 +134,47 @@ def configure(
         jar=jar,
         session_catalog=session_catalog,
     )
-    _check_running(settings, python_is_free=python is None)
+    settings |= _taken_over(settings, python_is_free=python is None)
     present = getattr(builder, "_options", {})
     for key, value in settings.items():
         builder = builder.config(key, _added(str(present.get(key, "")), value) if key in LISTS else value)
+    catalogs = {key for key in settings if settings[key] in CATALOG_CLASSES}
+    make = builder.getOrCreate
+
+    def get_or_create() -> "SparkSession":
+        present = {key: str(value) for key, value in getattr(builder, "_options", {}).items()}
+        mine = {key: value for key, value in present.items() if _is_of(key, catalogs)}
+        for key, value in _taken_over(mine, python_is_free=python is None).items():
+            builder.config(key, value)
+        return make()
+
+    # Between here and the session, another builder can make one.
+    builder.getOrCreate = get_or_create  # type: ignore[method-assign]
     return builder
 
 
-def _check_running(settings: dict[str, str], *, python_is_free: bool) -> None:
-    """Hold the settings against the Spark that runs in this process. Where `python_is_free`, `settings` take over the
-    Python of the catalog that is there: any that has lakelog does the same."""
-    from pyspark.sql import SparkSession
+def _is_of(key: str, catalogs: Iterable[str]) -> bool:
+    return any(key == catalog or key.startswith(f"{catalog}.") for catalog in catalogs)
 
-    running = SparkSession.getActiveSession()
+
+def _taken_over(settings: Mapping[str, str], *, python_is_free: bool) -> dict[str, str]:
+    """Hold the settings against the Spark that runs in this process. Where `python_is_free`, return the Pythons of the
+    catalogs that are there, to be taken over: any that has lakelog does the same."""
+    running = _running()
     if running is None:
         _check_jvm()
-        return
+        return {}
     known = dict(running.conf.getAll)
     if EXTENSIONS_CLASS not in known.get("spark.sql.extensions", "").split(","):
         raise _without_lakelog()
+    taken: dict[str, str] = {}
     for catalog in (key for key in settings if key not in LISTS and settings[key] in CATALOG_CLASSES):
         python = f"{catalog}.python"
         if python_is_free and python in known:
-            settings[python] = known[python]
+            taken[python] = known[python]
         old, new = (
-            {key: value for key, value in which.items() if key == catalog or key.startswith(f"{catalog}.")}
-            for which in (known, settings)
+            {key: value for key, value in which.items() if _is_of(key, [catalog])}
+            for which in (known, {**settings, **taken})
         )
         changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
         if old and changed:
@@ -169,6 +186,17 @@ def _check_running(settings: dict[str, str], *, python_is_free: bool) -> None:
                 f"the Spark session that runs in this process has a catalog {catalog.rpartition('.')[2]} with other "
                 f"settings: {listed}; give this one another name, or stop that session first, by its stop()"
             )
+    return taken
+
+
+def _running() -> "SparkSession | None":
+    """Return the session that `getOrCreate` would return, in whatever thread; None where it would make one."""
+    from pyspark.sql import SparkSession
+
+    made = SparkSession._instantiatedSession
+    if made is not None and made._sc._jsc is not None:
+        return made
+    return SparkSession.getActiveSession()
 
 
 def _check_jvm() -> None:

@@ -22,6 +22,9 @@ FEATURE_SIZE_MAX = 64
 RIGHTS_KEY = "_rights"
 """In a `_txn/`: clients that may write decisions may write it. It is none itself."""
 
+DOCTOR_FOLDER = "_doctor"
+"""Of a warehouse: examinations of its store write there. No reader or writer looks there, and none minds it."""
+
 TXN_HASH_SIZE = 32
 """Digits of the hash in a transaction's id: 128 bits."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from urllib.parse import urlsplit
+from types import FrameType
 
 import click
 
@@ -14,6 +17,25 @@ from lakelog.log import open_store
 from lakelog.log.doctor import Report, Verdict, examine
 
 EXIT_CODES = {Verdict.GOOD: 0, Verdict.NOTE: 0, Verdict.WARNING: 3, Verdict.UNKNOWN: 3, Verdict.BAD: 4}
+
+
+@contextmanager
+def cleaning_up_when_ended() -> Iterator[None]:
+    """Have a request to end (`kill`, a terminal that is closed) raise SystemExit, so that what was written is removed,
+    as after Ctrl-C."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    # What is ignored stays so: `nohup` has it that way.
+    taken = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @click.command()
@@ -46,12 +68,8 @@ def doctor(place: Place, url: str) -> None:
     does not answer, 2 wrong usage.
     """
     where = url or place.required_warehouse
-    facts = {"endpoint": _address(place.endpoint), "region": place.region}
-    report = examine(
-        lambda: open_store(where, place.store_options),
-        facts={name: value for name, value in facts.items() if value},
-        progress=Progress(),
-    )
+    with cleaning_up_when_ended():
+        report = examine(lambda: open_store(where, place.store_options), progress=Progress())
     if place.as_json:
         answer.in_json(
             {
@@ -73,15 +91,6 @@ def doctor(place: Place, url: str) -> None:
 
 
 COMMANDS = (doctor,)
-
-
-def _address(endpoint: str | None) -> str | None:
-    """Return the address alone: a URL can have a user, a password or keys in it."""
-    if endpoint is None:
-        return None
-    parts = urlsplit(endpoint)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname or ''}{port}"
 
 
 def _summary(report: Report) -> str:

@@ -202,7 +202,7 @@ def files(place: Place, table: str, version: int | None, ref: str | None, limit:
 
 @click.command()
 @click.argument("table")
-@click.argument("name", type=click.Choice(sorted(METADATA_TABLES)))
+@click.argument("name", metavar="NAME", type=click.Choice(sorted(METADATA_TABLES)))
 @click.option("--version", type=int, metavar="N", help="As it was at that version.")
 @click.option("--columns", metavar="A,B", help="These columns only.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N rows only.")

@@ -57,8 +57,12 @@ _trust_clock = click.option(
     metavar="AGE",
     help=f"Versions that were replaced longer ago than that. [default: {_days(EXPIRE_DEFAULT_AGE)}]",
 )
-@click.option("--before-version", type=int, metavar="N", help="Versions of TABLE before that one.")
-@click.option("--retain-last", type=int, metavar="N", help="All but the last N versions of each log.")
+@click.option(
+    "--before-version", type=click.IntRange(min=1), metavar="N", help="Versions of TABLE before that one."
+)
+@click.option(
+    "--retain-last", type=click.IntRange(min=1), metavar="N", help="All but the last N versions of each log."
+)
 @_apply
 @_trust_clock
 @takes_place
@@ -73,7 +77,8 @@ def expire(
 ) -> None:
     """Expire old versions of TABLE or of NAMESPACE with all that is in it.
 
-    Without either, of everything in the warehouse. AGE is a number and s, m, h, d or w.
+    Without either, of everything in the warehouse. --older-than, --before-version or --retain-last says which; AGE is a
+    number and s, m, h, d or w.
 
     Only the log shrinks: lakelog vacuum deletes the data files that no version has any more. The current version
     always stays, and so does what saved cuts need. Each log that is expired gets a commit that says so.
@@ -81,6 +86,10 @@ def expire(
     In a folder, no clock but this host's says how old things are. Where it is more than a day past the newest commit,
     and only that makes something old enough, --apply refuses without --trust-clock.
     """
+    limits = {"--older-than": older_than, "--before-version": before_version, "--retain-last": retain_last}
+    given = [option for option, value in limits.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other: give one of them")
     catalog = place.catalog_for(what)
     found = catalog.expire(
         **_chosen(catalog, what),

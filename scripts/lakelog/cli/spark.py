@@ -9,6 +9,8 @@ import click
 from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
 from lakelog.spark import spark_conf as settings_for
+from lakelog.spark.open_catalog import STATEMENT_TEXTS
+from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 
 
 @click.command("spark-conf")
@@ -24,14 +26,53 @@ from lakelog.spark import spark_conf as settings_for
     metavar="PATHS",
     help="Your own jars, beside lakelog's, separated by commas. Give them here: Spark's own --jars replaces lakelog's.",
 )
+@click.option(
+    "--as-of",
+    metavar="TIME|CUT",
+    help="Show everything as it stood at a time (UTC unless it has a time zone) or in a saved cut, read-only.",
+)
+@click.option(
+    "--stored-code",
+    type=click.Choice(STORED_CODE),
+    help="Which code from the warehouse may run: none, sql (views and functions of SQL; the default), or all.",
+)
+@click.option(
+    "--statement-text",
+    type=click.Choice(STATEMENT_TEXTS),
+    help="What commits keep of a statement: normalized (without its literals; the default), full, or none.",
+)
+@click.option(
+    "--fsync/--no-fsync",
+    default=None,
+    help="Whether commits to a folder are forced to disk, as they are by default.",
+)
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="The Python that runs lakelog beside Spark's driver. [default: the one of this command]",
+)
+@click.option(
+    "--adapter-jar", metavar="PATH", help="lakelog's jar, where it is not to be built here: see scripts/jars."
+)
 @takes_place
-def spark_conf(place: Place, catalog: str, session_catalog: bool, jars: str) -> None:
+def spark_conf(
+    place: Place,
+    catalog: str,
+    session_catalog: bool,
+    jars: str,
+    as_of: str | None,
+    stored_code: str | None,
+    statement_text: str | None,
+    fsync: bool | None,
+    python: str | None,
+    adapter_jar: str | None,
+) -> None:
     """Print the settings that show Spark the warehouse.
 
     For spark-sql, spark-submit and the others: spark-sql $(lakelog spark-conf --warehouse …)
 
-    Where a path has a space in it, the shell would split the settings there. They are printed with quotes then,
-    for eval: eval "spark-sql $(lakelog spark-conf --warehouse …)"
+    Where a value has a space in it, such as a path, the shell would split the settings there. They are printed with
+    quotes then, for eval: eval "spark-sql $(lakelog spark-conf --warehouse …)"
     """
     found = settings_for(
         place.required_warehouse,
@@ -39,6 +80,12 @@ def spark_conf(place: Place, catalog: str, session_catalog: bool, jars: str) -> 
         endpoint=place.endpoint,
         region=place.region,
         path_style=place.path_style or None,
+        fsync=fsync,
+        as_of=as_of,
+        statement_text=statement_text,
+        stored_code=stored_code,
+        python=python,
+        jar=adapter_jar,
         session_catalog=session_catalog,
     )
     found["spark.jars"] = ",".join([*filter(None, jars.split(",")), found["spark.jars"]])
@@ -50,7 +97,7 @@ def spark_conf(place: Place, catalog: str, session_catalog: bool, jars: str) -> 
         # Within eval, a line of its own would be a command of its own.
         click.echo(" \\\n".join(f"--conf {shlex.quote(argument)}" for argument in arguments))
         click.echo(
-            'lakelog: a path here has a space, at which the shell splits $(…): write eval "spark-sql $(lakelog '
+            'lakelog: a value here has a space, at which the shell splits $(…): write eval "spark-sql $(lakelog '
             'spark-conf …)"',
             err=True,
         )

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ from lakelog.log.stores.s3_store import S3Store
 MINUTE_US = 60_000_000
 DAY_US = 24 * 60 * MINUTE_US
 ROWS = pa.table({"id": [1, 2]})
+TIMEOUT_S = 120
 
 
 def _library() -> str | None:
@@ -58,26 +60,59 @@ class Place:
         return Catalog(self.url, options=self.options)
 
     def client(self, skew: str, steps: str, *, local_disk: bool = False) -> dict[str, Any]:
-        if LIBRARY is None:
-            pytest.skip(
-                "no libfaketime on this machine, so no clock was wrong in any test: pip install libfaketime"
-            )
-        environment = {
-            **os.environ,
-            "LD_PRELOAD": LIBRARY,
-            "FAKETIME": skew,
-            "NO_FAKE_STAT": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "LAKELOG_TEST_LOCAL_DISK": "1" if local_disk else "",
+        host = _host(skew, local_disk)
+        client = {
+            "url": self.url,
+            "options": self.options,
+            "steps": textwrap.dedent(steps),
+            "environment": {name: value for name, value in os.environ.items() if name.startswith("AWS_")},
         }
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.integration.clocks.client", self.url, json.dumps(self.options),
-             textwrap.dedent(steps)],
-            env=environment, capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        reported: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        assert host.stdin is not None and host.stdout is not None
+        host.stdin.write(json.dumps(client) + "\n")
+        host.stdin.flush()
+        hangs = threading.Timer(TIMEOUT_S, host.kill)
+        hangs.start()
+        line = host.stdout.readline()
+        hangs.cancel()
+        assert line, f"the process of the client ended with {host.wait()}, as its output on stderr says"
+        reported: dict[str, Any] = json.loads(line)
         return reported
+
+
+_hosts: dict[tuple[str, bool], subprocess.Popen[str]] = {}
+"""A process for each clock. Its start costs much more than what most clients do."""
+
+
+def _host(skew: str, local_disk: bool) -> subprocess.Popen[str]:
+    if LIBRARY is None:
+        pytest.skip(
+            "no libfaketime on this machine, so no clock was wrong in any test: pip install libfaketime"
+        )
+    if (skew, local_disk) not in _hosts:
+        _hosts[skew, local_disk] = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.clocks.client"],
+            env={
+                **os.environ,
+                "LD_PRELOAD": LIBRARY,
+                "FAKETIME": skew,
+                "NO_FAKE_STAT": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "LAKELOG_TEST_LOCAL_DISK": "1" if local_disk else "",
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    return _hosts[skew, local_disk]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _end_hosts() -> Iterator[None]:
+    yield
+    while _hosts:
+        _, host = _hosts.popitem()
+        host.kill()  # its clients have written all that they had to
+        host.communicate()
 
 
 @pytest.fixture(scope="module", params=["folder", pytest.param("versitygw", marks=pytest.mark.s3)])
@@ -137,7 +172,7 @@ def test_a_host_that_is_ahead_deletes_nothing_that_is_young(place: Place) -> Non
 
 @pytest.mark.parametrize("sign", ["+", "-"])
 def test_a_first_commit_without_data_has_the_stores_time(place: Place, sign: str) -> None:
-    """The root, a namespace, a transaction: nothing was written by these processes before."""
+    """The root, a namespace, a transaction: nothing was written by these clients before."""
     before_us = host_clock_us()
     for steps in ("catalog.create_namespace('a')", "catalog.drop_namespace('a')"):
         assert "error" not in place.client(f"{sign}{place.far}", steps)
@@ -150,11 +185,22 @@ def test_a_catalog_as_of_a_time_goes_by_the_stores_clock(place: Place) -> None:
     catalog = place.catalog()
     catalog.create_table("t", ROWS.schema)
     moment_us = catalog.load_table("t").append(ROWS).timestamp_us
+    _wait_for_date(place, moment_us)
     look = "report({'rows': open_catalog(as_of=%d).load_table('t').to_arrow().num_rows})"
     behind = place.client(f"-{place.far}", look % moment_us)
     assert behind.get("rows") == 2, behind
     ahead = place.client(f"+{place.far}", look % (moment_us + 5 * MINUTE_US))
     assert "in the future" in ahead.get("message", ""), ahead
+
+
+def _wait_for_date(place: Place, moment_us: int) -> None:
+    """Return when the store says that this moment is over. A Date is of whole seconds, and some servers make one only
+    once a second, so that it may be two seconds old."""
+    store = open_store(place.url, place.options)
+    assert isinstance(store, LocalStore | S3Store)
+    while (store.now_us() or 0) < moment_us:
+        time.sleep(0.05)
+        store._clock = clocks.StoreClock()
 
 
 def test_the_last_second_of_a_store_that_reports_whole_ones_is_not_in_the_future(

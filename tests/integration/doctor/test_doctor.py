@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import pytest
+from tests.integration.doctor import faults
 
-from lakelog.log import LocalStore, MemoryStore, ObjectStore, PermissionDenied, StorageError
-from lakelog.log.doctor import Check, Report, Verdict, examine
-from lakelog.log.doctor.processes import COMMAND, processes
+from lakelog.log import MemoryStore, ObjectStore, StorageError
+from lakelog.log.doctor import Check, Report, Verdict, examine, races
+from lakelog.log.doctor.processes import COMMAND
 
 
 def report_of(store: ObjectStore, racer: Sequence[str] = COMMAND) -> dict[str, Check]:
@@ -31,186 +29,41 @@ def not_good(found: dict[str, Check]) -> dict[str, str]:
     return {name: str(check.verdict) for name, check in found.items() if check.verdict is not Verdict.GOOD}
 
 
-class Racy(MemoryStore):
-    """Looks, and writes a moment later, as servers without atomic conditions do."""
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        if key in self._objects:
-            return False
-        time.sleep(0.001)
-        self.put(key, data)
-        return True
-
-
-class Unconditional(MemoryStore):
-    """Ignores the condition."""
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        self.put(key, data)
-        return True
-
-
-class SameBytes(MemoryStore):
-    """Takes a second request with the same bytes for a success, and so another writer's."""
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        return super().put_if_absent(key, data) or self._objects[key] == data
-
-
-class Remembering(MemoryStore):
-    """Never frees a key for creation."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._taken: set[str] = set()
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        created = key not in self._taken and super().put_if_absent(key, data)
-        self._taken.add(key)
-        return created
-
-    def put(self, key: str, data: bytes) -> None:
-        self._taken.add(key)
-        super().put(key, data)
-
-
-class Small(MemoryStore):
-    """A gateway with a limit for one request."""
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        if len(data) > 1_000_000:
-            raise StorageError("the store answered 413", location=key)
-        return super().put_if_absent(key, data)
-
-
-class Losing(MemoryStore):
-    """Says that it has created an object, and has not, now and then."""
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        return ("races/0001" in key and key not in self._objects) or super().put_if_absent(key, data)
-
-
-class Vanishing(MemoryStore):
-    """Refuses what is not there."""
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        return "races/0001" not in key and super().put_if_absent(key, data)
-
-
-class NothingRemembered(MemoryStore):
-    """A cache before the store remembers that an object was not there."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._absent: set[str] = set()
-
-    def get(self, key: str) -> bytes | None:
-        if key in self._absent:
-            return None
-        found = super().get(key)
-        if found is None:
-            self._absent.add(key)
-        return found
-
-
-class FirstRemembered(MemoryStore):
-    """A cache before the store has the first version that was read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._read: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        found = super().get(key)
-        return None if found is None else self._read.setdefault(key, found)
-
-
-class GhostsRead(MemoryStore):
-    """Returns what was deleted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._ghosts: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        found = super().get(key)
-        return self._ghosts.get(key) if found is None else found
-
-    def delete(self, keys: Sequence[str]) -> None:
-        self._ghosts |= {key: self._objects[key] for key in keys if key in self._objects}
-        super().delete(keys)
-
-
-class GhostsListed(MemoryStore):
-    """Lists what was deleted a moment ago."""
-
-    _ghosts: dict[str, int]
-
-    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
-        for key, size in getattr(self, "_ghosts", {}).items():
-            if key.startswith(prefix):
-                yield key, size
-        yield from super().list_sizes(prefix, after)
-
-    def delete(self, keys: Sequence[str]) -> None:
-        self._ghosts = {key: len(self._objects[key]) for key in keys if key in self._objects}
-        super().delete(keys)
-
-
-class ListedLate(MemoryStore):
-    """Lists an object from the second list on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._known: set[str] = set()
-
-    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
-        for key, size in super().list_sizes(prefix, after):
-            if key in self._known:
-                yield key, size
-            self._known.add(key)
-
-
-class Unordered(MemoryStore):
-    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
-        return iter(sorted(super().list_after(prefix, after), key=str.lower, reverse=True))
-
-
-class FromTheStart(MemoryStore):
-    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
-        return super().list_after(prefix)
-
-
-class Keeping(MemoryStore):
-    """Deletes nothing, and says nothing of it."""
-
-    def delete(self, keys: Sequence[str]) -> None:
-        return
-
-
 @pytest.mark.parametrize(
     ("kind", "bad"),
     [
         (MemoryStore, set()),
-        (Racy, {"put-if-absent: threads"}),
+        (faults.Racy, {"put-if-absent: threads"}),
         (
-            Unconditional,
+            faults.Unconditional,
             {"put-if-absent: threads", "put-if-absent: sent twice", "put-if-absent: largest commit"},
         ),
-        (SameBytes, {"put-if-absent: sent twice"}),
-        (Remembering, {"put-if-absent: after a delete"}),
-        (Small, {"put-if-absent: largest commit"}),
-        (Losing, {"put-if-absent: threads"}),
-        (Vanishing, {"put-if-absent: threads"}),
-        (NothingRemembered, {"reads after writes"}),
-        (FirstRemembered, {"reads after writes"}),
-        (GhostsRead, {"reads after deletes"}),
-        (GhostsListed, {"lists after deletes"}),
-        (ListedLate, {"lists after writes"}),
-        (Unordered, {"lists in order"}),
-        (FromTheStart, {"lists in order"}),
+        (faults.SameBytes, {"put-if-absent: sent twice"}),
+        (faults.Remembering, {"put-if-absent: after a delete"}),
+        (faults.Small, {"put-if-absent: largest commit"}),
+        (faults.Losing, {"put-if-absent: threads"}),
+        (faults.Vanishing, {"put-if-absent: threads"}),
+        (faults.NothingRemembered, {"reads after writes"}),
+        (faults.FirstRemembered, {"reads after writes"}),
+        (faults.GhostsRead, {"reads after deletes"}),
+        (faults.GhostsListed, {"lists after deletes"}),
+        (faults.ListedLate, {"lists after writes"}),
+        (faults.Unordered, {"lists in order"}),
+        (faults.FromTheStart, {"lists in order"}),
+        (faults.Full, {"put-if-absent: threads"}),
+        (faults.Silent, {"put-if-absent: threads"}),
+        (faults.Cutting, {"put-if-absent: largest commit"}),
+        (faults.WithoutFolders, {"lists in order"}),
+        (faults.OldSizes, {"lists after writes"}),
         (
-            Keeping,
+            faults.Inventing,
+            {"reads after writes", "lists after writes", "reads after deletes", "lists after deletes"},
+        ),
+        (faults.NeverAbsent, {"right: get what is absent"}),
+        (faults.Garbling, {"right: get"}),
+        (faults.NeverFree, {"right: conditional put"}),
+        (
+            faults.Keeping,
             {"put-if-absent: after a delete", "reads after deletes", "lists after deletes"},
         ),
     ],
@@ -222,8 +75,55 @@ def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
     assert {name for name, check in found.items() if check.verdict is Verdict.BAD} == bad
     for name in bad:
         assert found[name].what and found[name].todo
-    left = Verdict.WARNING if kind is Keeping else Verdict.GOOD
+    left = Verdict.WARNING if kind is faults.Keeping else Verdict.GOOD
     assert found["left behind"].verdict is left, found["left behind"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen", "todo"),
+    [
+        (faults.Racy, "racers created 0000", "two writers could overwrite each other"),
+        (faults.Vanishing, "0001 was refused as taken, and a read found nothing there", "two writers"),
+        (faults.Full, "32 of 32 racers could not find out who created 0001", "free space"),
+        (faults.Full, "No space left on device", "free space"),
+        (faults.Silent, "32 of 32 racers could not find out who created 0001", "not reliable enough"),
+    ],
+)
+def test_a_race_says_what_was_seen_and_what_follows(
+    kind: Callable[[], MemoryStore], seen: str, todo: str
+) -> None:
+    store = kind()
+    keys = [f"races/{number:04}" for number in range(2)]
+    check = races.judge("race", races.threads(store, store, keys, 10_000_000), "32")
+    assert check.verdict is Verdict.BAD and seen in check.what and todo in check.todo
+
+
+@pytest.mark.parametrize(
+    ("stored", "seen"), [(None, "nothing was stored"), (b"x", "another racer's bytes were stored")]
+)
+def test_what_one_racer_was_said_to_have_created_has_to_be_there(stored: bytes | None, seen: str) -> None:
+    outcomes = [races.Outcome(racer=0, ending="won"), races.Outcome(racer=1, ending="taken")]
+    check = races.judge("race", [races.Race("races/0000", outcomes, stored)], "2")
+    assert check.verdict is Verdict.BAD and seen in check.what
+
+
+def test_racers_of_whom_only_one_had_an_answer_prove_nothing() -> None:
+    key, won = "races/0000", races.Outcome(racer=0, ending="won")
+    lost = [races.Outcome(racer=number, ending="failed", doubts=("503",)) for number in (1, 2)]
+    race = races.Race(key, [won, *lost], stored=races.body(key, 0))
+    check = races.judge("race", [race], "3")
+    assert check.verdict is Verdict.BAD and "2 of 3 racers could not find out" in check.what
+
+
+def test_racers_do_not_wait_for_a_store_for_ever() -> None:
+    class Slow(MemoryStore):
+        def put_if_absent(self, key: str, data: bytes) -> bool:
+            time.sleep(0.05)
+            raise StorageError("no answer", location=key)
+
+    store = Slow()
+    (race,) = races.threads(store, store, ["races/0000", "races/0001"], at_most_us=10_000)
+    assert {len(outcome.doubts) for outcome in race.outcomes} == {1}
 
 
 @pytest.mark.parametrize("applied", [True, False])
@@ -238,7 +138,7 @@ def test_answers_that_prove_nothing_are_settled_by_reading(applied: bool) -> Non
 
         def put_if_absent(self, key: str, data: bytes) -> bool:
             with self.lock:
-                fails = key not in self.failed and "single" not in key and "reads" not in key
+                fails = key not in self.failed
                 self.failed.add(key)
             if fails:
                 if applied:
@@ -258,45 +158,12 @@ def test_a_success_behind_a_refusal_is_found_by_its_bytes() -> None:
         """As a client library that resends: the second request is refused, and its answer is all that comes."""
 
         def put_if_absent(self, key: str, data: bytes) -> bool:
-            return super().put_if_absent(key, data) and "races" not in key
+            super().put_if_absent(key, data)
+            return False
 
     found = report_of(Echoing())
     assert not_good(found) == {}
     assert "3 found their own success behind a refusal" in found["put-if-absent: threads"].what
-
-
-class Refusing(MemoryStore):
-    """Refuses one action."""
-
-    def __init__(self, action: str) -> None:
-        super().__init__()
-        self._action = action
-
-    def _may(self, action: str) -> None:
-        if self._action == action:
-            raise PermissionDenied(f"may not {action}", location=self.url)
-
-    def get(self, key: str) -> bytes | None:
-        self._may("get")
-        if key not in self._objects:
-            self._may("get what is absent")
-        return super().get(key)
-
-    def put(self, key: str, data: bytes) -> None:
-        self._may("put")
-        super().put(key, data)
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        self._may("conditional put")
-        return super().put_if_absent(key, data)
-
-    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
-        self._may("list")
-        return super().list_after(prefix, after)
-
-    def delete(self, keys: Sequence[str]) -> None:
-        self._may("delete")
-        super().delete(keys)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +180,7 @@ class Refusing(MemoryStore):
 def test_each_right_is_reported_by_its_name_and_what_needs_it_is_unknown(
     action: str, verdict: Verdict
 ) -> None:
-    store = Refusing(action)
+    store = faults.Refusing(action)
     found = report_of(store)
     others = {"get what is absent"} if action == "get" else set()
     refused = {
@@ -324,7 +191,12 @@ def test_each_right_is_reported_by_its_name_and_what_needs_it_is_unknown(
     assert [
         check.name for check in found.values() if check.verdict is Verdict.BAD and "right" not in check.name
     ] == []
-    needing = [check for check in found.values() if f"needs the right to {action}" in check.what]
+    needing = [
+        check
+        for check in found.values()
+        if check.what.startswith("needs what did not work above")
+        and action in check.what.partition(": ")[2].split(", ")
+    ]
     assert needing and all(check.verdict is Verdict.UNKNOWN for check in needing)
     assert (found["left behind"].verdict is Verdict.WARNING) is (action == "delete")
     assert bool(store._objects) is (action == "delete")
@@ -363,53 +235,3 @@ def test_clocks_are_compared(ahead_s: list[float | None], verdict: Verdict, text
 
     clock = report_of(Timed())["clock"]
     assert clock.verdict is verdict and text in clock.what
-
-
-def test_a_folder_is_proven_by_processes_too_and_left_as_it_was(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "warehouse"
-    report = examine(lambda: LocalStore(str(folder), fsync=False), races_max=3)
-    found = by_name(report)
-    assert set(not_good(found)) <= {"file system"}  # where tests run on one that hosts share
-    assert (
-        "4 processes for each of 20 keys: one created it, 620 were refused"
-        in found["put-if-absent: processes"].what
-    )
-    assert list(tmp_path.iterdir()) == []
-    assert report.facts["store"] == str(folder) and "median get" in report.facts
-
-
-def test_a_race_of_processes_that_two_win_is_bad(tmp_path: Path) -> None:
-    script = tmp_path / "racer.py"
-    script.write_text(
-        "import os, sys, time\n"
-        "from lakelog.log import LocalStore\n"
-        "from lakelog.log.doctor import racer\n"
-        "class Racy(LocalStore):\n"
-        "    def put_if_absent(self, key, data):\n"
-        "        if self.get(key) is not None:\n"
-        "            return False\n"
-        "        time.sleep(0.05)\n"
-        "        self.put(key, data)\n"
-        "        return True\n"
-        "racer.main(sys.argv[1:], lambda root: Racy(root, fsync=False))\n"
-    )
-    (tmp_path / "warehouse").mkdir()
-    store = LocalStore(str(tmp_path / "warehouse"), fsync=False)
-    found = report_of(store, racer=(sys.executable, str(script)))
-    assert found["put-if-absent: threads"].verdict is Verdict.GOOD
-    assert found["put-if-absent: processes"].verdict is Verdict.BAD
-    script.write_text("raise SystemExit(5)")
-    with pytest.raises(StorageError, match="ended with 5"):
-        processes(store, ["k"], (sys.executable, str(script)))
-    assert os.listdir(tmp_path / "warehouse") == []
-
-
-def test_an_interrupted_examination_leaves_nothing_behind(tmp_path: Path) -> None:
-    def interrupt(step: str) -> None:
-        if "races" in step:
-            raise KeyboardInterrupt
-
-    (tmp_path / "warehouse").mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        examine(lambda: LocalStore(str(tmp_path / "warehouse"), fsync=False), races_max=1, progress=interrupt)
-    assert os.listdir(tmp_path / "warehouse") == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from email.utils import formatdate
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,49 +17,63 @@ from tests import s3_servers
 from tests.integration.doctor.test_doctor import by_name, not_good
 from tests.processes.faulty_proxy import FaultyProxy, faulty_proxy
 
-from lakelog.cli.doctor import _address
 from lakelog.cli.main import run
 from lakelog.log import open_store
+from lakelog.log.clocks import StoreClock
 from lakelog.log.doctor import Check, Verdict, bucket, examine, races, reads
+from lakelog.log.doctor.cleaning import Remains
 from lakelog.log.doctor.reads import Clock
-from lakelog.log.doctor.rights import try_all
+from lakelog.log.doctor.rights import Rights, try_all
+from lakelog.log.errors import InvalidInput, PermissionDenied, StorageError
 from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import ACCESS_KEY, SECRET_KEY, S3Server, moto_server
 
 pytestmark = pytest.mark.s3
-NUMBERS = itertools.count()
+LARGE = Check(name="put-if-absent: largest commit", verdict=Verdict.GOOD, what="left out")
+
+
+@dataclass
+class Clients:
+    """Stores behind one proxy. To make one costs more than most requests, so tests share those for one bucket."""
+
+    proxy: FaultyProxy
+    server: S3Server
+    known: dict[str, tuple[S3Store, S3Store]] = field(default_factory=dict)
+
+    def __getitem__(self, bucket: str) -> tuple[S3Store, S3Store]:
+        """Two clients that share no connection."""
+        if bucket not in self.known:
+            first, second = (open_store(f"s3://{bucket}/a/warehouse", self.server.options) for _ in range(2))
+            assert isinstance(first, S3Store) and isinstance(second, S3Store)
+            self.known[bucket] = first, second
+        return self.known[bucket]
 
 
 @pytest.fixture(scope="module")
-def spoilt() -> Iterator[tuple[FaultyProxy, S3Server]]:
-    with moto_server() as server, server.credentials(), faulty_proxy(server.endpoint) as proxy:
-        yield proxy, dataclasses.replace(server, endpoint=proxy.endpoint)
+def clients() -> Iterator[Clients]:
+    with moto_server("bucket") as server, server.credentials(), faulty_proxy(server.endpoint) as proxy:
+        yield Clients(proxy, dataclasses.replace(server, endpoint=proxy.endpoint))
 
 
 @pytest.fixture
-def proxy(spoilt: tuple[FaultyProxy, S3Server]) -> Iterator[FaultyProxy]:
-    proxy, _ = spoilt
+def proxy(clients: Clients) -> Iterator[FaultyProxy]:
+    proxy = clients.proxy
     yield proxy
     proxy.faults, proxy.refuse, proxy.date = [], lambda command, path, size: None, lambda: None
 
 
 @pytest.fixture
-def store(spoilt: tuple[FaultyProxy, S3Server], proxy: FaultyProxy) -> S3Store:
-    """A place in a bucket of its own."""
-    _, server = spoilt
-    name = f"bucket{next(NUMBERS)}"
-    server.create_bucket(name)
-    opened = open_store(f"s3://{name}/a/warehouse", server.options)
-    assert isinstance(opened, S3Store)
-    return opened
+def store(clients: Clients, proxy: FaultyProxy) -> Iterator[S3Store]:
+    """A place in a bucket without settings."""
+    store, _ = clients["bucket"]
+    yield store
+    proxy.refuse = lambda command, path, size: None
+    store.call("delete_bucket_lifecycle")
 
 
-def client(store: S3Store) -> S3Store:
-    return S3Store(store.url, endpoint=store._endpoint, region=store._region, path_style=True)
-
-
-def report_of(store: S3Store) -> dict[str, Check]:
-    return by_name(examine(lambda: client(store), races_max=1))
+@pytest.fixture
+def reader(clients: Clients) -> S3Store:
+    return clients["bucket"][1]
 
 
 def objects(store: S3Store) -> list[str]:
@@ -128,25 +143,38 @@ def test_what_may_not_be_read_is_unknown(store: S3Store, proxy: FaultyProxy) -> 
 
 
 def test_versions_are_removed_too_or_reported(
-    store: S3Store, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+    clients: Clients, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket, "parts", lambda store, key: [])
     monkeypatch.setattr(reads, "ROUNDS", 1)
+    monkeypatch.setattr(races, "large", lambda store, reader, key, size_bytes: LARGE)
+    store, _ = clients["versioned"]
+    store.call("create_bucket")
     store.call("put_bucket_versioning", VersioningConfiguration={"Status": "Enabled"})
     proxy.refuse = lambda command, path, size: (403, "AccessDenied") if "?versions" in path else None
-    found = report_of(store)
+    found = by_name(examine(lambda: store, races_max=1))
     assert not_good(found) == {"lifecycle": "note", "versioning": "note", "left behind": "warning"}
     assert "NoncurrentVersionExpiration" in found["versioning"].todo
     assert "noncurrent versions of" in found["left behind"].what
     proxy.refuse = lambda command, path, size: None
     assert objects(store)
-    bucket.remove_versions(store, "_doctor")
-    assert objects(store) == []
+    remains = Remains(store=store, folder="_doctor", keys=frozenset({"_doctor/x"}), rights=all_rights())
+    # Where it may not be read either whether there are versions, it is not said that there are none.
+    proxy.refuse = lambda command, path, size: (403, "AccessDenied") if "?version" in path else None
+    found_left = remains.remove()
+    assert found_left.verdict is Verdict.UNKNOWN and "noncurrent versions" in found_left.what
+    proxy.refuse = lambda command, path, size: None
+    store.call("create_multipart_upload", "_doctor/upload")
+    assert remains.remove().verdict is Verdict.GOOD
+    assert objects(store) == [] and not store.call("list_multipart_uploads").get("Uploads")
 
 
-def test_object_lock_is_reported_and_that_its_retention_refuses_writes(store: S3Store) -> None:
-    name = f"s3://locked{next(NUMBERS)}/w"
-    locked = S3Store(name, endpoint=store._endpoint, region="us-east-1", path_style=True)
+def all_rights() -> Rights:
+    return Rights(allowed={"put", "conditional put", "get", "get what is absent", "list", "delete"})
+
+
+def test_object_lock_is_reported_and_that_its_retention_refuses_writes(clients: Clients) -> None:
+    locked, _ = clients["locked"]
     locked.call("create_bucket", ObjectLockEnabledForBucket=True)
     lock: dict[str, Any] = {"ObjectLockEnabled": "Enabled"}
     locked.call("put_object_lock_configuration", ObjectLockConfiguration=lock)
@@ -175,21 +203,43 @@ def test_uploads_in_parts_that_a_server_refuses_are_bad(
     assert found() == ["bad", "bad", "warning"]
     proxy.refuse = lambda command, path, size: (403, "AccessDenied") if command == "DELETE" else None
     assert found() == ["good", "good", "warning"]
+    call = store.call
+    monkeypatch.setattr(
+        store,
+        "call",
+        lambda operation, key=None, **rest: (
+            {"ContentLength": 5} if operation == "head_object" else call(operation, key, **rest)
+        ),
+    )
+    proxy.refuse = lambda command, path, size: None
+    assert found() == ["bad", "bad", "good"]
 
 
-def test_a_gateway_that_takes_small_requests_only_is_bad(store: S3Store, proxy: FaultyProxy) -> None:
-    assert races.large(store, client(store), "first", 2_000_000).verdict is Verdict.GOOD
-    proxy.refuse = lambda command, path, size: (413, "EntityTooLarge") if size > 1_000_000 else None
-    found = races.large(store, client(store), "second", 2_000_000)
+def test_a_gateway_that_takes_small_requests_only_is_bad(
+    store: S3Store, reader: S3Store, proxy: FaultyProxy
+) -> None:
+    assert races.large(store, reader, "first", 20_000).verdict is Verdict.GOOD
+    proxy.refuse = lambda command, path, size: (413, "EntityTooLarge") if size > 10_000 else None
+    found = races.large(store, reader, "second", 20_000)
     assert found.verdict is Verdict.BAD and "413" in found.what
 
 
-def test_conflicts_and_lost_answers_are_counted_and_settled(store: S3Store, proxy: FaultyProxy) -> None:
+def test_conflicts_and_lost_answers_are_counted_and_settled(
+    store: S3Store, reader: S3Store, proxy: FaultyProxy
+) -> None:
     proxy.faults = ["409", "lost-409", "409", "409"]
     assert {check.verdict for check in try_all(store, "_doctor/x").checks} == {Verdict.GOOD}
     proxy.faults = [*["409"] * 40, "lost-409", "lost-500"]
-    found = races.judge("race", races.threads(store, client(store), ["k"], 0), "32")
+    found = races.judge("race", races.threads(store, reader, ["raced"], 60_000_000), "32")
     assert found.verdict is Verdict.GOOD and " times 409, settled by reading" in found.what
+    assert not proxy.faults
+    # The client resends what was lost, and the answer to that is a refusal.
+    proxy.faults = ["lost-500"]
+    assert races.large(store, reader, "large", 1000).verdict is Verdict.GOOD
+    proxy.faults = ["lost-500", "409", "lost-409", "500"]
+    assert races.retried(store, reader, "twice").verdict is Verdict.GOOD
+    proxy.faults = ["lost-500"]
+    assert races.after_delete(store, "deleted").verdict is Verdict.GOOD
     assert not proxy.faults
 
 
@@ -211,19 +261,54 @@ def test_a_right_that_is_missing_is_named_as_it_is_granted(
 def test_a_server_whose_time_is_wrong_or_changes_is_found(
     store: S3Store, proxy: FaultyProxy, ahead_s: list[int], verdict: Verdict
 ) -> None:
-    clock = Clock(lambda: client(store), "near")
+    # A client that knows no earlier answer is made with each look.
+    clock = Clock(lambda: store, "near")
     for ahead in ahead_s:
         now = formatdate(time.time() + ahead, usegmt=True)
         proxy.date = lambda: now  # noqa: B023
+        store._clock = StoreClock()
         clock.look()
     assert clock.check().verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "error", "message"),
+    [
+        (
+            400,
+            "AuthorizationHeaderMalformed",
+            StorageError,
+            "the bucket is in another region .*correct the region",
+        ),
+        (400, "InvalidToken", PermissionDenied, "refuses these credentials .InvalidToken.; check them"),
+        (403, "InvalidAccessKeyId", PermissionDenied, "refuses these credentials"),
+    ],
+)
+def test_a_store_that_cannot_be_meant_is_an_error_and_gets_no_report(
+    store: S3Store, proxy: FaultyProxy, status: int, code: str, error: type[StorageError], message: str
+) -> None:
+    proxy.refuse = lambda command, path, size: (status, code)
+    with pytest.raises(error, match=message):
+        examine(lambda: store)
+
+
+def test_the_address_of_a_server_has_no_user_or_key() -> None:
+    opened = open_store(
+        "s3://b/w", {"endpoint": "https://user:password@host:9000/?key=secret", "region": "r"}
+    )
+    assert isinstance(opened, S3Store) and opened.address == {"endpoint": "https://host:9000", "region": "r"}
+    with pytest.raises(InvalidInput, match="'host:9000' has no scheme: write http://"):
+        open_store("s3://b/w", {"endpoint": "host:9000"})
+
+
 def test_the_command_prints_a_report_without_secrets_and_its_exit_code_is_the_verdict(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with s3_servers.running("versitygw", tmp_path / "objects") as (server, name):
         place = [f"s3://{name}/w", "--endpoint", server.endpoint, "--region", server.region, "--path-style"]
+        # More rounds prove more of a store, and nothing of the command.
+        monkeypatch.setattr("lakelog.cli.doctor.examine", partial(examine, races_max=3))
+        monkeypatch.setattr(reads, "ROUNDS", 2)
         # This server has no lifecycle rules, and answers 501: that is not known to be good.
         assert run(["doctor", *place, "--json"]) == 3
         text = capfd.readouterr().out
@@ -235,4 +320,12 @@ def test_the_command_prints_a_report_without_secrets_and_its_exit_code_is_the_ve
         assert list(open_store(f"s3://{name}", server.options).list_after("")) == []
         assert run(["doctor", f"s3://{name}-not/w", *place[1:]]) == 1
         assert "there is no bucket" in capfd.readouterr().err
-    assert _address("https://user:password@host:9000/?key=secret") == "https://host:9000"
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+        assert run(["doctor", *place]) == 1
+        assert "refuses these credentials (SignatureDoesNotMatch); check them" in capfd.readouterr().err
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+            monkeypatch.setenv(name, str(tmp_path / "none"))
+        assert run(["doctor", *place]) == 1
+        assert "no usable AWS credentials" in capfd.readouterr().err

@@ -198,6 +198,19 @@ def test_what_nothing_names_is_noted(folder: Folder) -> None:
     assert findings.worst is Severity.NOTE
 
 
+def test_an_examination_of_the_store_harms_no_warehouse_and_is_noted(folder: Folder) -> None:
+    written = folder.path / "_doctor" / f"20261123T042106Z-{'a' * 26}" / "races"
+    written.mkdir(parents=True)
+    for name in ("0000", "0001", f".lakelog-tmp-{'a' * 26}"):
+        (written / name).write_bytes(b"x")
+    folder.table("a.t")
+    findings = folder.check()
+    assert kinds(findings) == {"doctor-left", "temporary-file"} and findings.worst is Severity.NOTE
+    (found,) = (each for each in findings.found if each.kind == "doctor-left")
+    assert "2 objects" in found.what and found.where == str(written.parent)
+    assert Catalog(str(folder.path)).vacuum(dry_run=False) and (written / "0000").exists()
+
+
 def test_a_deep_check_believes_checksums_that_others_have_taken(folder: Folder) -> None:
     place = folder.table("a.t", 2)
     taken = {

@@ -28,4 +28,4 @@ def place(kind: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 def empty_store(given: tuple[str, dict[str, str]]) -> ObjectStore:
     url, options = given
-    return open_store(f"{url}/{uuid.uuid4().hex}", options)
+    return s3_servers.sharing_a_client(open_store(f"{url}/{uuid.uuid4().hex}", options), options)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.store.places import KINDS, empty_store, place
 from tests.integration.store.sums import Sum
 
-from lakelog.log import Draft, Log, NotFound, ObjectStore, open_store, wait_for_background
+from lakelog.log import (
+    Draft,
+    LocalStore,
+    Log,
+    NotFound,
+    ObjectStore,
+    StorageError,
+    open_store,
+    wait_for_background,
+)
+from lakelog.log.stores import s3_store
+from lakelog.log.stores.local_store import TEMPORARY
+from lakelog.log.stores.s3_store import S3Store
 
 RACERS = 32
 RACES = 8
@@ -109,13 +125,28 @@ def test_maintenance_sees_sizes_and_folders(store: ObjectStore) -> None:
     assert store.list_folders("nothing/") == [] and list(store.list_leftovers("f/")) == []
 
 
-def test_listing_goes_on_beyond_one_page(given: tuple[str, dict[str, str]]) -> None:
-    store = empty_store(given)
-    keys = [f"page/{i:05d}" for i in range(1100)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda key: store.put(key, b""), keys))
+def test_listing_and_deleting_go_on_beyond_one_page(
+    given: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page has a thousand keys. The servers are asked for smaller ones, which they continue in the same way."""
+    store, pages = empty_store(given), []
+    call = S3Store.call
+
+    def small_pages(store: S3Store, operation: str, key: str | None = None, **arguments: Any) -> Any:
+        if operation == "list_objects_v2":
+            arguments["MaxKeys"] = 10
+            pages.append(operation)
+        return call(store, operation, key, **arguments)
+
+    monkeypatch.setattr(S3Store, "call", small_pages)
+    monkeypatch.setattr(s3_store, "DELETE_MAX", 10)
+    keys = [f"page/{i:05d}" for i in range(35)]
+    for key in keys:
+        store.put(key, b"")
     assert list(store.list_after("page/")) == keys
-    assert list(store.list_after("page/", keys[1050])) == keys[1051:]
+    assert list(store.list_after("page/", keys[12])) == keys[13:]
+    if isinstance(store, S3Store):
+        assert len(pages) == 4 + 3
     store.delete(keys)
     assert list(store.list_after("page/")) == []
 
@@ -128,6 +159,25 @@ def test_an_object_written_through_one_store_is_seen_and_listed_through_another(
     assert list(second.list_after("x/")) == [] and second.get("x/1") is None
     first.put("x/1", b"one")
     assert second.get("x/1") == b"one" and list(second.list_after("x/")) == ["x/1"]
+
+
+def test_a_folder_that_goes_while_it_is_empty_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the folder of a warehouse does, when `lakelog doctor` has made it and finds it empty at its end."""
+    store, left, open_file = LocalStore(str(tmp_path / "w"), fsync=False), [3], os.open
+
+    def late(path: Any, *how: Any, **named: Any) -> int:
+        if TEMPORARY in str(path) and left[0]:
+            left[0] -= 1
+            shutil.rmtree(tmp_path / "w", ignore_errors=True)
+        return open_file(path, *how, **named)
+
+    monkeypatch.setattr(os, "open", late)
+    assert store.put_if_absent("a/b", b"1") and store.get("a/b") == b"1" and left == [0]
+    left[0] = 1000
+    with pytest.raises(StorageError, match="cannot write"):
+        store.put("a/c", b"1")
 
 
 def test_an_input_can_be_read_anywhere(store: ObjectStore) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
 
-_OF_LOGS = re.compile(r"_(?:log|txn|cut|lost)", re.IGNORECASE)
+_OF_LOGS = re.compile(r"_(?:log|txn|cut|lost|doctor)", re.IGNORECASE)
 _OF_IDS = re.compile(r"[nt]-[a-z2-7]{26}", re.IGNORECASE)
 _DECODINGS_MAX = 3
 

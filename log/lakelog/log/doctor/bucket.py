@@ -191,7 +191,7 @@ def _aborted(store: S3Store, key: str) -> Check:
 
 
 def remove_versions(store: S3Store, folder: str) -> None:
-    """Remove every version below `folder`, and uploads that were not completed. Raises the client library's errors."""
+    """Remove every version below `folder`. Raises the client library's errors."""
     prefix = f"{store.prefix}{folder}/"
     while True:
         page = store.call("list_object_versions", Prefix=prefix)
@@ -204,6 +204,11 @@ def remove_versions(store: S3Store, folder: str) -> None:
         failed = store.call("delete_objects", Delete={"Objects": names, "Quiet": True}).get("Errors")
         if failed:
             raise OSError(f"{len(failed)} versions: {failed[0].get('Code')}")
+
+
+def abort_uploads(store: S3Store, folder: str) -> None:
+    """Abort the uploads below `folder` that were not completed. Raises the client library's errors."""
+    prefix = f"{store.prefix}{folder}/"
     for upload in store.call("list_multipart_uploads", Prefix=prefix).get("Uploads", ()):
         store.call("abort_multipart_upload", Key=upload["Key"], UploadId=upload["UploadId"])
 

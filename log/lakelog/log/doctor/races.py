@@ -6,15 +6,16 @@ broken connection) is settled as a log settles it: by reading the key.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from lakelog.log.clocks import steady_clock_us
-from lakelog.log.doctor.report import Check, Verdict, judged
-from lakelog.log.errors import StorageError
+from lakelog.log.doctor.report import SEE_MESSAGE, CannotTry, Check, Verdict, judged
+from lakelog.log.errors import PermissionDenied, StorageError
 from lakelog.log.stores.s3_store import http_status
 from lakelog.log.stores.store import ObjectStore
 
@@ -22,6 +23,9 @@ RACERS = 32
 TRIES = 8
 OTHER_STORE = (
     "use another store or file system, or a newer server: two writers could overwrite each other here"
+)
+UNRELIABLE = (
+    "free space if that is it, and run the doctor again; where it stays, the store is not reliable enough"
 )
 
 Ending = Literal["won", "echo", "taken", "vanished", "failed"]
@@ -50,15 +54,17 @@ def body(key: str, racer: int) -> bytes:
     return f"{key} was created by racer {racer}\n".encode().ljust(256, b".")
 
 
-def attempt(store: ObjectStore, key: str, racer: int) -> Outcome:
-    """Try to create a key as a log does. Raises nothing of the store's."""
+def attempt(store: ObjectStore, key: str, racer: int, goes_on: Callable[[], bool] = lambda: True) -> Outcome:
+    """Try to create a key as a log does, for as long as it `goes_on`. Raises nothing of the store's."""
     mine = body(key, racer)
     doubts: list[str] = []
 
     def ended(ending: Ending) -> Outcome:
         return Outcome(racer=racer, ending=ending, doubts=tuple(doubts))
 
-    for _ in range(TRIES):
+    for number in range(TRIES):
+        if number and not goes_on():
+            break
         try:
             if store.put_if_absent(key, mine):
                 return ended("won")
@@ -78,9 +84,50 @@ def attempt(store: ObjectStore, key: str, racer: int) -> Outcome:
 
 
 def answer_of(error: StorageError) -> str:
-    """Return in short what the store answered: a status, or that there was none."""
-    status = http_status(error.__cause__) if error.__cause__ is not None else None
-    return str(status) if status is not None else "no answer"
+    """Return in short what the store answered: a status, what the system said, or that there was no answer."""
+    cause = error.__cause__
+    if cause is None:
+        return "no answer"
+    status = http_status(cause)
+    if status is not None:
+        return str(status)
+    return os.strerror(cause.errno) if isinstance(cause, OSError) and cause.errno else "no answer"
+
+
+def created(store: ObjectStore, key: str, data: bytes) -> bool:
+    """Create a key as a log does: an answer that proves nothing is settled by reading. StorageError where none comes
+    in TRIES attempts."""
+    doubt: StorageError | None = None
+    for _ in range(TRIES):
+        try:
+            if store.put_if_absent(key, data):
+                return True
+        except PermissionDenied:
+            raise
+        except StorageError as error:
+            doubt = error
+        try:
+            found = store.get(key)
+        except StorageError as error:
+            doubt = error
+            continue
+        if found is not None or doubt is None:
+            return found == data
+    assert doubt is not None
+    raise doubt
+
+
+def refused(store: ObjectStore, key: str, data: bytes) -> bool:
+    """Whether a key that was taken is refused, in the first answer that proves something."""
+    for number in range(TRIES):
+        try:
+            return not store.put_if_absent(key, data)
+        except PermissionDenied:
+            raise
+        except StorageError:
+            if number == TRIES - 1:
+                raise
+    raise AssertionError("unreachable")
 
 
 def faults_of(race: Race) -> list[str]:
@@ -90,21 +137,37 @@ def faults_of(race: Race) -> list[str]:
     faults = []
     if len(creators) > 1:
         faults.append(f"{len(creators)} of {len(race.outcomes)} racers created {name}")
-    if not creators and any(each.ending == "failed" for each in race.outcomes):
-        doubts = ", ".join(sorted({doubt for each in race.outcomes for doubt in each.doubts}))
-        faults.append(f"no racer created {name} in {TRIES} attempts ({doubts})")
-    elif not creators:
+    if not creators and not _failed(race):
         faults.append(f"all racers were refused {name}, which none of them created")
     if len(creators) == 1 and race.stored != body(race.key, creators[0]):
-        found = "nothing" if race.stored is None else "another racer's bytes"
-        faults.append(f"one racer was reported to have created {name}, and {found} was stored")
+        found = "nothing was" if race.stored is None else "another racer's bytes were"
+        faults.append(f"one racer was reported to have created {name}, and {found} stored")
     if any(each.ending == "vanished" for each in race.outcomes):
         faults.append(f"{name} was refused as taken, and a read found nothing there")
     return faults
 
 
+def _failed(race: Race) -> list[Outcome]:
+    return [each for each in race.outcomes if each.ending == "failed"]
+
+
+def _failures(races: Sequence[Race]) -> Iterator[str]:
+    """What was not found out, as texts: that shows nothing to be wrong with conditions."""
+    for race in races:
+        if failed := _failed(race):
+            doubts = ", ".join(sorted({doubt for each in failed for doubt in each.doubts}))
+            name = race.key.rpartition("/")[2]
+            yield (
+                f"{len(failed)} of {len(race.outcomes)} racers could not find out who created {name}, in up to "
+                f"{TRIES} attempts ({doubts})"
+            )
+
+
 def judge(name: str, races: Sequence[Race], who: str) -> Check:
     """Return the check of these races."""
+    faults = [fault for race in races for fault in faults_of(race)]
+    if not faults and any(map(_failed, races)):
+        return judged(name, _failures(races), "", UNRELIABLE)
     count = Counter(each.ending for race in races for each in race.outcomes)
     doubts = Counter(doubt for race in races for each in race.outcomes for doubt in each.doubts)
     answers = "".join(
@@ -112,7 +175,7 @@ def judge(name: str, races: Sequence[Race], who: str) -> Check:
     )
     return judged(
         name,
-        (fault for race in races for fault in faults_of(race)),
+        faults,
         f"{who} for each of {len(races)} keys: one created it, {count['taken']} were refused, {count['echo']} found "
         f"their own success behind a refusal{answers}",
         OTHER_STORE,
@@ -122,22 +185,45 @@ def judge(name: str, races: Sequence[Race], who: str) -> Check:
 def threads(
     store: ObjectStore, reader: ObjectStore, keys: Sequence[str], at_most_us: int, racers: int = RACERS
 ) -> list[Race]:
-    """Have `racers` threads race for one key after the other, until all are run or the time is over."""
+    """Have `racers` threads race for one key after the other, until all are run or the time is over. None of them runs
+    on, also where it is interrupted."""
     races = []
     end_us = steady_clock_us() + at_most_us
+    interrupted = threading.Event()
     for key in keys:
         race = Race(key)
         barrier = threading.Barrier(racers)
 
         def run(racer: int, race: Race = race, barrier: threading.Barrier = barrier) -> None:
-            barrier.wait()
-            race.outcomes.append(attempt(store, race.key, racer))
+            try:
+                barrier.wait()
+            except threading.BrokenBarrierError:
+                return
+            race.outcomes.append(
+                attempt(
+                    store,
+                    race.key,
+                    racer,
+                    lambda: steady_clock_us() < end_us and not interrupted.is_set(),
+                )
+            )
 
-        started = [threading.Thread(target=run, args=(racer,), daemon=True) for racer in range(racers)]
-        for thread in started:
-            thread.start()
-        for thread in started:
-            thread.join()
+        started: list[threading.Thread] = []
+        try:
+            for racer in range(racers):
+                thread = threading.Thread(target=run, args=(racer,), daemon=True)
+                thread.start()
+                started.append(thread)
+            for thread in started:
+                thread.join()
+        except BaseException as error:
+            interrupted.set()
+            barrier.abort()
+            for thread in started:
+                thread.join()
+            if isinstance(error, RuntimeError):
+                raise CannotTry(f"this host could not start {racers} threads: {error}") from error
+            raise
         races.append(stored(reader, race))
         if steady_clock_us() > end_us:
             break
@@ -154,11 +240,11 @@ def retried(store: ObjectStore, reader: ObjectStore, key: str) -> Check:
     """A client library resends a request whose answer was lost: the second must be refused, and change nothing."""
     first, other = body(key, 0), body(key, 1)
     faults = []
-    if not store.put_if_absent(key, first):
+    if not created(store, key, first):
         faults.append("a new key was refused as taken")
-    if store.put_if_absent(key, first):
+    if not refused(store, key, first):
         faults.append("the same request succeeded twice, so a lost answer cannot be settled")
-    if store.put_if_absent(key, other):
+    if not refused(store, key, other):
         faults.append("a key that was taken was created once more")
     if reader.get(key) != first:
         faults.append("the second request replaced what the first had written")
@@ -171,7 +257,7 @@ def after_delete(store: ObjectStore, key: str) -> Check:
     """A key that was deleted can be created, or an interrupted creation would be in the way for ever."""
     store.put(key, b"first")
     store.delete([key])
-    faults = [] if store.put_if_absent(key, b"second") else ["a key that was deleted was refused as taken"]
+    faults = [] if created(store, key, b"second") else ["a key that was deleted was refused as taken"]
     return judged("put-if-absent: after a delete", faults, "a deleted key was created", OTHER_STORE)
 
 
@@ -181,11 +267,13 @@ def large(store: ObjectStore, reader: ObjectStore, key: str, size_bytes: int) ->
     data = b"\0" * size_bytes
     todo = f"raise the limit of the server, or of the gateway before it, to {shown} in one PUT"
     try:
-        faults = [] if store.put_if_absent(key, data) else ["a new key was refused as taken"]
-        if store.put_if_absent(key, b"small"):
+        faults = [] if created(store, key, data) else ["a new key was refused as taken"]
+        if not refused(store, key, b"small"):
             faults.append("a large object was replaced by a small one")
             todo = OTHER_STORE
     except StorageError as error:
+        if store.url.startswith("/"):
+            todo = SEE_MESSAGE
         return Check(name=name, verdict=Verdict.BAD, what=f"{shown} in one PUT: {error}", todo=todo)
     if reader.get(key) != data:
         faults.append(f"a read of {shown} returned other bytes")

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lakelog.log.clocks import host_clock_us, steady_clock_us
+from lakelog.log.doctor.races import created
 from lakelog.log.doctor.report import Check, Verdict, judged, unknown
 from lakelog.log.doctor.rights import Rights
+from lakelog.log.errors import StorageError
 from lakelog.log.stores.store import ObjectStore
 
 ROUNDS = 10
@@ -37,7 +39,8 @@ def visibility(
         "lists after deletes": ("put", "list", "delete"),
     }
     faults: dict[str, list[str]] = defaultdict(list)
-    may = {name for name, actions in needed.items() if not rights.missing(*actions)}
+    untried = {name: rights.unknown(name, *actions) for name, actions in needed.items()}
+    may = {name for name, check in untried.items() if check is None}
 
     def expect(name: str, holds: bool, fault: str) -> None:
         if not holds:
@@ -62,7 +65,7 @@ def visibility(
         expect_read("reads after writes", key, None, "an object was there that no client wrote")
         expect_listed("lists after writes", prefix, {}, "a list had a key that no client wrote")
         began_us = steady_clock_us()
-        store.put_if_absent(key, CREATED)
+        created(store, key, CREATED)
         took_us["put-if-absent"].append(steady_clock_us() - began_us)
         expect_read("reads after writes", key, CREATED, "after its creation, a read returned {}")
         expect_listed(
@@ -78,10 +81,8 @@ def visibility(
             expect_read("reads after deletes", key, None, "after a delete, a read returned {}")
             expect_listed("lists after deletes", prefix, {}, "a list had an object just deleted")
     return [
-        judged(name, faults[name], f"{rounds} times, by another client", STALE)
-        if name in may
-        else unknown(name, f"needs the right to {' and '.join(rights.missing(*actions))}")
-        for name, actions in needed.items()
+        check or judged(name, faults[name], f"{rounds} times, by another client", STALE)
+        for name, check in untried.items()
     ]
 
 
@@ -96,9 +97,9 @@ def _short(found: bytes | None) -> str:
 def order(store: ObjectStore, folder: str, rights: Rights) -> Check:
     """Lists are in the order of the keys' bytes, and begin after the key that they are given."""
     name, prefix = "lists in order", f"{folder}/order/"
-    missing = rights.missing("put", "list")
-    if missing:
-        return unknown(name, f"needs the right to {' and '.join(missing)}")
+    untried = rights.unknown(name, "put", "list")
+    if untried is not None:
+        return untried
     keys = [
         f"{prefix}{part}"
         for part in ("00000000000000000009.json", "00000000000000000010.json", "A", "a/b", "b", "ä")
@@ -127,22 +128,26 @@ class Clock:
     open: Callable[[], ObjectStore]
     near: str
     ahead_s: list[tuple[float, float]] = field(default_factory=list)
-    is_known: bool = True
+    unread: str = ""
 
     def look(self) -> None:
         """Take a sample, by a client that knows no earlier answer."""
         store, before_us, steady_us = self.open(), host_clock_us(), steady_clock_us()
-        store_us = store.now_us(self.near)
+        try:
+            store_us = store.now_us(self.near)
+        except StorageError as error:
+            self.unread = f"it failed: {error}"
+            return
         after_us = before_us + steady_clock_us() - steady_us
         if store_us is None:
-            self.is_known = False
+            self.unread = "the store did not say what time it is"
         else:
             # S3 says whole seconds.
             self.ahead_s.append(((store_us - after_us) / 1e6, (store_us - before_us) / 1e6 + 1))
 
     def check(self) -> Check:
-        if not self.is_known:
-            return unknown("clock", "the store did not say what time it is")
+        if self.unread:
+            return unknown("clock", self.unread)
         least, most = max(least for least, _ in self.ahead_s), min(most for _, most in self.ahead_s)
         if least - most > WAVERS_MAX_S:
             return Check(

@@ -44,6 +44,10 @@ class Report:
         return [check for check in self.checks if check.verdict is verdict]
 
 
+class CannotTry(Exception):
+    """This host cannot try it: nothing was seen of the store."""
+
+
 def judged(name: str, faults: Iterable[str], good: str, todo: str) -> Check:
     """Return a check that is bad by its first faults, or good where there are none."""
     faults = list(faults)
@@ -59,3 +63,4 @@ def unknown(name: str, what: str, todo: str = "") -> Check:
 
 
 FAULTS_SHOWN = 3
+SEE_MESSAGE = "do as the message says, and run the doctor again"

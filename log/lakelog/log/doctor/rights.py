@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lakelog.log.doctor.races import TRIES
-from lakelog.log.doctor.report import Check, Verdict
-from lakelog.log.errors import LakelogError, PermissionDenied, StorageError
+from lakelog.log.doctor.races import created
+from lakelog.log.doctor.report import SEE_MESSAGE, Check, Verdict, unknown
+from lakelog.log.errors import LakelogError, PermissionDenied
 from lakelog.log.stores.store import ObjectStore
 
 S3_ACTIONS = {
@@ -29,6 +29,7 @@ NEEDED_FOR = {
 }
 CAN_DO_WITHOUT = frozenset({"list", "delete"})
 """Readers and writers do without these; maintenance does not."""
+ON_WHAT_IS_THERE = frozenset({"get", "delete"})
 
 
 @dataclass(slots=True)
@@ -41,13 +42,22 @@ class Rights:
     def missing(self, *needed: str) -> list[str]:
         return [each for each in needed if each not in self.allowed]
 
+    def unknown(self, name: str, *needed: str) -> Check | None:
+        """Return what is to be said of a check that needs these actions, where one of them did not work."""
+        missing = self.missing(*needed)
+        if not missing:
+            return None
+        return unknown(name, f"needs what did not work above: {', '.join(missing)}")
+
 
 def try_all(store: ObjectStore, folder: str) -> Rights:
     """Try each action once, below `folder`."""
     key, other = f"{folder}/rights/put", f"{folder}/rights/conditional-put"
     actions: dict[str, Callable[[], str | None]] = {
         "put": lambda: store.put(key, b"put"),
-        "conditional put": lambda: _create(store, other),
+        "conditional put": lambda: (
+            None if created(store, other, b"put") else "a new key was refused as taken"
+        ),
         "get": lambda: _get(store, key, rights),
         "get what is absent": lambda: (
             None
@@ -60,13 +70,17 @@ def try_all(store: ObjectStore, folder: str) -> Rights:
     rights = Rights()
     for action, tried in actions.items():
         name = f"right: {action}"
+        if action in ON_WHAT_IS_THERE and rights.missing("put") and not is_s3(store):
+            # A server refuses these to who may not do them, whether something is there or not. A system does not.
+            rights.checks.append(unknown(name, "nothing could be put there to try it on"))
+            continue
         try:
             wrong = tried()
         except PermissionDenied as refused:
             rights.checks.append(_refused(name, action, str(refused), store))
         except LakelogError as failed:
             rights.checks.append(
-                Check(name=name, verdict=Verdict.BAD, what=str(failed), todo="see the message")
+                Check(name=name, verdict=Verdict.BAD, what=f"it failed: {failed}", todo=SEE_MESSAGE)
             )
         else:
             if wrong is None:
@@ -79,20 +93,8 @@ def try_all(store: ObjectStore, folder: str) -> Rights:
     return rights
 
 
-def _create(store: ObjectStore, key: str) -> str | None:
-    doubt: StorageError | None = None
-    for _ in range(TRIES):
-        try:
-            if store.put_if_absent(key, b"put") or store.get(key) == b"put":
-                return None
-        except PermissionDenied:
-            raise
-        except StorageError as error:
-            doubt = error  # it proves nothing: a log would settle it in the same way
-        else:
-            return "a new key was refused as taken"
-    assert doubt is not None
-    raise doubt
+def is_s3(store: ObjectStore) -> bool:
+    return store.url.startswith("s3://")
 
 
 def _list(store: ObjectStore, prefix: str) -> None:
@@ -107,7 +109,7 @@ def _get(store: ObjectStore, key: str, rights: Rights) -> str | None:
 
 def _refused(name: str, action: str, message: str, store: ObjectStore) -> Check:
     verdict = Verdict.WARNING if action in CAN_DO_WITHOUT else Verdict.BAD
-    if store.url.startswith("s3://"):
+    if is_s3(store):
         todo = f"grant {S3_ACTIONS[action]} there"
     else:
         todo = f"give this user the right to {FOLDER_ACTIONS.get(action, 'write')} in that folder"

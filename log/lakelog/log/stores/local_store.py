@@ -9,6 +9,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import BinaryIO
 
 from lakelog.log.clocks import StoreClock
@@ -16,6 +17,7 @@ from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, Storage
 from lakelog.log.grammar import check_key, check_prefix, is_key
 from lakelog.log.ids import new_id
 
+FOLDER_TRIES = 8
 TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -188,11 +190,7 @@ class LocalStore:
         """Return the path of a new file with `data`, and the descriptor whose lock says that it is needed."""
         temporary = f"{path[: path.rfind('/')]}/{TEMPORARY}{new_id()}"
         try:
-            try:
-                fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            except FileNotFoundError:
-                self._make_directory(os.path.dirname(path))
-                fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            fd = self._create(temporary)
         except OSError as error:
             raise self._error("write", key, error, without_effect=True) from error
         try:
@@ -210,6 +208,17 @@ class LocalStore:
                 raise self._error("write", key, error, without_effect=True) from error
             raise
         return temporary, fd
+
+    def _create(self, path: str) -> int:
+        """Create a file, and the folders above it. Other programs remove folders that they find empty, so those may be
+        gone again in between."""
+        for _ in range(FOLDER_TRIES):
+            try:
+                return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            except FileNotFoundError:
+                with suppress(FileNotFoundError):
+                    self._make_directory(os.path.dirname(path))
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
 
     def _make_directory(self, directory: str) -> None:
         missing = []

@@ -69,7 +69,7 @@ def open_store(url: str, options: Mapping[str, str] | None = None) -> ObjectStor
 
         return S3Store(
             root,
-            endpoint=options.get("endpoint"),
+            endpoint=_endpoint(options),
             region=options.get("region"),
             path_style=_switch(options, "path_style", default="false"),
         )
@@ -81,6 +81,15 @@ def open_store(url: str, options: Mapping[str, str] | None = None) -> ObjectStor
 _SCHEMES = ("file", "s3", "s3a", "s3n", "memory")
 _OPTIONS = ("fsync", "endpoint", "region", "path_style")
 _SWITCH = {"on": True, "true": True, "off": False, "false": False}
+
+
+def _endpoint(options: Mapping[str, str]) -> str | None:
+    endpoint = options.get("endpoint")
+    if endpoint is not None and not endpoint.lower().startswith(("http://", "https://")):
+        raise InvalidInput(
+            f"option endpoint = {endpoint!r} has no scheme: write http://… or https://…, as the server has it"
+        )
+    return endpoint
 
 
 def _switch(options: Mapping[str, str], name: str, *, default: str) -> bool:

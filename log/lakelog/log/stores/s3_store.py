@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
 
 from lakelog.log.clocks import StoreClock
 from lakelog.log.errors import (
@@ -45,7 +46,14 @@ _BROKEN = {
     "ResponseStreamingError",
     "TransferEncodingError",
 }
-_REFUSED = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "XAdminUserNotFound"}
+_REFUSED = {
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+    "XAdminUserNotFound",
+}
+_ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 
 
 class S3Store:
@@ -65,6 +73,16 @@ class S3Store:
         self._lock = threading.Lock()
         self._connected: tuple[int, Any] | None = None
         self._clock = StoreClock()
+
+    @property
+    def address(self) -> dict[str, str]:
+        """Which server it is, as far as that was said: `endpoint`, without a user, a password or keys, and `region`."""
+        parts = urlsplit(self._endpoint or "")
+        found = {
+            "endpoint": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if self._endpoint else None,
+            "region": self._region,
+        }
+        return {name: value for name, value in found.items() if value}
 
     def get(self, key: str) -> bytes | None:
         found = self._run(self._get, key)
@@ -276,7 +294,14 @@ class S3Store:
             self._clock.learn(server_us)
 
     def _error(self, verb: str, key: str, error: Exception) -> LakelogError:
-        """Return what a failure means. Quotes nothing of the server's own text, which could hold credentials."""
+        """Return what a failure means, with the failure as its cause, also where it is not raised at once."""
+        found = self._meaning(verb, key, error)
+        if found is not error:
+            found.__cause__ = error
+        return found
+
+    def _meaning(self, verb: str, key: str, error: Exception) -> LakelogError:
+        """Quotes nothing of the server's own text, which could hold credentials."""
         if isinstance(error, LakelogError):
             return error
         location = f"{self.url}/{key}"
@@ -301,6 +326,13 @@ class S3Store:
             return StorageError(
                 f"cannot {verb} {location}: the clock of this host is too far from that of the store{where} ({code}); "
                 "set it right",
+                location=location,
+                without_effect=first_answer,
+            )
+        if status == 301 or code in _ELSEWHERE:
+            return StorageError(
+                f"cannot {verb} {location}: the bucket is in another region ({code or status}); correct the region, "
+                "or the endpoint",
                 location=location,
                 without_effect=first_answer,
             )
@@ -365,6 +397,11 @@ def http_status(error: BaseException) -> int | None:
     """Return the status of the server's answer, None where there was none."""
     status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode")
     return status if isinstance(status, int) else None
+
+
+def are_credentials_unusable(error: BaseException) -> bool:
+    """Whether a refusal is about the credentials themselves, and not about what they may do."""
+    return error_code(error) in _REFUSED or type(_root(error)).__name__ in _NO_CREDENTIALS
 
 
 def error_code(error: BaseException) -> str:

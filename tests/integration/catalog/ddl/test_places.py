@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog import Catalog, NoSuchTable, NoSuchWarehouse, TableExists
 from lakelog.catalog.logs import places
 from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store
 
@@ -176,7 +176,43 @@ def test_no_foreign_folder_is_taken_for_a_warehouse(tmp_path: Path, name: str) -
         Catalog(str(tmp_path)).create_namespace("a")
 
 
-OWN = ("_txn", "_cut/x", "_log", "_log/_lost/x", "a/_lost", "n-" + "a" * 26, "a/t-" + "b" * 26 + "/data")
+def test_nothing_is_said_of_a_warehouse_that_is_not_there(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "wharehouse"))
+    asked: list[Callable[[], object]] = [
+        catalog.list_namespaces,
+        catalog.list_tables,
+        catalog.audit,
+        catalog.expire,
+        catalog.vacuum,
+        catalog.fsck,
+    ]
+    for ask in asked:
+        with pytest.raises(NoSuchWarehouse, match=r"wharehouse: check the path"):
+            ask()
+    (tmp_path / "wharehouse").mkdir()
+    for ask in asked:
+        ask()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "wharehouse"]
+
+
+def test_an_examination_of_the_store_keeps_no_client_from_setting_it_up(tmp_path: Path) -> None:
+    (tmp_path / "_doctor" / "x").mkdir(parents=True)
+    (tmp_path / "_doctor" / "x" / "0000").write_bytes(b"x")
+    assert Catalog(str(tmp_path)).list_namespaces() == []
+    Catalog(str(tmp_path)).create_namespace("a")
+    assert Catalog(str(tmp_path)).list_namespaces() == [("a",)]
+
+
+OWN = (
+    "_txn",
+    "_doctor/x",
+    "_cut/x",
+    "_log",
+    "_log/_lost/x",
+    "a/_lost",
+    "n-" + "a" * 26,
+    "a/t-" + "b" * 26 + "/data",
+)
 
 
 @pytest.mark.parametrize("own", OWN)

@@ -15,7 +15,7 @@ from lakelog.catalog.ddl import staging
 from lakelog.catalog.logs import places
 from lakelog.catalog.parquet.ingest import written_files
 from lakelog.catalog.schema import Metadata
-from lakelog.log import NotFound, ObjectStore, open_store
+from lakelog.log import MemoryStore, NotFound, ObjectStore, open_store, wait_for_background
 
 ROWS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [3, 4], 6: [3, 4], 7: [3, 4, 5]}
 """What `a.t` has at each version; 6 is a change of metadata."""
@@ -152,10 +152,14 @@ def test_a_cleaner_that_dies_leaves_everything_right_and_the_next_one_finishes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deaths = 0
+    warehouse = f"memory://{uuid.uuid4().hex}"
+    prepared(warehouse, clock)
+    before(clock.client(warehouse))
+    store = MemoryStore.named(warehouse)
+    objects = dict(store._objects)
     while True:
-        warehouse = f"memory://{uuid.uuid4().hex}"
-        prepared(warehouse, clock)
-        before(clock.client(warehouse))
+        wait_for_background()
+        store._objects = dict(objects)
         with monkeypatch.context() as patch:
             patch.setattr(
                 places,

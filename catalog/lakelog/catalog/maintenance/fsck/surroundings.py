@@ -22,7 +22,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Log, View
 from lakelog.log.errors import LakelogError, StorageError
-from lakelog.log.grammar import RIGHTS_KEY, is_txn
+from lakelog.log.grammar import DOCTOR_FOLDER, RIGHTS_KEY, is_txn
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 # Where a namespace's location is inside of the warehouse.
@@ -41,12 +41,16 @@ def check(walk: Walk) -> None:
     store = logs.places.store(logs.warehouse)
     unlinked: dict[str, int] = {}
     versions: dict[str, int] = {}
+    of_doctor: dict[str, int] = {}
     foreign = 0
     for key in store.list_after(""):
         match = _LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key)
         if match is None:
             if _is_decision(key):
                 walk.decisions.append(key)
+            elif is_of_doctor(key):
+                folder = "/".join(key.split("/")[:2])
+                of_doctor[folder] = of_doctor.get(folder, 0) + 1
             elif not _is_shared(key) and not _is_below_a_table(walk, key):
                 foreign += 1
                 if foreign <= NOTES_MAX:
@@ -66,6 +70,13 @@ def check(walk: Walk) -> None:
         if location in walk.checked:
             continue
         _check_unlinked(walk, location, objects, versions.get(location, 0))
+    for folder, objects in of_doctor.items():
+        findings.note(
+            "doctor-left",
+            f"{store.url}/{folder}",
+            f"{objects:,} objects of an examination by lakelog doctor, which runs now or was killed",
+            "where it does not run, delete the folder; an examination that begins a day later does that too",
+        )
     for key, size_bytes in store.list_leftovers(""):
         findings.note(
             "temporary-file",
@@ -171,6 +182,10 @@ def _is_shared(key: str) -> bool:
     return (
         _is_decision(key) or (match is not None and match[1] == RIGHTS_KEY) or _CUT.fullmatch(key) is not None
     )
+
+
+def is_of_doctor(key: str) -> bool:
+    return key.startswith(f"{DOCTOR_FOLDER}/")
 
 
 def is_own(key: str) -> bool:

@@ -1,0 +1,288 @@
+"""Stores that each have one fault."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+from lakelog.log import MemoryStore, PermissionDenied, StorageError
+from lakelog.log.doctor.races import RACERS, TRIES
+
+
+class Racy(MemoryStore):
+    """Looks, and writes a moment later, as servers without atomic conditions do."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if key in self._objects:
+            return False
+        time.sleep(0.001)
+        self.put(key, data)
+        return True
+
+
+class Unconditional(MemoryStore):
+    """Ignores the condition."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        self.put(key, data)
+        return True
+
+
+class SameBytes(MemoryStore):
+    """Takes a second request with the same bytes for a success, and so another writer's."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        return super().put_if_absent(key, data) or self._objects[key] == data
+
+
+class Remembering(MemoryStore):
+    """Never frees a key for creation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken: set[str] = set()
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        created = key not in self._taken and super().put_if_absent(key, data)
+        self._taken.add(key)
+        return created
+
+    def put(self, key: str, data: bytes) -> None:
+        self._taken.add(key)
+        super().put(key, data)
+
+
+class Small(MemoryStore):
+    """A gateway with a limit for one request."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if len(data) > 1_000_000:
+            raise StorageError("the store answered 413", location=key)
+        return super().put_if_absent(key, data)
+
+
+class Losing(MemoryStore):
+    """Says that it has created an object, and has not, now and then."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        return ("races/0001" in key and key not in self._objects) or super().put_if_absent(key, data)
+
+
+class Vanishing(MemoryStore):
+    """Refuses what is not there."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        return "races/0001" not in key and super().put_if_absent(key, data)
+
+
+class NothingRemembered(MemoryStore):
+    """A cache before the store remembers that an object was not there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._absent: set[str] = set()
+
+    def get(self, key: str) -> bytes | None:
+        if key in self._absent:
+            return None
+        found = super().get(key)
+        if found is None:
+            self._absent.add(key)
+        return found
+
+
+class FirstRemembered(MemoryStore):
+    """A cache before the store has the first version that was read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._read: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        found = super().get(key)
+        return None if found is None else self._read.setdefault(key, found)
+
+
+class GhostsRead(MemoryStore):
+    """Returns what was deleted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ghosts: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        found = super().get(key)
+        return self._ghosts.get(key) if found is None else found
+
+    def delete(self, keys: Sequence[str]) -> None:
+        self._ghosts |= {key: self._objects[key] for key in keys if key in self._objects}
+        super().delete(keys)
+
+
+class GhostsListed(MemoryStore):
+    """Lists what was deleted a moment ago."""
+
+    _ghosts: dict[str, int]
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key, size in getattr(self, "_ghosts", {}).items():
+            if key.startswith(prefix):
+                yield key, size
+        yield from super().list_sizes(prefix, after)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        self._ghosts = {key: len(self._objects[key]) for key in keys if key in self._objects}
+        super().delete(keys)
+
+
+class ListedLate(MemoryStore):
+    """Lists an object from the second list on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: set[str] = set()
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key, size in super().list_sizes(prefix, after):
+            if key in self._known:
+                yield key, size
+            self._known.add(key)
+
+
+class Unordered(MemoryStore):
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        return iter(sorted(super().list_after(prefix, after), key=str.lower, reverse=True))
+
+
+class FromTheStart(MemoryStore):
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        return super().list_after(prefix)
+
+
+class Keeping(MemoryStore):
+    """Deletes nothing, and says nothing of it."""
+
+    def delete(self, keys: Sequence[str]) -> None:
+        return
+
+
+class Refusing(MemoryStore):
+    """Refuses one action."""
+
+    def __init__(self, action: str) -> None:
+        super().__init__()
+        self._action = action
+
+    def _may(self, action: str) -> None:
+        if self._action == action:
+            raise PermissionDenied(f"may not {action}", location=self.url)
+
+    def get(self, key: str) -> bytes | None:
+        self._may("get")
+        if key not in self._objects:
+            self._may("get what is absent")
+        return super().get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._may("put")
+        super().put(key, data)
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        self._may("conditional put")
+        return super().put_if_absent(key, data)
+
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        self._may("list")
+        return super().list_after(prefix, after)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        self._may("delete")
+        super().delete(keys)
+
+
+class Full(MemoryStore):
+    """Takes no more from the second race on, as a disk without space."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if "races/0001" in key:
+            raise StorageError("cannot write", location=key) from OSError(
+                errno.ENOSPC, os.strerror(errno.ENOSPC)
+            )
+        return super().put_if_absent(key, data)
+
+
+class Silent(MemoryStore):
+    """Answers nothing about one key for as long as racers ask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unanswered = iter(range(2 * RACERS * TRIES))
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        self._check(key)
+        return super().put_if_absent(key, data)
+
+    def get(self, key: str) -> bytes | None:
+        self._check(key)
+        return super().get(key)
+
+    def _check(self, key: str) -> None:
+        if "races/0001" in key and next(self._unanswered, None) is not None:
+            raise StorageError("no answer", location=key)
+
+
+class Cutting(MemoryStore):
+    """Returns the beginning of large objects."""
+
+    def get(self, key: str) -> bytes | None:
+        found = super().get(key)
+        return found and found[:1_000_000]
+
+
+class WithoutFolders(MemoryStore):
+    def list_folders(self, prefix: str) -> list[str]:
+        return []
+
+
+class OldSizes(MemoryStore):
+    """Lists the size that an object had first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sizes: dict[str, int] = {}
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key, size in super().list_sizes(prefix, after):
+            yield key, self._sizes.setdefault(key, size)
+
+
+class Inventing(MemoryStore):
+    """Lists and returns an object before there is one."""
+
+    def get(self, key: str) -> bytes | None:
+        return super().get(key) or (b"invented" if "reads/" in key else None)
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        found = list(super().list_sizes(prefix, after))
+        yield from found or ([(f"{prefix}invented", 1)] if "reads/" in prefix else [])
+
+
+class NeverAbsent(MemoryStore):
+    """Answers a read of what is not there by a page of its own."""
+
+    def get(self, key: str) -> bytes | None:
+        found = super().get(key)
+        return b"<html>" if found is None else found
+
+
+class Garbling(MemoryStore):
+    def get(self, key: str) -> bytes | None:
+        found = super().get(key)
+        return found and found[::-1]
+
+
+class NeverFree(MemoryStore):
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        return False
