@@ -156,8 +156,8 @@ class LogCache:
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
         if is_url(location):
             raise FormatError(
-                f"a name leads to a namespace at {shortened(location)}, outside of the warehouse: find out who "
-                "wrote that name"
+                f"a name leads to a namespace at {shortened(location)}, outside of the warehouse: find out "
+                "which client wrote it"
             )
         return self._tracked(self._namespaces, location, NamespaceProjection())
 
