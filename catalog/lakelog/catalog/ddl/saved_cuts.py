@@ -110,7 +110,10 @@ def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int]) -> None:
         tracked
         for location in versions
         if location
-        for tracked in (tree.logs.namespace(location), tree.logs.table(location))
+        for tracked in (
+            *(() if is_elsewhere(location) else (tree.logs.namespace(location),)),
+            tree.logs.table(location),
+        )
         if tracked.known is not None
     ]
     tree.logs.refresh(known)
