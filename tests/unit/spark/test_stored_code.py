@@ -29,6 +29,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
         'FROM t MAP a USING -- a comment\n "cat" AS b',
         "SELECT TRANSFORM(a) USING r'cat' FROM t",
         "SELECT TRANSFORM(a) USING $$cat$$ FROM t",
+        "SELECT /*+ BROADCAST(t) */*, reflect('a', 'b') FROM t",
     ],
 )
 def test_a_text_that_calls_any_method_or_program_is_found(text):
