@@ -224,3 +224,20 @@ def test_a_name_that_leads_nowhere_ends_nothing_for_others(place: Place, kind: s
         else:
             catalog.drop_namespace("forger", cascade=True)
             assert catalog.list_namespaces() == [("victim",)]
+
+
+@pytest.mark.parametrize("location", ["gopher://host/t", "memory://none/t", "_log"])
+def test_a_forged_name_ends_no_list_of_what_was_dropped(place: Place, location: str) -> None:
+    place.catalog().drop_table("victim.t")
+    place.own = place.own.rpartition("/")[0]
+    named: dict[str, Any] = {"space": "relation", "id": "x" * 26, "name": "old"}
+    place.forge_next(
+        events=[
+            {"event": "entry-linked", "kind": "table", "location": location} | named,
+            {"event": "entry-unlinked", "dropped": True} | named,
+            {"event": "entry-linked", "kind": "namespace", "location": location}
+            | {"space": "namespace", "id": "y" * 26, "name": "child"},
+        ]
+    )
+    listed = {each.name for each in place.catalog().dropped((), recursive=True)}
+    assert listed == {("victim", "t"), ("forger", "old")}

@@ -15,6 +15,7 @@ from lakelog.catalog.logs import Found, LogCache, check_not_own, data_folders, s
 from lakelog.catalog.state import NamespaceState
 from lakelog.log import View, canonical_url
 from lakelog.log.errors import InvalidInput
+from lakelog.log.grammar import is_location, shortened
 
 LOCATION = "location"
 LOCATION_LIMIT_BYTES = 512
@@ -79,10 +80,15 @@ def checked(logs: LogCache, url: str) -> str:
 
 
 def check_separate(logs: LogCache, url: str) -> None:
-    """Raise InvalidInput for the place of a user's table that is the warehouse itself or lakelog's own.
+    """Raise InvalidInput for the place of a user's table that is no place, the warehouse itself or lakelog's own.
 
     Costs a LIST for each part of the place that is called `data`.
     """
+    if not is_location(logs.location(url)):
+        raise InvalidInput(
+            f"the location {shortened(repr(url))} cannot be a table's: give an absolute path or a URL, without "
+            "backslashes and control characters"
+        )
     if {*spellings(url)} & {*spellings(logs.warehouse)}:
         raise InvalidInput(f"the location {url} is the warehouse itself: choose a separate folder")
     check_not_own(url)

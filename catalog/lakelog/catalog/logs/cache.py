@@ -30,6 +30,7 @@ from lakelog.log import (
     commit_together,
     refresh_many,
 )
+from lakelog.log.clocks import host_clock_us
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import shortened
 from lakelog.log.keys import Keys
@@ -126,7 +127,7 @@ class LogCache:
 
     def is_far_ahead(self, view: View[Any]) -> bool:
         """Whether no transaction takes the log of a view, as its time is far ahead. No request where it is not."""
-        return is_far_ahead(view.time_us, self.host_us()) and is_far_ahead(view.time_us, self._clocks("")[0])
+        return is_far_ahead(view.time_us, host_clock_us()) and is_far_ahead(view.time_us, self._clocks("")[0])
 
     def _clocks(self, location: str) -> tuple[int | None, int]:
         store, prefix = self.places.open(location)
