@@ -11,6 +11,7 @@ from tests.integration.forging.forge import SCHEMA, Place, build, hashed
 
 from lakelog.catalog import Vacuumed
 from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.cli.main import run
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.log.grammar import TIME_MAX_US
 from lakelog.log.participants import new_txn
@@ -241,3 +242,22 @@ def test_a_forged_name_ends_no_list_of_what_was_dropped(place: Place, location: 
     )
     listed = {each.name for each in place.catalog().dropped((), recursive=True)}
     assert listed == {("victim", "t"), ("forger", "old")}
+
+
+def test_a_command_shows_what_was_forged_as_text_and_without_secrets(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A terminal obeys control characters: it could show another answer than that of the command."""
+    obeyed = "\x1b[2J\x1b]0;title\x07\r\u202e"
+    facts = {"user": f"mallory{obeyed}", "statement": f"SET password='hunter2' {obeyed}"}
+    place.forge_next(events=[{"event": "table-altered", "set": {f"k{obeyed}": obeyed}}], writer=facts)
+    place.own = place.own.rpartition("/")[0]
+    linked = {"event": "entry-linked", "space": "relation", "kind": "table", "id": "x" * 26}
+    place.forge_next(events=[linked | {"name": f"child{obeyed}", "location": "_log"}], writer=facts)
+    for command in ("audit", "fsck", "ls forger", "history forger.t", "show forger.t", "vacuum", "expire"):
+        run([*command.split(), "--warehouse", place.url])
+        out, err = capsys.readouterr()
+        assert out and not set(obeyed) - set("[2J]0;title") & set(out + err), command
+        assert "hunter2" not in out + err
+        if command == "fsck":
+            assert "`child\\x1b[2J\\x1b]0;title\\x07\\r\\u202e`" in out

@@ -25,6 +25,7 @@ from lakelog.catalog.times import Moment, last_us, time_us
 from lakelog.log import Commit, Json, NotFound
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 from lakelog.log.format import Tombstone
+from lakelog.log.secrets import masked, masked_facts
 
 BATCH_MAX = 64
 AHEAD_MAX = 16 * 1024
@@ -261,7 +262,7 @@ class _Stream:
             time_us=commit.time_us,
             version=commit.version,
             operations=operations_of(commit),
-            details=details_of(commit),
+            details=masked_facts(details_of(commit)),
             user=_text(said.get(writer.USER)),
             engine=_text(said.get(writer.ENGINE)),
             client=_text(said.get(writer.CLIENT)),
@@ -313,4 +314,5 @@ def _entry_of(
 
 
 def _text(fact: Json) -> str | None:
-    return None if fact is None else str(fact)
+    """Return a fact without secrets: another client may have written it with them."""
+    return None if fact is None else masked(str(fact))
