@@ -26,7 +26,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def shown(text: str) -> str:
-    """Return a text as a terminal may have it: its control characters as `\\x1b`, but for tabs and line feeds."""
+    """Return a text as a terminal may have it: its control characters as `\\x1b`, except for tabs and line feeds."""
     return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
