@@ -179,10 +179,10 @@ def test_a_decision_says_nothing_of_logs_that_are_not_in_its_folder(place: Place
     assert victim
 
 
-def test_what_another_log_says_of_a_commit_id_is_no_sign_of_a_lost_decision(
+def test_what_a_log_says_of_a_transaction_of_others_is_no_sign_of_a_lost_decision(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The forger's log has a commit of that id, and takes no part in the transaction."""
+    """The forger's log says that it committed, and takes no part in it."""
     catalog = place.catalog()
     catalog.create_table("victim.u", SCHEMA)
 
@@ -195,10 +195,26 @@ def test_what_another_log_says_of_a_commit_id_is_no_sign_of_a_lost_decision(
             for name in ("victim.t", "victim.u"):
                 transaction.load_table(name).append(ROW)
     undecided = place.read(place.commit_key(place.victim, place.last(place.victim)))
-    place.forge_next(commit_id=undecided["commit_id"])
-    checked = place.catalog().fsck(repair=True)
-    assert [each.kind for each in checked.found if each.severity is Severity.DAMAGE] == []
-    assert any("is aborted" in each for each in checked.repaired)
+    place.forge_next(commit_id=undecided["commit_id"], intent=undecided["intent"])
+    place.forge_next(settles={"outcome": "committed", "time_us": undecided["time_us"]})
+    found = place.catalog().fsck().found
+    assert [
+        each.kind for each in found if each.where.endswith("_txn/" + undecided["intent"]["txn"] + ".json")
+    ] == []
+    damaged = {each.where for each in found if each.severity is Severity.DAMAGE}
+    assert damaged and all(place.own in where for where in damaged)
+    assert "transaction-undecided" in {each.kind for each in found if place.victim in each.where}
+
+
+def test_a_hint_that_names_a_namespace_elsewhere_is_not_used(place: Place) -> None:
+    log = place.catalog()._logs.table(place.own)
+    log.log.snapshot(log.current())
+    elsewhere = {"namespace": f"{place.url}-outside", "name": "t"}
+    place.alter(f"{place.own}/_log/latest.json", lambda hint: hint["state"].update(link=elsewhere))
+    place.outside.touched.clear()
+    assert place.catalog().load_table("forger.t").row_count == 3
+    assert not [each for each in vacuumed(place) if each.error]
+    assert not place.outside.touched
 
 
 @pytest.mark.parametrize("kind", ["table", "namespace"])
