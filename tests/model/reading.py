@@ -18,6 +18,7 @@ from tests.model.world import (
     fold,
     log_key,
     may_use,
+    obeyed,
     slim,
 )
 
@@ -95,7 +96,7 @@ def decision_of(place: str, found: Commit) -> Program:
     if key is None:
         return VOID
     decision = yield ("get", key)
-    return decision
+    return obeyed(decision, found.cid)
 
 
 def effect(decision: Decision | None, intent_time: int) -> tuple[str, int]:

@@ -45,6 +45,7 @@ REMOVALS: dict[Rule, Callable[[bool], Scenario]] = {
     Rule.ID_HAS_LIST: rights.foreign_in_the_root,
     Rule.OUTSIDE_IS_VOID: rights.foreign_in_a_folder,
     Rule.DEEPEST_FOLDER: rights.foreign_in_a_folder,
+    Rule.ABORT_OF_ANY_COMMIT: rights.foreign_among_its_logs,
     Rule.RIGHTS_PROBED: rights.without_rights,
     Rule.CUT_READS_DECISIONS: rights.read_without_rights,
     Rule.RECHECK_CURSORS: txn.later_logs,

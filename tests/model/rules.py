@@ -46,6 +46,9 @@ class Rule(Enum):
     ID_HAS_LIST = "A transaction's id contains the hash of its list of participants."
     OUTSIDE_IS_VOID = "An intent in a log that is not in its list is void: it is never followed."
     DEEPEST_FOLDER = "A decision lies in the deepest folder that holds all participants."
+    ABORT_OF_ANY_COMMIT = (
+        "An abort counts, whatever commit it names: the intent that its writer met may be forged."
+    )
     RIGHTS_PROBED = "A client that may not write the decision puts no intent."
     CUT_READS_DECISIONS = "A reader of several logs that may not read a pending decision shows nothing."
     RECHECK_CURSORS = "A reader of several logs looks again at all of them, until nothing has changed."

@@ -37,6 +37,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_txn.deleted_decisions,
     scenarios_rights.foreign_in_a_folder,
     scenarios_rights.foreign_in_the_root,
+    scenarios_rights.foreign_among_its_logs,
     scenarios_rights.without_rights,
     scenarios_rights.read_without_rights,
     scenarios_names.creating,

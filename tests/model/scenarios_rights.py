@@ -77,6 +77,23 @@ def foreign_in_the_root(full: bool) -> Scenario:
     )
 
 
+def foreign_among_its_logs(full: bool) -> Scenario:
+    """A transaction of which one log is the forger's: it can hold that up, and harm no other log."""
+    places = ("b/1", FORGED)
+    honest = new_intent("t1", 0, places)
+    actors = (
+        Actor("transaction", transaction("t1", "both", places)),
+        Actor("forger of another commit", forger(honest)),
+        Actor("writer", writer("w1", "one", FORGED)),
+        Actor("reader", cutting(("b/1",))),
+        Actor("writer 2", writer("w2", "two", "b/1")),
+    )
+    setup = tuple(begun(place) for place in places)
+    return Scenario(
+        "foreign, among its logs", actors if full else actors[:4], setup, 1 if full else 0, honest=(honest,)
+    )
+
+
 def without_rights(full: bool) -> Scenario:
     """Transactions of a client that may write its logs, and not the decision about all of them."""
     may = ("a", "b")

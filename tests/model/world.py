@@ -54,9 +54,17 @@ class Decision(NamedTuple):
     time: int = 0
     positions: tuple[tuple[str, int], ...] = ()
     via: str = ""  # by which log's intent it was met, where logs are in folders; only for the checks
+    cid: str = ""  # the commit that was met there
 
 
 VOID = Decision("aborted")
+DAMAGED = Decision("damaged")
+
+
+def obeyed(decision: Decision | None, cid: str) -> Decision | None:
+    """What a decision says of an intent of the commit `cid`."""
+    strange = decision is not None and decision.cid not in ("", cid)
+    return DAMAGED if strange and not on(Rule.ABORT_OF_ANY_COMMIT) else decision
 
 
 class State(NamedTuple):
@@ -179,7 +187,7 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
 
 def applied(view: View, commit: Commit, outcome: str, time: int) -> View | None:
     """The view after the commit; None where the commit does not continue it."""
-    if commit.version != view.version + 1 or commit.prev != view.hash:
+    if commit.version != view.version + 1 or commit.prev != view.hash or outcome == DAMAGED.outcome:
         return None
     settles = (outcome, time) if commit.intent is not None else None
     if outcome == "aborted":

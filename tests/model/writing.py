@@ -20,6 +20,7 @@ from tests.model.world import (
     draft,
     log_key,
     may_use,
+    obeyed,
     refusal,
     slim,
 )
@@ -75,9 +76,10 @@ def decided(log: str, found: Commit, may: May = None) -> Program:
             yield ("never",)
         return decision
     via = log if "/" in log else ""
-    mine = Decision("aborted" if on(Rule.COORDINATOR_COMMITS) else "committed", via=via)
+    outcome = "aborted" if on(Rule.COORDINATOR_COMMITS) else "committed"
+    mine = Decision(outcome, via=via, cid=found.cid if via else "")
     decision = yield from place(txn, mine)
-    return decision if on(Rule.OBEY_DECISION) else mine
+    return obeyed(decision, found.cid) if on(Rule.OBEY_DECISION) else mine
 
 
 def step_over(view: View, found: Any, cid: str, may: May = None) -> Program:

@@ -111,8 +111,7 @@ def _or_die() -> Iterator[None]:
     except BrokenPipeError:
         raise  # Spark waits no more.
     except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
+        _print_trace()
         os._exit(1)
 
 
@@ -127,7 +126,7 @@ def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) 
         failed = process.Failed(kind=error.kind, message=_in_unicode(error.message), outcome_known=known)
     except BaseException as error:
         # A bug, or an error that no contract covers: the trace goes to Spark's log, one line to the user.
-        traceback.print_exc()
+        _print_trace()
         failed = _internal(error)
     return Frame(request.number, msgspec.json.encode({"error": failed}))
 
@@ -144,6 +143,12 @@ def _asked(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -
     send(Frame(request.number, b"", msgspec.json.encode(member)))
     params = msgspec.json.encode(_MEMBERS.decode(asked.params) | member)
     return dispatch.answer(asked.method, params, asked.catalog, is_first=True)
+
+
+def _print_trace() -> None:
+    """Print the trace of the exception that is handled, without secrets: Spark's log keeps what is printed here, and an
+    error shows the last of it."""
+    print(_in_unicode(masked(traceback.format_exc())), end="", file=sys.stderr, flush=True)
 
 
 def _internal(error: BaseException) -> process.Failed:

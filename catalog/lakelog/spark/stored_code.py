@@ -10,7 +10,7 @@ does with a definition: SQL is taken apart into tokens here, and never understoo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lakelog.catalog import Table
 from lakelog.catalog.schema import Check, Default, FunctionDefinition, ViewDefinition
@@ -49,12 +49,14 @@ def problem_of_function(function: FunctionDefinition, allowed: str) -> str | Non
         return None
     if function.language != "sql":
         return f"is the class {function.body}, which runs any code"
-    return _of_text(" ".join((function.body, function.parameters or "")), allowed, "is stored code")
+    # One by one: Spark parses each by itself, and a comment at the end of one would hide the next.
+    texts = (function.body, function.parameters or "", function.returns or "", *function.properties.values())
+    return _of_settings(function) or _of_texts(texts, allowed)
 
 
 def problem_of_view(view: ViewDefinition, allowed: str) -> str | None:
     """Return why a view may not be used, in words that follow its name; None where it may."""
-    return None if allowed == ALL else _of_text(view.text, allowed, "is stored code")
+    return None if allowed == ALL else _of_settings(view) or _of_texts((view.text,), allowed)
 
 
 def problem_of_table(table: Table, allowed: str) -> tuple[str, str] | None:
@@ -107,11 +109,27 @@ def _is_called(found: list[SqlToken]) -> bool:
     return False
 
 
-def _of_text(text: str, allowed: str, what: str) -> str | None:
+def _of_texts(texts: Iterable[str], allowed: str) -> str | None:
     if allowed == NONE:
-        return what
-    name = runs_java(text)
+        return "is stored code"
+    name = next((name for text in texts if (name := runs_java(text)) is not None), None)
     return None if name is None else f"has {name}, which runs any code"
+
+
+def _of_settings(definition: FunctionDefinition | ViewDefinition) -> str | None:
+    """Return why the settings that a text is analysed with may not be used: one could make Spark run other code, by a
+    catalog of any class or by this one with another `stored-code`. Spark itself stores none of these."""
+    # Spark takes properties of such names for settings, too.
+    named = (key.partition(_SETTING)[2] for key in definition.properties if _SETTING in key)
+    foreign = next((key for key in (*definition.configs, *named) if _is_foreign(key)), None)
+    return None if foreign is None else f"brings the setting {foreign}, which can run any code"
+
+
+_SETTING = "sqlConfig."
+
+
+def _is_foreign(key: str) -> bool:
+    return not key.startswith("spark.sql.") or key.startswith("spark.sql.catalog.")
 
 
 def _texts(table: Table) -> Iterator[tuple[str, str]]:

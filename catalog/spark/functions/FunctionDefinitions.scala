@@ -23,9 +23,6 @@ private[lakelog] object FunctionDefinitions {
   /** What is stored for a function of SQL of the catalog of that name. */
   def toStored(spark: Map[String, String], path: Seq[String], catalog: String): wire.FunctionDefinition = {
     val configs = spark.collect { case (key, value) if key.startsWith(Configs) => key.drop(Configs.length) -> value }
-    val rest = spark.removedAll(Seq(Expression, Query, IsTable, Parameters, Returns, Comment)).filterNot {
-      case (key, _) => Seq(Configs, Path, Referred).exists(key.startsWith)
-    }
     wire.FunctionDefinition(
       language = "sql",
       body = spark.getOrElse(Expression, spark(Query)),
@@ -37,14 +34,21 @@ private[lakelog] object FunctionDefinitions {
       catalog = path.headOption.filter(_ != catalog),
       namespace = path.drop(1),
       configs = configs,
-      properties = rest)
+      properties = withoutOwn(spark))
   }
+
+  /** What of a function has no other place than its properties. */
+  private def withoutOwn(spark: Map[String, String]): Map[String, String] =
+    spark.removedAll(Seq(Expression, Query, IsTable, Parameters, Returns, Comment)).filterNot {
+      case (key, _) => Seq(Configs, Path, Referred).exists(key.startsWith)
+    }
 
   /** The map that Spark reads such a function from again, without where its names are resolved. */
   def toSpark(stored: wire.FunctionDefinition): Map[String, String] = {
     val own = stored.parameters.map(Parameters -> _) ++ stored.returns.map(Returns -> _) ++
       stored.comment.map(Comment -> _)
-    Map.from(own) ++ stored.properties ++ stored.configs.map { case (key, value) =>
+    // A client can store any properties: none may stand for what has a member of its own, and was looked at there.
+    withoutOwn(stored.properties) ++ own ++ stored.configs.map { case (key, value) =>
       (Configs + key) -> value
     } +
       ((if (stored.isQuery) Query else Expression) -> stored.body) + (IsTable -> stored.isTable.toString)

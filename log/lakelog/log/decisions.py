@@ -262,15 +262,25 @@ def _is_below(url: str, folder: str) -> bool:
 
 
 def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
-    """Return what `decision` makes of an intent. Raises FormatError where it is about another one."""
+    """Return what `decision` makes of an intent. Raises FormatError where it commits another one.
+
+    An abort counts whatever commit it names: its writer took that from the intent that it met, which may be a forged
+    one in another log of the transaction. So a client that may write one of these cannot make the others unreadable.
+    """
+    if not commits_another(decision, commit):
+        return decision.settled
+    raise FormatError(
+        f"{location} of commit {decision.commit_id} at {decision.positions} is not the decision of version "
+        f"{commit.version} of commit {commit.commit_id}, which names it; restore both from one backup"
+    )
+
+
+def commits_another(decision: Decision, commit: Commit) -> bool:
+    """Return whether a decision says that something else was committed than the intent that leads to it."""
     own = commit.intent.log if commit.intent is not None else ""
-    strange = decision.outcome == COMMITTED and decision.positions.get(own) != commit.version
-    if strange or decision.commit_id != commit.commit_id:
-        raise FormatError(
-            f"{location} of commit {decision.commit_id} at {decision.positions} is not the decision of version "
-            f"{commit.version} of commit {commit.commit_id}, which names it; restore both from one backup"
-        )
-    return decision.settled
+    return decision.outcome == COMMITTED and (
+        decision.commit_id != commit.commit_id or decision.positions.get(own) != commit.version
+    )
 
 
 def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> Decision:

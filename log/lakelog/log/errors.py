@@ -35,6 +35,9 @@ class LakelogError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r})"
+
 
 class ConflictError(LakelogError):
     """Another writer's commit makes this one impossible: redo the work from a fresh snapshot.

@@ -91,7 +91,9 @@ Int32: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 Feature: TypeAlias = Annotated[str, Meta(max_length=FEATURE_SIZE_MAX)]
 
-_KEY, _ID_FORM, _BLOB_FORM, _SIDECAR_FORM, _TXN_FORM = map(re.compile, (_PLACE, _ID, _BLOB, _SIDECAR, _TXN))
+_KEY, _ID_FORM, _BLOB_FORM, _SIDECAR_FORM, _TXN_FORM, _LOCATION_FORM = map(
+    re.compile, (_PLACE, _ID, _BLOB, _SIDECAR, _TXN, _LOCATION)
+)
 _PREFIX_OUT = re.compile(r"/|(?:.*/)?\.\.?(?:/|\Z)|.*[\u0000\\]|.*//", re.DOTALL)
 
 
@@ -123,6 +125,11 @@ def check_prefix(prefix: str) -> None:
     """Raise InvalidInput for a prefix of keys that leads out of the root."""
     if _PREFIX_OUT.match(prefix) is not None:
         raise InvalidInput(f"{shortened(repr(prefix))} is not a prefix of keys: it leads out of the store")
+
+
+def is_location(text: str) -> bool:
+    """Return whether a place can be stored as that of a log."""
+    return len(text) <= KEY_SIZE_MAX and _LOCATION_FORM.fullmatch(text) is not None
 
 
 def check_id(id: str, what: str) -> None:

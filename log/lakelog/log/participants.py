@@ -41,12 +41,19 @@ def is_listed(intent: Intent) -> bool:
 
     Else it is void: no client makes such an intent, and its decision, wherever that were, is another transaction's.
     """
-    places, folder = intent.participants, intent.folder
-    return (
-        intent.log in places
-        and intent.txn.endswith(f"-{_hash_of(folder, places)}")
-        and all(is_url(place) or not folder or f"{place}/".startswith(f"{folder}/") for place in places)
+    return intent.log in intent.participants and is_list_of(intent.txn, intent.folder, intent.participants)
+
+
+def is_list_of(txn: str, folder: str, participants: Sequence[str]) -> bool:
+    """Return whether a transaction has this list of logs, and may be decided in that folder of the warehouse."""
+    return txn.endswith(f"-{_hash_of(folder, participants)}") and all(
+        is_url(place) or is_in(place, folder) for place in participants
     )
+
+
+def is_in(place: str, folder: str) -> bool:
+    """Return whether a place in the warehouse is that folder of it, or in it."""
+    return not folder or f"{place}/".startswith(f"{folder}/")
 
 
 def _hash_of(folder: str, participants: Sequence[str]) -> str:

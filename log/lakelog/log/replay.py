@@ -236,7 +236,10 @@ class Replay(Generic[S]):
         if isinstance(intent, Tombstone):
             return None
         if isinstance(entry, Tombstone):  # expiry has overtaken us
-            return self.decided(intent)
+            settled = self.decided(intent)
+            if settled is None and self.withheld == intent.version:
+                raise self.withheld_error()
+            return settled
         if entry.settles is None:
             raise FormatError(
                 f"{self.at(self.keys.commit(entry.version))} does not say what became of the intent before it; "
@@ -276,6 +279,8 @@ class Replay(Generic[S]):
         except PermissionDenied:
             self.withheld = intent.version
             return None
+        if self.withheld == intent.version:
+            self.withheld = 0  # the right was given since
         return None if decision is None else settled_by(decision, intent, place.location)
 
     def decision_place(self, intent: Commit) -> DecisionPlace | None:

@@ -10,7 +10,7 @@ One rule: what is masked once stays as it is when it is masked again. It must no
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 MASK = "***"
@@ -30,32 +30,56 @@ _PAIRS = frozenset(
 )  # fmt: skip
 """A key of these is secret."""
 _ANYWHERE = ("secret", "password", "passwd", "passphrase", "credential", "accesskey", "privatekey", "apikey")
+_MAYBE = re.compile("secret|pass|pwd|token|cred|sig|sas|auth|key", re.IGNORECASE)
+"""In each of the above."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # Each of these takes time that grows with the text's length, whatever it is: names are looked for from their beginnings
 # only, and what stands before an @ is of a limited length.
 _NAME = r"[\w.\-]+"
-_USER = re.compile(r"((?:abfss?|wasbs?)?://)([^\s'\"`@]{0,1024})@", re.IGNORECASE)
+_USER = re.compile(
+    r"((?:abfss?|wasbs?)?://)([^\s'\"`@]{0,1024}+(?:@[^\s'\"`@/?#]{0,256}+(?=@))*+)@", re.IGNORECASE
+)
 _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
 """In URLs of these, a container stands before the @."""
-_QUERY = re.compile(r"([?&;])([\w.%\-]+)=([^&\s'\"`#;)]*)")
+_ENCODED_USER = re.compile(r"(%3A%2F%2F)((?:(?!%40)[^\s'\"`@]){0,1024}+)%40", re.IGNORECASE)
+_QUERY = re.compile(r"([?&;])([\w.%\-]+)(=)([^&\s'\"`#;)]*)")
+_ENCODED_QUERY = re.compile(r"(%3F|%26|%3B)([\w.\-]+)(%3D)((?:(?!%26|%3B|%23)[^&\s'\"`#;)])*)", re.IGNORECASE)
 _KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
-_PAIR = re.compile(
-    rf"""(?P<name>(?P<quote>["'`]){_NAME}(?P=quote)|(?<![\w.\-]){_NAME})
-        (?P<between>\s*(?:=>|==?)\s*|(?<=["'`])\s*:\s*|\s+(?=["']))
-        (?P<value>"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.|'')*'?|`[^`]*`?|[^\s,;&)}}\]"'`]+)""",
+_KEY_FILE = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----).*?(-----END|\Z)", re.DOTALL)
+_HEADER = re.compile(
+    r"(authorization['\"]?\s*[:=]\s*['\"]?(?:basic|bearer|digest|token)\s+)([^\s'\",]+)", re.IGNORECASE
+)
+
+_NAMED = re.compile(
+    rf"""(?:(?<!\\)(?P<quote>\\*["'`])(?P<quoted>{_NAME})(?P=quote)|(?<![\w.\-])(?P<name>{_NAME}))
+        (?:\s*(?:=>|->|:=|==?)\s*|(?<=["'`])\s*(?P<json>:)\s*|\s+(?=(?:[rR]?["'])))""",
     re.VERBOSE,
 )
-_QUOTES = "\"'`"
+_VALUE = re.compile(
+    r"""(?P<escaped>\\+["'])(?:(?!(?P=escaped)).)*(?:(?P=escaped)|\Z)
+      | [rR](?:"[^"]*"?|'[^']*'?)
+      | [bBeEnNuUxX]?(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.|'')*'?)
+      | `[^`]*`?
+      | (?P<dollars>\$[A-Za-z]*\$).*?(?:(?P=dollars)|\Z)
+      | (?P<bare>[^\s,;&)}\]"'`]+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ADJACENT = re.compile(r"\s*(?:\|\|)?\s*(?=[rR]?[\"'])")
+"""SQL takes such strings for one."""
+_OPENING_QUOTE = re.compile(r"[A-Za-z]?(\\*[\"'`])")
+_BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*\"|[{}\[\]]", re.DOTALL)
 
 
 def is_secret(name: str) -> bool:
     """Return whether what has this name is likely to be a secret: a password, a token, a key."""
+    if _MAYBE.search(name) is None:
+        return False
     parts = [part.lower() for part in _PART.findall(name)]
     flat = "".join(parts)
     return (
         not _WORDS.isdisjoint(parts)
-        or any(word in flat for word in _ANYWHERE)
+        or _is_clear(flat)
         or flat.endswith("token")
         or any(
             part in ("key", "keys") and before in _PAIRS
@@ -65,32 +89,45 @@ def is_secret(name: str) -> bool:
     )
 
 
+def _is_clear(flat: str) -> bool:
+    """Whether a name, in small letters alone, is that of a secret whatever it is about."""
+    return any(word in flat for word in _ANYWHERE)
+
+
 def masked_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties without their secrets: all of a value whose name looks secret, and the keys in others' URLs."""
+    """Return properties without their secrets: all of a value whose name looks secret; in others' values the keys in
+    URLs, and what clearly is a password."""
     return {
-        key: MASK if value and is_secret(key) else masked_urls(value) for key, value in properties.items()
+        key: MASK if value and is_secret(key) else _of_property(value) for key, value in properties.items()
     }
+
+
+def _of_property(value: str) -> str:
+    return _without_values(masked_urls(value), lambda name: _is_clear("".join(_PART.findall(name)).lower()))
 
 
 def masked_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return facts, whose values are JSON, without their secrets."""
-    return _masked_items(facts, 0)
+    return _masked_items(facts, 0, is_hidden=False)
 
 
-def _masked_items(facts: Mapping[str, Any], level: int) -> dict[str, Any]:
-    return {key: _masked_value(key, value, level + 1) for key, value in facts.items()}
+def _masked_items(facts: Mapping[str, Any], level: int, *, is_hidden: bool) -> dict[str, Any]:
+    return {
+        key: _masked_value(value, level + 1, is_hidden=is_hidden or is_secret(key))
+        for key, value in facts.items()
+    }
 
 
-def _masked_value(name: str, value: Any, level: int) -> Any:
+def _masked_value(value: Any, level: int, *, is_hidden: bool) -> Any:
     if level > LEVELS_MAX:
         return value
     match value:
         case str():
-            return MASK if value and is_secret(name) else masked(value)
+            return MASK if value and is_hidden else masked(value)
         case dict():
-            return _masked_items(value, level)
+            return _masked_items(value, level, is_hidden=is_hidden)
         case list() | tuple():
-            return [_masked_value(name, each, level + 1) for each in value]
+            return [_masked_value(each, level + 1, is_hidden=is_hidden) for each in value]
         case _:
             return value
 
@@ -99,12 +136,57 @@ def masked_urls(text: str) -> str:
     """Return a text without the keys and signatures in its URLs."""
     text = _USER.sub(_masked_user, text)
     text = _QUERY.sub(_masked_parameter, text)
+    if "%" in text:
+        text = _ENCODED_USER.sub(_masked_encoded_user, text)
+        text = _ENCODED_QUERY.sub(_masked_parameter, text)
     return _KEY_ID.sub(MASK, text)
 
 
 def masked(text: str) -> str:
     """Return a text without the values of names that look secret (`password=x`, `"token": "x"`), also in its URLs."""
-    return _PAIR.sub(_masked_pair, masked_urls(text))
+    text = _HEADER.sub(rf"\1{MASK}", _KEY_FILE.sub(rf"\1{MASK}\2", masked_urls(text)))
+    return _without_values(text, is_secret)
+
+
+def _without_values(text: str, hides: Callable[[str], bool]) -> str:
+    """Return a text with masks for the values of names that `hides` is true of. Others' values are looked through: one
+    may be a text with names and values of its own."""
+    kept: list[str] = []
+    done = 0
+    for found in _NAMED.finditer(text):
+        if found.start() < done or not hides(found["name"] or found["quoted"]):
+            continue
+        end, mask = _value_after(text, found)
+        if mask:
+            kept += (text[done : found.end()], mask)
+            done = end
+    return "".join((*kept, text[done:]))
+
+
+def _value_after(text: str, found: re.Match[str]) -> tuple[int, str]:
+    """Return the end of the value after a name, and what stands for it; "" where it stays."""
+    start = found.end()
+    if found["json"] and text[start : start + 1] in ("{", "["):
+        return _after_brackets(text, start), f'"{MASK}"'
+    value = _VALUE.match(text, start)
+    if value is None or value[0] == "?" or value[0].startswith(MASK):
+        return start, ""
+    if value["bare"]:
+        return value.end(), f'"{MASK}"' if found["json"] else MASK
+    end = value.end()
+    while (gap := _ADJACENT.match(text, end)) is not None and (more := _VALUE.match(text, gap.end())):
+        end = more.end()
+    quote = _OPENING_QUOTE.match(value[0])
+    return end, MASK if quote is None else f"{quote[1]}{MASK}{quote[1]}"
+
+
+def _after_brackets(text: str, start: int) -> int:
+    depth = 0
+    for found in _BRACKET.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(found[0], 0)
+        if depth == 0:
+            return found.end()
+    return len(text)
 
 
 def _masked_user(found: re.Match[str]) -> str:
@@ -114,13 +196,11 @@ def _masked_user(found: re.Match[str]) -> str:
     return found[0] if is_container or is_path else f"{found[1]}{MASK}@"
 
 
+def _masked_encoded_user(found: re.Match[str]) -> str:
+    user = found[2].lower()
+    is_path = "%2f" in user and "%3a" not in user.partition("%2f")[0]
+    return found[0] if is_path else f"{found[1]}{MASK}%40"
+
+
 def _masked_parameter(found: re.Match[str]) -> str:
-    return f"{found[1]}{found[2]}={MASK}" if is_secret(found[2]) else found[0]
-
-
-def _masked_pair(found: re.Match[str]) -> str:
-    value = found["value"]
-    if not is_secret(found["name"]) or value in ("?", MASK):
-        return found[0]
-    quote = value[0] if value[0] in _QUOTES else ""
-    return f"{found['name']}{found['between']}{quote}{MASK}{quote}"
+    return f"{found[1]}{found[2]}{found[3]}{MASK}" if is_secret(found[2]) else found[0]

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias
 
+from lakelog.log.clocks import host_clock_us
 from lakelog.log.decisions import DecisionPlace, Decisions
-from lakelog.log.errors import ConflictError, InvalidInput, StorageError
+from lakelog.log.errors import ConflictError, FormatError, InvalidInput, StorageError
 from lakelog.log.format import COMMITTED, FORMAT, Decision, Intent
 from lakelog.log.log import Log
 from lakelog.log.participants import is_url
 from lakelog.log.placing import Busy, Decide, Placing
-from lakelog.log.view import Committed, S, View, commit_time_us
+from lakelog.log.view import DAY_US, Committed, S, View, commit_time_us, is_far_ahead
 from lakelog.log.writing import Placed
 
 BACKOFF_FIRST_S = 0.02
@@ -52,7 +53,8 @@ def commit_together(
     Costs one PUT for each part, side by side, and one for the decision; one more, before all others, where this process
     has not written a decision in that folder yet. A single part without `validate` is exactly Log.commit. Raises what
     that raises; CommitUnknown only where the decision itself could not be settled, or that of an earlier try;
-    PermissionDenied where the decision may not be written; everything else means that nothing happened.
+    PermissionDenied where the decision may not be written; FormatError where a log's time is far ahead of the store's;
+    everything else means that nothing happened.
     """
     if len(parts) == 1 and validate is None:
         [part] = parts
@@ -102,7 +104,9 @@ class _Transaction:
         asked_before = [placing.asked_before() for placing in self.placings]
         if any(asked_before):
             return self._committed_before(asked_before)
-        self._begin()[0].prove_rights()
+        place = self._begin()[0]
+        self._check_times(place, [placing.view.time_us for placing in self.placings])
+        place.prove_rights()
         pause_s = BACKOFF_FIRST_S
         for tried in range(self.options.transaction_tries):
             if tried:
@@ -145,12 +149,13 @@ class _Transaction:
                 if isinstance(error, Exception) and not isinstance(error, Busy):
                     raise error
             return None
-        if self.validate is not None:
-            try:
+        try:
+            self._check_times(place, [placed.commit.time_us for placed in standing])
+            if self.validate is not None:
                 self.validate()
-            except Exception:
-                self._give_up(place, found)
-                raise
+        except Exception:
+            self._give_up(place, found)
+            raise
         decision = self._decide(place, standing, found)
         if decision.outcome != COMMITTED:
             for placing, placed in zip(self.placings, standing, strict=True):
@@ -160,6 +165,20 @@ class _Transaction:
             Committed(placing.writer.settled(placed, decision.settled), placed.commit.version)
             for placing, placed in zip(self.placings, standing, strict=True)
         ]
+
+    def _check_times(self, place: DecisionPlace, times_us: Sequence[int]) -> None:
+        """Refuse a log whose time is far ahead: a transaction has one time in all of its logs, and what follows in each
+        is after it. So the writer of one log could give any time to the others. FormatError."""
+        if not is_far_ahead(max(times_us), host_clock_us()):
+            return  # without a question to the store
+        store_us = place.store.now_us(place.key)
+        for part, time_us in zip(self.parts, times_us, strict=True):
+            if store_us is not None and is_far_ahead(time_us, store_us):
+                raise FormatError(
+                    f"nothing was changed: the time of {part.log.location} is {(time_us - store_us) // DAY_US:,} days "
+                    f"ahead of that of {place.store.url}, and a transaction would give it to its other logs; correct "
+                    "this computer's clock, or find out which client wrote the newest commit there"
+                )
 
     def _place(self, i: int, intent: Intent, found: list[_Found], *, patient: bool = False) -> None:
         try:

@@ -13,6 +13,10 @@ from lakelog.log.grammar import shortened
 S = TypeVar("S")
 Entry = TypeVar("Entry", Commit, Tombstone, Commit | Tombstone)
 CLOCK_TOLERANCE_US = 60_000_000
+DAY_US = 24 * 3600 * 1_000_000
+AHEAD_MAX_US = 366 * DAY_US
+"""A log whose time is further ahead of its store's clock takes part in no transaction, which would give its time to the
+others: at the end of all times nothing can be committed after it."""
 
 UNREADABLE = (
     LakelogError, msgspec.MsgspecError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError,
@@ -259,6 +263,11 @@ def root_of(view: View[S], dump: Dump, *, base: int | None = None) -> Root:
         uses=None if dump.uses is None else tuple(sorted(dump.uses)),
         state=dump.root,
     )
+
+
+def is_far_ahead(time_us: int, store_us: int | None) -> bool:
+    """Return whether a log's time is ahead of the store's by more than wrong clocks explain."""
+    return store_us is not None and time_us > store_us + AHEAD_MAX_US
 
 
 def commit_time_us(previous_us: int, own_us: int, store_us: int | None) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
+import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +19,20 @@ from rich.text import Text
 from lakelog.catalog.schema import Transform
 
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""A terminal obeys these, and any client that may write to a namespace can have them in a name."""
+
+
+def shown(text: str) -> str:
+    """Return a text as a terminal may have it: its control characters as `\\x1b`, except for tabs and line feeds."""
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print a line."""
+    click.echo(shown(text), err=err)
 
 
 def in_json(value: Any) -> None:
@@ -28,7 +44,7 @@ def pairs(values: Mapping[str, str]) -> None:
     """Print names and values, one a line."""
     grid = Table.grid(padding=(0, 2))
     for name, value in values.items():
-        grid.add_row(Text(name, style="bold"), Text(value))
+        grid.add_row(Text(shown(name), style="bold"), Text(shown(value)))
     _console().print(grid)
 
 
@@ -41,12 +57,12 @@ def rows(columns: Sequence[str], lines: Iterable[Sequence[str]], *, empty: str) 
         )
     for line in lines:
         # Names and messages are text as it is: rich would read [brackets] in them as its own markup.
-        table.add_row(*(Text(cell) for cell in line))
-    _console().print(table if table.row_count else Text(empty, style="dim"))
+        table.add_row(*(Text(shown(cell)) for cell in line))
+    _console().print(table if table.row_count else Text(shown(empty), style="dim"))
 
 
 def heading(text: str) -> None:
-    _console().print(Text(text, style="bold"))
+    _console().print(Text(shown(text), style="bold"))
 
 
 def size(size_bytes: int) -> str:

@@ -78,7 +78,7 @@ def audit(
         answer.rows((), (), empty="Nothing has happened.")
     if damaged:
         sys.stdout.flush()
-        click.echo(f"lakelog: {damaged} of these entries report damage: see lakelog fsck", err=True)
+        answer.say(f"lakelog: {damaged} of these entries report damage: see lakelog fsck", err=True)
         raise click.exceptions.Exit(EXIT_DAMAGE)
 
 

@@ -81,12 +81,12 @@ def doctor(place: Place, url: str) -> None:
         )
     else:
         answer.pairs(report.facts)
-        click.echo()
+        answer.say()
         for check in report.checks:
-            click.echo(f"{check.verdict:8} {check.name}: {check.what}")
+            answer.say(f"{check.verdict:8} {check.name}: {check.what}")
             if check.todo:
-                click.echo(f"{'':8}     {check.todo[:1].upper()}{check.todo[1:]}.")
-        click.echo(f"\n{_summary(report)}")
+                answer.say(f"{'':8}     {check.todo[:1].upper()}{check.todo[1:]}.")
+        answer.say(f"\n{_summary(report)}")
     raise click.exceptions.Exit(EXIT_CODES[report.worst])
 
 

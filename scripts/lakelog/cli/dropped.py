@@ -75,7 +75,7 @@ def undrop(place: Place, name: str, id: str | None, to: str | None) -> None:
     if place.as_json:
         answer.in_json({"kind": kind, "name": list(restored)})
     else:
-        click.echo(f"Restored the {kind} {quoted_where_needed(restored)}.")
+        answer.say(f"Restored the {kind} {quoted_where_needed(restored)}.")
 
 
 COMMANDS = (dropped, undrop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import asdict
 
@@ -57,11 +56,11 @@ def fsck(place: Place, what: str, name: str, deep: bool, all_versions: bool, rep
         )
     else:
         for line in findings.repaired:
-            click.echo(f"repaired: {line}")
+            answer.say(f"repaired: {line}")
         for finding in listed:
-            click.echo(f"{finding.severity}: {finding.kind}: {finding.where}")
-            click.echo(f"    {finding.what}. {finding.todo[:1].upper()}{finding.todo[1:]}.")
-        click.echo(_summary(findings))
+            answer.say(f"{finding.severity}: {finding.kind}: {finding.where}")
+            answer.say(f"    {finding.what}. {finding.todo[:1].upper()}{finding.todo[1:]}.")
+        answer.say(_summary(findings))
     raise click.exceptions.Exit(EXIT_CODES[findings.worst])
 
 
@@ -110,4 +109,4 @@ class _Progress:
     def __call__(self, message: str) -> None:
         if time.monotonic() - self._last > PROGRESS_EVERY_S:
             self._last = time.monotonic()
-            print(f"lakelog: {message}", file=sys.stderr, flush=True)
+            answer.say(f"lakelog: {message}", err=True)

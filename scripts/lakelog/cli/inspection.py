@@ -197,7 +197,7 @@ def files(place: Place, table: str, version: int | None, ref: str | None, limit:
         empty="No files.",
     )
     if total > len(found):
-        click.echo(f"… and {total - len(found):,} more")
+        answer.say(f"… and {total - len(found):,} more")
 
 
 @click.command()

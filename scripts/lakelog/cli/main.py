@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from lakelog.cli import audit, doctor, dropped, fsck, inspection, maintenance, refs, spark
+from lakelog.cli import answer, audit, doctor, dropped, fsck, inspection, maintenance, refs, spark
 from lakelog.log.errors import LakelogError
 
 
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo("lakelog: " + " ".join(message.split()), err=True)
+    answer.say("lakelog: " + " ".join(message.split()), err=True)
     return code
 
 

@@ -127,7 +127,7 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
     )
     versions, logs = sum(each.versions for each in found), sum(1 for each in found if each.commits)
     if logs:
-        click.echo(
+        answer.say(
             f"{'Expired' if applied else 'Would expire'} {_counted(versions, 'version')} of {_counted(logs, 'log')}, "
             f"{answer.size(sum(each.size_bytes for each in found))} of metadata; "
             f"{_counted(sum(each.files for each in found), 'data file')} of "
@@ -217,11 +217,11 @@ def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool)
     )
     if verbose:
         for key in (key for each in shown for key in each.keys):
-            click.echo(key)
+            answer.say(key)
     files, objects = sum(each.files for each in found), sum(each.objects for each in found)
     if files or objects:
         size_bytes = sum(each.size_bytes + each.object_bytes for each in found)
-        click.echo(
+        answer.say(
             f"{'Deleted' if applied else 'Would delete'} {_counted(files, 'data file')} and "
             f"{_counted(objects, 'other object')}, {answer.size(size_bytes)}."
         )
@@ -259,7 +259,7 @@ def _chosen(catalog: Catalog, what: str) -> dict[str, Any]:
 
 def _report_dry_run(anything: bool, applied: bool) -> None:
     if anything and not applied:
-        click.echo("Nothing was changed. Add --apply to do it.")
+        answer.say("Nothing was changed. Add --apply to do it.")
 
 
 def _end(found: Sequence[Expired] | Sequence[Vacuumed]) -> None:
@@ -267,7 +267,7 @@ def _end(found: Sequence[Expired] | Sequence[Vacuumed]) -> None:
     failed = [each for each in found if each.error is not None]
     for each in failed:
         message = " ".join(str(each.error).split())
-        click.echo(f"lakelog: {each.name} was skipped: {message}", err=True)
+        answer.say(f"lakelog: {each.name} was skipped: {message}", err=True)
     if failed:
         raise click.exceptions.Exit(1)
 

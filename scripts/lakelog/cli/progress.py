@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
+
+from lakelog.cli.answer import say
 
 EVERY_S = 2.0
 
@@ -17,4 +18,4 @@ class Progress:
     def __call__(self, message: str) -> None:
         if time.monotonic() - self._last > EVERY_S:
             self._last = time.monotonic()
-            print(f"lakelog: {message}", file=sys.stderr, flush=True)
+            say(f"lakelog: {message}", err=True)

@@ -66,7 +66,7 @@ def _command(kind: str) -> click.Command:
                 if drop
                 else f"Made the {kind} {name} of version {_version(made)}"
             )
-            click.echo(f"{did}.")
+            answer.say(f"{did}.")
 
     kept = (
         "keeps a version for as long as it is there"

@@ -192,6 +192,21 @@ def test_python_can_create_a_function_for_spark(lake):
     assert lake.catalog.list_functions("a") == []
 
 
+def test_properties_of_a_function_stand_for_none_of_its_members(lake):
+    """What is looked at before a function runs is its members."""
+    properties = {
+        "sqlFunction.createTime": "1",
+        "sqlFunction.query": "SELECT 2",
+        "sqlFunction.inputParam": "x INT DEFAULT 3",
+        "sqlConfig.spark.sql.catalog.c": "no.such.Class",
+    }
+    body = FunctionDefinition(
+        language="sql", body="x + 1", parameters="x INT DEFAULT 1", returns="INT", properties=properties
+    )
+    lake.catalog.create_function("a.f", body)
+    assert lake.sql("SELECT lake.a.f(), lake.a.f(4)") == [(2, 5)]
+
+
 def test_names_in_a_body_are_those_of_the_catalog_and_namespace_of_its_creation(lake):
     session = another_session(lake)
     lake.sql("CREATE NAMESPACE lake.b")

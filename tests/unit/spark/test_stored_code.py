@@ -29,6 +29,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
         'FROM t MAP a USING -- a comment\n "cat" AS b',
         "SELECT TRANSFORM(a) USING r'cat' FROM t",
         "SELECT TRANSFORM(a) USING $$cat$$ FROM t",
+        "SELECT /*+ BROADCAST(t) */*, reflect('a', 'b') FROM t",
     ],
 )
 def test_a_text_that_calls_any_method_or_program_is_found(text):
@@ -59,6 +60,19 @@ def catalog(tmp_path):
     catalog.create_function("a.method", FunctionDefinition(language="sql", body="reflect('x', 'y')"))
     parameters = "a INT DEFAULT java_method('x', 'y')"
     catalog.create_function("a.args", FunctionDefinition(language="sql", body="a", parameters=parameters))
+    catalog.create_function(
+        "a.hidden",
+        FunctionDefinition(language="sql", body="a -- no", parameters="a INT DEFAULT reflect('x', 'y')"),
+    )
+    overriding = {"sqlFunction.query": "SELECT reflect('x', 'y')"}
+    catalog.create_function("a.other", FunctionDefinition(language="sql", body="1", properties=overriding))
+    bringing = {"spark.sql.catalog.c": "evil.Class", "spark.sql.ansi.enabled": "true"}
+    catalog.create_function("a.brings", FunctionDefinition(language="sql", body="c.f(1)", configs=bringing))
+    catalog.create_view("a.brought", ViewDefinition(text="SELECT c.f(1)", columns=(), configs=bringing))
+    renamed = {f"view.sqlConfig.{key}": value for key, value in bringing.items()}
+    catalog.create_view("a.prefixed", ViewDefinition(text="SELECT c.f(1)", columns=(), properties=renamed))
+    plain = {"spark.sql.ansi.enabled": "true"}
+    catalog.create_view("a.set", ViewDefinition(text="SELECT 2", columns=(), configs=plain))
     catalog.create_view("a.view", ViewDefinition(text="SELECT 1", columns=()))
     catalog.create_view("a.script", ViewDefinition(text="SELECT TRANSFORM(1) USING 'sh'", columns=()))
     for name, sql in (("checked", "id < 9"), ("forged", "reflect('x', 'y')")):
@@ -68,7 +82,9 @@ def catalog(tmp_path):
     return catalog
 
 
-FUNCTIONS, RELATIONS = ("java", "sql", "method", "args"), ("view", "script", "checked", "forged", "plain")
+FUNCTIONS = ("java", "sql", "method", "args", "hidden", "other", "brings")
+RELATIONS = ("view", "script", "brought", "prefixed", "set", "checked", "forged", "plain")
+FOREIGN = {"java", "method", "args", "hidden", "other", "brings", "script", "brought", "prefixed", "forged"}
 
 
 def refused(side, **more):
@@ -88,9 +104,9 @@ def refused(side, **more):
 @pytest.mark.parametrize(
     ("setting", "names"),
     [
-        (None, {"java", "method", "args", "script", "forged"}),
-        ("sql", {"java", "method", "args", "script", "forged"}),
-        ("none", {*FUNCTIONS, "view", "script", "forged"}),
+        (None, FOREIGN),
+        ("sql", FOREIGN),
+        ("none", {*FUNCTIONS, "view", "set", "script", "brought", "prefixed", "forged"}),
         ("all", set()),
     ],
 )

@@ -17,13 +17,15 @@ import msgspec
 
 from lakelog.catalog.audit.audited_logs import AuditedLog, logs_below, logs_of_table
 from lakelog.catalog.audit.chain import AuditedVersion, Extent, audited_versions, extent_of, goes_on_expired
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.state import OPERATIONS, TABLE, details_of, operations_of, writer
 from lakelog.catalog.times import Moment, last_us, time_us
 from lakelog.log import Commit, Json, NotFound
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 from lakelog.log.format import Tombstone
+from lakelog.log.secrets import masked, masked_facts
 
 BATCH_MAX = 64
 AHEAD_MAX = 16 * 1024
@@ -117,7 +119,7 @@ def audit_entries(
     else:
         logs = logs_below(tree, identifier(namespace) if namespace is not None else ())
     batch = max(4, min(BATCH_MAX, AHEAD_MAX // max(1, len(logs))))
-    streams = [_Stream(tree, log, wanted, newest_first, verify, batch).entries() for log in logs]
+    streams = [_stream(tree, log, wanted, newest_first, verify, batch) for log in logs]
     return _merged(tree, streams, newest_first)
 
 
@@ -161,6 +163,18 @@ class _Wanted:
         if self.user is not None and not fnmatchcase(entry.user or "", self.user):
             return False
         return self.operation is None or any(fnmatchcase(done, self.operation) for done in entry.operations)
+
+
+def _stream(tree: NameTree, log: AuditedLog, *how: Any) -> Iterator[_Keyed]:
+    """Yield the entries of one log. One outside of the warehouse that cannot be read does not end the audit of others:
+    any client that may write to a namespace can have a name lead there."""
+    try:
+        yield from _Stream(tree, log, *how).entries()
+    except LakelogError as error:
+        if not is_elsewhere(log.location):
+            raise
+        key = (sys.maxsize if how[1] else 0, "", log.location, 0)
+        yield key, _entry_of(log, log.location, None, what=DAMAGE, version=0, note=str(error))
 
 
 class _Stream:
@@ -248,7 +262,7 @@ class _Stream:
             time_us=commit.time_us,
             version=commit.version,
             operations=operations_of(commit),
-            details=details_of(commit),
+            details=masked_facts(details_of(commit)),
             user=_text(said.get(writer.USER)),
             engine=_text(said.get(writer.ENGINE)),
             client=_text(said.get(writer.CLIENT)),
@@ -280,19 +294,25 @@ class _Stream:
                 ),
             )
 
-    def _entry(self, log_id: str | None, *, time_us: int | None = None, **facts: Any) -> AuditEntry:
-        names = self.log.names
-        name = names.get(log_id or "") or (next(iter(names.values())) if len(names) == 1 else None)
-        return AuditEntry(
-            time_us=time_us,
-            kind=self.log.kind,
-            name=None if name is None else name.identifier,
-            dropped=name is not None and name.dropped,
-            location=self.read.location,
-            log_id=log_id,
-            **facts,
-        )
+    def _entry(self, log_id: str | None, **facts: Any) -> AuditEntry:
+        return _entry_of(self.log, self.read.location, log_id, **facts)
+
+
+def _entry_of(
+    log: AuditedLog, url: str, log_id: str | None, *, time_us: int | None = None, **facts: Any
+) -> AuditEntry:
+    name = log.names.get(log_id or "") or (next(iter(log.names.values())) if len(log.names) == 1 else None)
+    return AuditEntry(
+        time_us=time_us,
+        kind=log.kind,
+        name=None if name is None else name.identifier,
+        dropped=name is not None and name.dropped,
+        location=url,
+        log_id=log_id,
+        **facts,
+    )
 
 
 def _text(fact: Json) -> str | None:
-    return None if fact is None else str(fact)
+    """Return a fact without secrets: another client may have written it with them."""
+    return None if fact is None else masked(str(fact))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from lakelog.catalog.audit.chain import audited_versions, extent_of
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, TABLE, NamespaceState
@@ -161,6 +162,8 @@ def _read_namespace(tree: NameTree, log: AuditedLog, name: NameNow) -> _ReadName
     except NotFound as error:
         return replace(log, problem=str(error)), name, {}
     except FormatError as error:
+        if is_elsewhere(log.location):
+            return replace(log, problem=str(error)), name, {}
         links = _ever_linked(tree, log.location, None)
         return replace(log, names=log.names or {"": name}, problem=str(error)), name, links
     names = log.names or {view.log_id: name}

@@ -6,8 +6,8 @@ finds out at its next write. The namespace keeps a list of dropped objects, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from lakelog.catalog.errors import CommitConflict, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs import (
@@ -18,7 +18,6 @@ from lakelog.catalog.logs import (
     TrackedLog,
     base_past_seals,
     commit_changes,
-    is_own,
     linked_elsewhere,
     no_such_namespace,
     no_such_table,
@@ -44,7 +43,9 @@ from lakelog.catalog.state import (
     namespace_events,
 )
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound
+from lakelog.log.errors import ConflictError, FormatError, InvalidInput, LogSealed, NotFound
+
+S = TypeVar("S")
 
 COLLECTIONS_MAX = 10
 ATTEMPTS_MAX = 3
@@ -76,12 +77,15 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> 
     entry = parent.view.state.entry(RELATION, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
-    tracked = tree.logs.table(entry.location)
+    tracked = _opened(tree.logs.table, entry)
+    if tracked is None:
+        commit_changes(tree.logs, [_unlinking(parent, RELATION, name, entry, None, token)], token)
+        return True
     if was_applied_elsewhere(tree.logs, tracked, token):
         return True
     link = Link(namespace=parent.tracked.location, name=name)
     view = _head(tracked, entry, link)
-    if view is not None and view.state.link != link:
+    if view is not None and _is_left(tree, view, link):
         return _drop_name(tree, parent, RELATION, identifier, entry, tracked, token)
     changes: list[LogChange[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
     if view is not None and not view.sealed:
@@ -100,13 +104,12 @@ def _drop_name(
     tracked: TrackedLog[Any],
     token: Token | None,
 ) -> bool:
-    """Remove a name whose log has another one, and leave the log as it is: the name was forged, or the table was taken
-    over by another warehouse."""
+    """Remove a name whose log is left as it is (see `_is_left`)."""
     link = Link(namespace=parent.tracked.location, name=identifier[-1])
 
     def check_another() -> None:
         # The intent locks the name: from here on the log cannot be moved to it.
-        if tracked.current().state.link == link:
+        if not _is_left(tree, tracked.current(), link):
             raise no_such_table(identifier) if space == RELATION else no_such_namespace(identifier)
 
     view = tracked.current()
@@ -116,6 +119,12 @@ def _drop_name(
     commit_id = None if token is None else token.commit_id
     tree.logs.commit_together([change], commit_id=commit_id, validate=check_another)
     return not view.sealed
+
+
+def _is_left(tree: NameTree, view: View[Any], link: Link) -> bool:
+    """Whether a log is not to be sealed by the drop of a name: it has another one (the name was forged, or the table
+    was taken over by another warehouse), or its time is far ahead, so that no transaction takes it."""
+    return view.state.link != link or (not tree.logs.is_a_cut and tree.logs.is_far_ahead(view))
 
 
 def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:
@@ -158,14 +167,22 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
-    tracked = tree.logs.namespace(entry.location)
+    tracked = _opened(tree.logs.namespace, entry)
+    if tracked is None:
+        commit_changes(tree.logs, [_unlinking(parent, NAMESPACE, name, entry, None, token)], token)
+        return True
     if was_applied_elsewhere(tree.logs, tracked, token) or (cascade and was_applied(tracked, token)):
         # The token has no versions of the logs below, so their drop cannot be retried: they may have been restored.
         return True
-    view = tracked.current()
+    try:
+        view = tracked.current()
+    except (InvalidInput, NotFound):
+        # As of a table: only the name is left to drop.
+        commit_changes(tree.logs, [_unlinking(parent, NAMESPACE, name, entry, tracked, token)], token)
+        return True
     if view.sealed or view.log_id != entry.id:
         return was_applied(tracked, token)
-    if not is_own(view, parent.tracked.location, name):
+    if _is_left(tree, view, Link(namespace=parent.tracked.location, name=name)):
         return _drop_name(tree, parent, NAMESPACE, namespace, entry, tracked, token)
     changes: list[LogChange[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
     changes.append(_sealing_namespace(tree, tracked, view, namespace, cascade, token))
@@ -193,7 +210,7 @@ def _below(
     state: NamespaceState,
     token: Token | None,
 ) -> list[LogChange[Any]]:
-    """Return the changes that seal all tables and namespaces below one, level by level. Logs of other names stay."""
+    """Return the changes that seal all tables and namespaces below one, level by level. Some stay: see `_is_left`."""
     changes: list[LogChange[Any]] = []
     level = [(namespace, tracked.location, state)]
     met = {tracked.location}
@@ -203,27 +220,37 @@ def _below(
         for path, above, parent in level:
             # One can be forged that leads to itself, or to another log twice: each is sealed once.
             for name, entry in parent.entries.get(RELATION, {}).items():
-                if entry.location not in met:
+                table = _opened(tree.logs.table, entry)
+                if entry.location not in met and table is not None:
                     met.add(entry.location)
-                    tables.append(((*path, name), tree.logs.table(entry.location), entry, above))
+                    tables.append(((*path, name), table, entry, above))
             for name, entry in parent.entries.get(NAMESPACE, {}).items():
-                if entry.location not in met:
+                child_log = _opened(tree.logs.namespace, entry)
+                if entry.location not in met and child_log is not None:
                     met.add(entry.location)
-                    below.append(((*path, name), tree.logs.namespace(entry.location), entry, above))
+                    below.append(((*path, name), child_log, entry, above))
         _read(tree, [each[1] for each in tables] + [each[1] for each in below])
         for path, table, entry, above in tables:
             link = Link(namespace=above, name=path[-1])
             view = _head(table, entry, link)
-            if view is not None and not view.sealed and view.state.link == link:
+            if view is not None and not view.sealed and not _is_left(tree, view, link):
                 changes.append(_sealing_table(table, view, entry, path, token, link))
         level = []
         for path, log, entry, above in below:
             link = Link(namespace=above, name=path[-1])
             child = _head(log, entry, link)
-            if child is not None and not child.sealed and child.state.link == link:
+            if child is not None and not child.sealed and not _is_left(tree, child, link):
                 changes.append(_sealing_namespace(tree, log, child, path, True, token))
                 level.append((path, log.location, child.state))
     return changes
+
+
+def _opened(log_at: Callable[[str], TrackedLog[S]], entry: Entry) -> TrackedLog[S] | None:
+    """Return the log of an entry; None for a place that can be no log's: the entry was forged."""
+    try:
+        return log_at(entry.location)
+    except (FormatError, InvalidInput):
+        return None
 
 
 def _read(tree: NameTree, logs: Sequence[TrackedLog[Any]]) -> None:
@@ -238,20 +265,20 @@ def _reading(tracked: TrackedLog[Any]) -> Any:
     def read() -> None:
         try:
             tracked.current()
-        except NotFound:
+        except (InvalidInput, NotFound):
             return
 
     return read
 
 
 def _head(tracked: TrackedLog[Any], entry: Entry, link: Link) -> View[Any] | None:
-    """Return the newest view of the log that `entry` links; None where that log no longer exists. A view that does not
+    """Return the newest view of the log that `entry` links; None where there is no such log. A view that does not
     agree with the name is read anew: it may be older than the name."""
     try:
         view = tracked.known or tracked.current()
         if view.log_id != entry.id or view.sealed or view.state.link != link:
             view = tracked.anew()
-    except NotFound:
+    except (InvalidInput, NotFound):
         return None
     return view if view.log_id == entry.id else None
 
@@ -261,13 +288,13 @@ def _unlinking(
     space: str,
     name: str,
     entry: Entry,
-    dropped: TrackedLog[Any],
+    dropped: TrackedLog[Any] | None,
     token: Token | None,
     *,
     can_return: bool = True,
 ) -> LogChange[NamespaceState]:
     # An object that the same transaction created was never visible to other clients, and cannot be restored.
-    can_return = can_return and not dropped.transaction.creates_log
+    can_return = can_return and dropped is not None and not dropped.transaction.creates_log
     event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=can_return)
     unlinked = Draft(events=encode([event]))
 
@@ -315,9 +342,7 @@ def _sealing_namespace(
         EntryUnlinked(space=space, name=name, id=entry.id)
         for space, entries in collected.items()
         for name, entry in entries.items()
-        if (tree.logs.table if space == RELATION else tree.logs.namespace)(
-            entry.location
-        ).transaction.creates_log
+        if _is_created_here(tree, space, entry)
     ]
     sealed = Draft(events=encode([*events, NamespaceDropped(cascade=cascade)]), seals=True)
 
@@ -335,6 +360,13 @@ def _sealing_namespace(
         return sealed
 
     return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _is_created_here(tree: NameTree, space: str, entry: Entry) -> bool:
+    log: TrackedLog[Any] | None = (
+        _opened(tree.logs.table, entry) if space == RELATION else _opened(tree.logs.namespace, entry)
+    )
+    return log is not None and log.transaction.creates_log
 
 
 def _linked(state: NamespaceState) -> dict[str, dict[str, Entry]]:

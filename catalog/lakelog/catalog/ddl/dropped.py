@@ -12,7 +12,7 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.retention import kept_until_us
 from lakelog.catalog.schema import kind_of
 from lakelog.catalog.state import NAMESPACE, Dropped, DroppedDefinition, NamespaceState, writer
-from lakelog.log import Commit, FormatError, Json, NotFound
+from lakelog.log import Commit, FormatError, InvalidInput, Json, NotFound
 from lakelog.log.format import Tombstone
 
 D = TypeVar("D", Dropped, DroppedDefinition)
@@ -66,8 +66,8 @@ def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = Fal
                         met.add(entry.location)
                         below.append(((*path, name), entry.location))
         # One that was dropped since its parent was read is sealed: the next read of its parent reports it.
-        loaded = tree.logs.in_parallel(lambda one: (one[0], tree.logs.namespace(one[1]).current()), below)
-        level = [(path, view.state) for path, view in loaded if not view.sealed]
+        loaded = tree.logs.in_parallel(lambda one: (one[0], _state_at(tree, one[1])), below)
+        level = [(path, state) for path, state in loaded if state is not None]
     entries = tree.logs.in_parallel(lambda one: _entry(tree, *one), known)
     return sorted(entries + definitions, key=lambda entry: (-entry.dropped_us, entry.name, entry.id))
 
@@ -97,6 +97,15 @@ def dropped_last(
     return max(meant.items(), key=lambda pair: pair[1].time_us)
 
 
+def _state_at(tree: NameTree, location: str) -> NamespaceState | None:
+    """Return a namespace; None where it was dropped, or is none: fsck says more."""
+    try:
+        view = tree.logs.namespace(location).current()
+    except (FormatError, InvalidInput, NotFound):
+        return None
+    return None if view.sealed else view.state
+
+
 def _entry(tree: NameTree, name: Identifier, id: str, dropped: Dropped) -> DroppedEntry:
     return DroppedEntry(
         id=id,
@@ -124,8 +133,8 @@ def _defined(path: Identifier, id: str, dropped: DroppedDefinition) -> DroppedEn
 
 def _who_dropped(tree: NameTree, id: str, dropped: Dropped) -> dict[str, Json]:
     """Return the facts about the writer of the commit that sealed the log, which usually is its newest commit."""
-    log = tree.logs.unread(dropped.location).log
     try:
+        log = tree.logs.unread(dropped.location).log
         newest = log.load().version
         # An aborted restore may be after the seal, and in rare cases another table at its place.
         for version in range(newest, 0, -1):
@@ -134,7 +143,7 @@ def _who_dropped(tree: NameTree, id: str, dropped: Dropped) -> dict[str, Json]:
                 return dict(entry.writer)
             if isinstance(entry, Tombstone):
                 break
-    except (FormatError, NotFound):
+    except (FormatError, InvalidInput, NotFound):
         # The entry is listed anyway; restoring it reports the problem.
         pass
     return {}

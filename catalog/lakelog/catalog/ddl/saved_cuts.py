@@ -11,12 +11,13 @@ is undecided. So at least one of the two sees the other, and a cut that was save
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import FOREVER_US, Cut, LogCache, LogChange, NameTree, Token, TrackedLog, commit_in
 from lakelog.catalog.names import check_name
 from lakelog.catalog.schema import ready
@@ -109,7 +110,10 @@ def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int]) -> None:
         tracked
         for location in versions
         if location
-        for tracked in (tree.logs.namespace(location), tree.logs.table(location))
+        for tracked in (
+            *(() if is_elsewhere(location) else (tree.logs.namespace(location),)),
+            tree.logs.table(location),
+        )
         if tracked.known is not None
     ]
     tree.logs.refresh(known)
@@ -226,9 +230,11 @@ def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: 
         _choose_all(logs, cut, level, views)
         states = [views[each.location].state for each in level]
         # Each once: a namespace can be forged that leads to itself, or to another log twice.
-        tables = [logs.table(location) for location in _below(states, RELATION) if location not in views]
+        tables = _there(logs, logs.table, [each for each in _below(states, RELATION) if each not in views])
         _choose_all(logs, cut, tables, views)
-        level = [logs.namespace(location) for location in _below(states, NAMESPACE) if location not in views]
+        level = _there(
+            logs, logs.namespace, [each for each in _below(states, NAMESPACE) if each not in views]
+        )
 
 
 def _below(states: Iterable[NamespaceState], space: str) -> dict[str, None]:
@@ -238,11 +244,30 @@ def _below(states: Iterable[NamespaceState], space: str) -> dict[str, None]:
     )
 
 
+def _there(
+    logs: LogCache, log_at: Callable[[str], TrackedLog[Any]], locations: Iterable[str]
+) -> list[TrackedLog[Any]]:
+    """Return the logs at these places, read to their heads, without names that lead to no log: nothing can be read by
+    these, and any client that may write to a namespace can forge one."""
+
+    def read(location: str) -> TrackedLog[Any] | None:
+        try:
+            tracked = log_at(location)
+            if tracked.known is None:
+                tracked.current()
+        except (InvalidInput, NotFound):
+            return None
+        except FormatError:
+            if is_elsewhere(location):
+                return None
+            raise
+        return tracked
+
+    return [tracked for tracked in logs.in_parallel(read, list(locations)) if tracked is not None]
+
+
 def _choose_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any]]) -> None:
     logs.refresh([tracked for tracked in wanted if tracked.known is not None])
-    unknown = [tracked for tracked in wanted if tracked.known is None]
-    if unknown:
-        logs.in_parallel(lambda tracked: tracked.current(), unknown)
     for tracked in wanted:
         views[tracked.location] = cut.view_of(tracked, fresh=True)
 

@@ -1,9 +1,9 @@
 """The places of tables that the catalog chooses.
 
 A table's place is the folder `t-<id>` below the namespace's own; or, where the namespace has the property `location`,
-below `<location>/n-<the namespace's id>`. The id separates the tables of namespaces with the same location, so that a
-folder there shows which namespace it belongs to. The namespace's own log stays at its place, regardless of the
-property.
+below `<location>/<the namespace's place>`. So the tables of namespaces with the same location are apart, and a folder
+there shows which namespace it belongs to: by the whole place, as a client that may write to one namespace can give any
+id to another one that it makes in there. The namespace's own log stays at its place, regardless of the property.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from lakelog.catalog.logs import Found, LogCache, check_not_own, data_folders, s
 from lakelog.catalog.state import NamespaceState
 from lakelog.log import View, canonical_url
 from lakelog.log.errors import InvalidInput
+from lakelog.log.grammar import is_location, shortened
 
 LOCATION = "location"
 LOCATION_LIMIT_BYTES = 512
@@ -26,7 +27,11 @@ def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id:
     """Return the location of a new table in that namespace; None is the root of a warehouse that does not exist yet."""
     if namespace is None:
         return f"t-{table_id}"
-    folder = _chosen(logs, namespace.view) or namespace.tracked.location
+    url = namespace.view.state.properties.get(LOCATION)
+    if url:
+        _check_absolute(url)
+        check_not_own(url)
+    folder = _chosen(logs, namespace.tracked.location, namespace.view) or namespace.tracked.location
     return f"{folder}/t-{table_id}" if folder else f"t-{table_id}"
 
 
@@ -39,19 +44,32 @@ def table_folders(logs: LogCache, location: str, view: View[NamespaceState]) -> 
     places = {entry.location for names in state.entries.values() for entry in names.values()}
     places |= {dropped.location for dropped in state.dropped.values()}
     found = {match[0].rpartition("/")[0] for place in places if (match := _CHOSEN.fullmatch(place))}
-    own = {folder for folder in found if folder.endswith(f"n-{view.log_id}")}
-    yield from sorted({location, _chosen(logs, view) or location} | own)
+    own = {folder for folder in found if f"/{folder}".endswith(f"/{_part_of(location, view)}")}
+    try:
+        chosen = _chosen(logs, location, view)
+    except InvalidInput:
+        chosen = None  # one that was forged: no table can be put there
+    yield from sorted({location, chosen or location} | own)
 
 
-def _chosen(logs: LogCache, view: View[NamespaceState]) -> str | None:
+def _chosen(logs: LogCache, location: str, view: View[NamespaceState]) -> str | None:
     url = view.state.properties.get(LOCATION)
-    return logs.location(f"{url.rstrip('/')}/n-{view.log_id}") if url else None
+    return logs.location(f"{url.rstrip('/')}/{_part_of(location, view)}") if url else None
+
+
+def _part_of(location: str, view: View[NamespaceState]) -> str:
+    """Return the part of a folder's place that says which namespace it is of: its place, the root's id."""
+    return location or f"n-{view.log_id}"
+
+
+def _check_absolute(url: str) -> None:
+    if not url.startswith("/") and "://" not in url and not url.startswith("file:/"):
+        raise InvalidInput(f"the location {url!r} is relative: give an absolute path or a URL")
 
 
 def checked(logs: LogCache, url: str) -> str:
     """Return the canonical spelling of a namespace's new `location`. InvalidInput where it cannot be one."""
-    if not url.startswith("/") and "://" not in url and not url.startswith("file:/"):
-        raise InvalidInput(f"the location {url!r} is relative: give an absolute path or a URL")
+    _check_absolute(url)
     spelled = canonical_url(url)
     if len(spelled.encode()) > LOCATION_LIMIT_BYTES:
         raise InvalidInput(
@@ -62,10 +80,15 @@ def checked(logs: LogCache, url: str) -> str:
 
 
 def check_separate(logs: LogCache, url: str) -> None:
-    """Raise InvalidInput for the place of a user's table that is the warehouse itself or lakelog's own.
+    """Raise InvalidInput for the place of a user's table that is no place, the warehouse itself or lakelog's own.
 
     Costs a LIST for each part of the place that is called `data`.
     """
+    if not is_location(logs.location(url)):
+        raise InvalidInput(
+            f"the location {shortened(repr(url))} cannot be a table's: give an absolute path or a URL, without "
+            "backslashes and control characters"
+        )
     if {*spellings(url)} & {*spellings(logs.warehouse)}:
         raise InvalidInput(f"the location {url} is the warehouse itself: choose a separate folder")
     check_not_own(url)

@@ -69,7 +69,6 @@ from lakelog.catalog.logs.own_folders import (
     spellings,
 )
 from lakelog.catalog.logs.own_links import (
-    is_own,
     linked_elsewhere,
 )
 from lakelog.catalog.logs.places import (
@@ -154,7 +153,6 @@ __all__ = [
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",
-    "is_own",
     "linked_elsewhere",
     "merged_drafts",
     "new_token",

@@ -30,9 +30,13 @@ from lakelog.log import (
     commit_together,
     refresh_many,
 )
+from lakelog.log.clocks import host_clock_us
+from lakelog.log.errors import FormatError
+from lakelog.log.grammar import shortened
 from lakelog.log.keys import Keys
+from lakelog.log.participants import is_url
 from lakelog.log.placing import Decide
-from lakelog.log.view import CLOCK_TOLERANCE_US
+from lakelog.log.view import CLOCK_TOLERANCE_US, is_far_ahead
 
 DATE_STEP_US = 1_000_000
 """A server's Date has whole seconds, rounded down: it may be so much later there."""
@@ -121,6 +125,10 @@ class LogCache:
             return time_us > own_us
         return time_us > store_us + DATE_STEP_US
 
+    def is_far_ahead(self, view: View[Any]) -> bool:
+        """Whether no transaction takes the log of a view, as its time is far ahead. No request where it is not."""
+        return is_far_ahead(view.time_us, host_clock_us()) and is_far_ahead(view.time_us, self._clocks("")[0])
+
     def _clocks(self, location: str) -> tuple[int | None, int]:
         store, prefix = self.places.open(location)
         return store.now_us(Keys(prefix).latest), self.host_us()
@@ -147,6 +155,11 @@ class LogCache:
         return self.places.location(url)
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
+        if is_url(location):
+            raise FormatError(
+                f"a name leads to a namespace at {shortened(location)}, outside of the warehouse: find out "
+                "which client wrote it"
+            )
         return self._tracked(self._namespaces, location, NamespaceProjection())
 
     def table(self, location: str) -> TrackedLog[TableState]:

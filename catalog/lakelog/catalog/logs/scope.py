@@ -165,8 +165,8 @@ def _loaded(
 
     def load(number: int, child: _Child) -> None:
         path, entry = child.path, child.entry
-        tracked = log_at(entry.location)
         try:
+            tracked = log_at(entry.location)
             view = tracked.current()
             if view.log_id != entry.id:
                 view = tracked.anew()

@@ -6,6 +6,9 @@ to; a slow writer has one too, and looks the same. A commit in the namespace tha
 `entry-forgotten`. From then on a link of that id fails, so that no reader will ever see it, whatever its creator still
 does. The age decides only when that commit is made.
 
+That commit is made in the namespace in whose folder the log is, and in no other. A log that names another one was moved
+there, which knows it, or was purged with it; else it may be forged, and is left alone.
+
 It is safe for a log that was linked once, too. A move, drop or restore of it writes into its own log. So if that log
 has not changed between the read, which names the namespace that it belongs to, and the commit that seals it for good,
 then in all that time it can have been linked only there; and there it was not linked when it was forgotten.
@@ -156,6 +159,12 @@ def _judge(
     if not view.purged:
         if is_known(at_home.state, id) or (at_home.sealed and not at_home.purged):
             return
+        if home.location != namespace.tracked.location and not at_home.purged:
+            raise FormatError(
+                f"the log at {logs.url(location)} says that it belongs to {logs.url(home.location)}, which does not "
+                "know it: the log was forged, or a transaction died that created and moved it. Delete the folder if no "
+                "transaction is under way"
+            )
         young = view.time_us > dropped_until_us if view.sealed else _created_us(tracked) > until_us
         # One that was forgotten is being removed already.
         if young and id not in at_home.state.forgotten:

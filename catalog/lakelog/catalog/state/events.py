@@ -26,7 +26,19 @@ from lakelog.catalog.schema import (
 from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
-from lakelog.log.grammar import CutObject, Hash, Id, Int32, Int64, Location, Name, Number, Word, shortened
+from lakelog.log.grammar import (
+    CutObject,
+    Folder,
+    Hash,
+    Id,
+    Int32,
+    Int64,
+    Location,
+    Name,
+    Number,
+    Word,
+    shortened,
+)
 from lakelog.log.secrets import masked, masked_properties
 
 
@@ -41,7 +53,7 @@ class NamespaceCreated(_Event, frozen=True, tag="namespace-created"):
     """The first commit of a namespace's log. `parent` is the location of the namespace that is to link it."""
 
     properties: dict[str, str]
-    parent: Location | None = None
+    parent: Folder | None = None
     name: Name | None = None
 
 
@@ -114,14 +126,14 @@ class NamespaceDropped(_Event, frozen=True, tag="namespace-dropped"):
 class NamespaceMoved(_Event, frozen=True, tag="namespace-moved"):
     """From here on the namespace is linked in another one, whose location is `parent`, or has another name there."""
 
-    parent: Location
+    parent: Folder
     name: Name
 
 
 class NamespaceRestored(_Event, frozen=True, tag="namespace-restored"):
     """Stands in the commit that restores a dropped namespace, with all that it held when it was dropped."""
 
-    parent: Location
+    parent: Folder
     name: Name
 
 
@@ -155,7 +167,7 @@ class TableCreated(_Event, frozen=True, tag="table-created"):
     spec: PartitionSpec
     sort_order: SortOrder
     properties: dict[str, str]
-    namespace: Location | None = None
+    namespace: Folder | None = None
     name: Name | None = None
     provider: str | None = None
     comment: str | None = None
@@ -316,14 +328,14 @@ class TableDropped(_Event, frozen=True, tag="table-dropped"):
 class TableMoved(_Event, frozen=True, tag="table-moved"):
     """From here on the table is linked in the namespace whose location is `namespace`, under `name`."""
 
-    namespace: Location
+    namespace: Folder
     name: Name
 
 
 class TableRestored(_Event, frozen=True, tag="table-restored"):
     """Stands in the commit that restores a dropped table, and says where it is linked from here on."""
 
-    namespace: Location
+    namespace: Folder
     name: Name
 
 

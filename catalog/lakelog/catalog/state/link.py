@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
+from lakelog.log.grammar import Folder, Name
+
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The location of a namespace's log, and the name there."""
+    """The location of a namespace's log, which is in the warehouse, and the name there."""
 
-    namespace: str
-    name: str
+    namespace: Folder
+    name: Name

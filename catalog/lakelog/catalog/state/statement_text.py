@@ -47,7 +47,7 @@ _TOKEN = re.compile(
     | (?P<quoted>  `(?:[^`]++|``)*+` )
     | (?P<open>    ` )
     | (?P<word>    \w++ )
-    | (?P<mark>    /\*\+ | . )
+    | (?P<mark>    /\*\+ | \*/ | . )
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -14,6 +14,7 @@ from lakelog.log.checks import lost
 from lakelog.log.checks.findings import Findings
 from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
 from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
+from lakelog.log.decisions import commits_another
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
 from lakelog.log.format import (
     ABORTED,
@@ -322,11 +323,11 @@ class _Verification(Generic[S]):
                 ALL_TOGETHER,
             )
             return said
-        if decided.outcome == COMMITTED and commit.version not in read.decision.positions.values():
+        if commits_another(read.decision, commit):
             self.findings.damage(
                 "decision-disagrees",
                 read.where,
-                f"does not name version {commit.version} of {self.log.location}, whose intent names it",
+                f"does not commit version {commit.version} of {self.log.location}, whose intent names it",
                 ALL_TOGETHER,
             )
         return decided

@@ -6,9 +6,10 @@ and never leaves a torn one under a taken name. Durable means: file synced, link
 
 import errno
 import fcntl
+import itertools
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -16,6 +17,14 @@ from lakelog.log.clocks import StoreClock
 from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, StorageError
 from lakelog.log.grammar import check_key, check_prefix, is_key
 from lakelog.log.ids import new_id
+from lakelog.log.stores.local_links import (
+    ForeignLink,
+    check_folder,
+    is_folder,
+    open_folder,
+    open_object,
+    trusted_users,
+)
 
 FOLDER_TRIES = 8
 TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
@@ -39,7 +48,7 @@ class LocalStore:
 
     def get(self, key: str) -> bytes | None:
         try:
-            fd = os.open(self._path(key), os.O_RDONLY)
+            fd = open_object(self._path(key))
             try:
                 size = os.fstat(fd).st_size
                 data = os.read(fd, size + 1)
@@ -109,9 +118,11 @@ class LocalStore:
     def list_folders(self, prefix: str) -> list[str]:
         check_prefix(prefix)
         try:
+            check_folder(self._base, prefix.rstrip("/"))
+            trusted = trusted_users(self._base)
             with os.scandir(f"{self._base}/{prefix}") as entries:
-                return sorted((entry.name for entry in entries if entry.is_dir()), key=os.fsencode)
-        except (FileNotFoundError, NotADirectoryError):
+                return sorted((each.name for each in entries if is_folder(each, trusted)), key=os.fsencode)
+        except (FileNotFoundError, NotADirectoryError, ForeignLink):
             return []
         except OSError as error:
             raise self._error("list", prefix, error) from error
@@ -142,23 +153,41 @@ class LocalStore:
         directory, _, _ = prefix.rpartition("/")
         keys: list[str] = []
         try:
-            self._walk(directory, prefix, keys, temporary)
+            check_folder(self._base, directory)
+            self._walk(directory, prefix, keys, temporary, trusted_users(self._base))
+        except (FileNotFoundError, NotADirectoryError, ForeignLink):
+            return []
         except OSError as error:
             raise self._error("list", prefix, error) from error
         return keys
 
     def delete(self, keys: Sequence[str]) -> None:
         for key in keys:
-            try:
-                os.unlink(self._path(key))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                raise self._error("delete", key, error) from error
+            check_key(key)
+        for directory, inside in itertools.groupby(keys, key=lambda key: key.rpartition("/")[0]):
+            self._delete(directory, [key.rpartition("/")[2] for key in inside])
+
+    def _delete(self, directory: str, names: Sequence[str]) -> None:
+        try:
+            folder = open_folder(self._base, directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise self._error("delete in", directory, error) from error
+        try:
+            for name in names:
+                try:
+                    os.unlink(name, dir_fd=folder)
+                except (FileNotFoundError, NotADirectoryError):
+                    continue
+                except OSError as error:
+                    raise self._error("delete", f"{directory}/{name}", error) from error
+        finally:
+            os.close(folder)
 
     def open_input(self, key: str) -> BinaryIO:
         try:
-            return open(self._path(key), "rb")
+            return os.fdopen(open_object(self._path(key)), "rb")
         except _ABSENT:
             raise NotFound(f"{self.url}/{key} does not exist") from None
         except OSError as error:
@@ -190,6 +219,7 @@ class LocalStore:
         """Return the path of a new file with `data`, and the descriptor whose lock says that it is needed."""
         temporary = f"{path[: path.rfind('/')]}/{TEMPORARY}{new_id()}"
         try:
+            check_folder(self._base, key.rpartition("/")[0])
             fd = self._create(temporary)
         except OSError as error:
             raise self._error("write", key, error, without_effect=True) from error
@@ -251,7 +281,9 @@ class LocalStore:
         except OSError:
             return  # a leftover costs space only
 
-    def _walk(self, directory: str, prefix: str, keys: list[str], temporary: bool) -> None:
+    def _walk(
+        self, directory: str, prefix: str, keys: list[str], temporary: bool, trusted: Collection[int]
+    ) -> None:
         try:
             entries = os.scandir(f"{self._base}/{directory}" if directory else self._base or "/")
         except (FileNotFoundError, NotADirectoryError):
@@ -259,10 +291,14 @@ class LocalStore:
         with entries:
             for entry in entries:
                 key = f"{directory}/{entry.name}" if directory else entry.name
-                if entry.is_dir():
+                if is_folder(entry, trusted):
                     if f"{key}/".startswith(prefix) or prefix.startswith(f"{key}/"):
-                        self._walk(key, prefix, keys, temporary)
-                elif key.startswith(prefix) and entry.name.startswith(TEMPORARY) == temporary:
+                        self._walk(key, prefix, keys, temporary, trusted)
+                elif (
+                    key.startswith(prefix)
+                    and entry.name.startswith(TEMPORARY) == temporary
+                    and entry.is_file()
+                ):
                     keys.append(key)
 
     def _link_error(self, key: str, error: OSError) -> StorageError:
@@ -279,6 +315,12 @@ class LocalStore:
     def _error(self, verb: str, key: str, error: OSError, *, without_effect: bool = False) -> StorageError:
         location = f"{self.url}/{key}"
         reason = error.strerror or str(error)
+        if isinstance(error, ForeignLink):
+            return PermissionDenied(
+                f"may not {verb} {location}: {reason}, who can lead writes and deletions anywhere by it; replace "
+                "it by a folder, or by a link of the owner of the warehouse",
+                location=location,
+            )
         if error.errno in _DENIED:
             return PermissionDenied(
                 f"may not {verb} {location}: {reason}; give this user the right to {verb} there",

@@ -269,3 +269,18 @@ def test_the_warehouse_over_a_link_is_the_warehouse(tmp_path: Path) -> None:
     catalog.create_namespace("a")
     with pytest.raises(InvalidInput, match="the warehouse itself"):
         catalog.create_table("t", SCHEMA, location=str(tmp_path / "link"))
+
+
+@pytest.mark.parametrize("location", ["C:\\tables\\t", "{place}\\..\\_log", "{place}\n", "s3://bucket/a\\b"])
+def test_a_place_that_no_log_can_have_is_refused_before_anything_is_written(
+    catalog: Catalog, place: str, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    for create in (
+        lambda url: catalog.create_table("t", SCHEMA, location=url),
+        lambda url: catalog.create_namespace("n", {"location": url}),
+    ):
+        with pytest.raises(InvalidInput, match="cannot be a table's|is relative"):
+            create(location.format(place=place))
+    assert set(tmp_path.rglob("*")) == before

@@ -8,12 +8,13 @@ from itertools import islice
 
 from lakelog.catalog.ddl import decode_cut
 from lakelog.catalog.maintenance.fsck.links import as_it_is
-from lakelog.catalog.maintenance.fsck.walk import Walk
+from lakelog.catalog.maintenance.fsck.walk import Checked, Walk
 from lakelog.catalog.state import NamespaceState, SavedCut
 from lakelog.log.checks.verify import read_decision
 from lakelog.log.checks.verify_derived import said
 from lakelog.log.errors import FormatError
-from lakelog.log.format import COMMITTED, Decision, decode_decision
+from lakelog.log.format import COMMITTED, Decision, Intent, decode_decision
+from lakelog.log.participants import is_in, is_list_of, is_url
 
 OBJECTS_AT_ONCE = 64
 NOTES_MAX = 20
@@ -43,7 +44,7 @@ def check_decisions(walk: Walk) -> None:
             )
             continue
         if decision.outcome == COMMITTED:
-            _check_positions(walk, url, decision)
+            _check_positions(walk, url, decision, _folder_of(walk, url))
         if txn not in known and not any(
             _is_expired(walk, name, at) for name, at in decision.positions.items()
         ):
@@ -65,10 +66,19 @@ def check_decisions(walk: Walk) -> None:
         )
 
 
-def _check_positions(walk: Walk, url: str, decision: Decision) -> None:
+def _folder_of(walk: Walk, url: str) -> str:
+    """Return the folder of the warehouse in whose `_txn` a decision is."""
+    return url.removeprefix(f"{walk.logs.warehouse.rstrip('/')}/").rpartition("_txn/")[0].rstrip("/")
+
+
+def _check_positions(walk: Walk, url: str, decision: Decision, folder: str) -> None:
+    """Report a log that contradicts a decision. A decision says nothing about logs that are not in its own list, or not
+    in its folder: a client that may write there and nowhere else can forge any."""
+    if not is_list_of(decision.txn, folder, sorted(decision.positions)):
+        return
     for location, version in decision.positions.items():
         checked = walk.checked.get(location)
-        if checked is None:
+        if checked is None or (is_url(location) and not is_in(_home_of(checked), folder)):
             continue
         log, verified = checked.tracked.log, checked.verified
         where = log.replay.at(log.keys.commit(version))
@@ -94,6 +104,13 @@ def _check_positions(walk: Walk, url: str, decision: Decision) -> None:
             )
 
 
+def _home_of(checked: Checked) -> str:
+    """Return the location of the namespace by which rights to a log outside of the warehouse are judged."""
+    view = checked.verified.view
+    link = None if view is None else view.state.link
+    return "" if link is None else link.namespace
+
+
 def _is_expired(walk: Walk, location: str, version: int) -> bool:
     checked = walk.checked.get(location)
     return checked is not None and version <= checked.verified.first
@@ -106,7 +123,7 @@ def check_undecided(walk: Walk) -> None:
         undecided, log = checked.verified.undecided, checked.tracked.log
         if undecided is None or undecided.intent is None:
             continue
-        said_by = _evidence_of_commit(walk, undecided.intent.txn, undecided.commit_id)
+        said_by = _evidence_of_commit(walk, undecided.intent, undecided.commit_id)
         if said_by is None:
             continue
         read = read_decision(log, undecided)
@@ -127,9 +144,13 @@ def check_undecided(walk: Walk) -> None:
         )
 
 
-def _evidence_of_commit(walk: Walk, txn: str, commit_id: str) -> str | None:
-    """Return the log which says that a transaction committed: after its intent, or in the tombstone of that."""
-    for checked in walk.checked.values():
+def _evidence_of_commit(walk: Walk, undecided: Intent, commit_id: str) -> str | None:
+    """Return a log of a transaction which says that this committed: after its intent, or in the tombstone of that."""
+    txn = undecided.txn
+    for location in undecided.participants:
+        checked = walk.checked.get(location)
+        if checked is None:
+            continue
         verified = checked.verified
         if commit_id in verified.committed or any(
             intent.txn == txn and settled is not None and settled.outcome == COMMITTED

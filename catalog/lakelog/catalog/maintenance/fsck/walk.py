@@ -128,6 +128,13 @@ class Walk:
         *,
         dropped: bool = False,
     ) -> None:
+        if entry is not None and not location:
+            self.findings.damage(
+                "link-disagrees",
+                self.logs.warehouse,
+                f"{shown(path)} leads to the root namespace, which has no name",
+                "drop that name",
+            )
         if location in self._entered:
             return  # a dropped one can be forged that leads to itself
         if path is not None and len(path) > WALK_DEPTH_LIMIT:
