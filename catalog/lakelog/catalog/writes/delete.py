@@ -48,6 +48,8 @@ def delete(
             pass
         try:
             return _delete_rows(head, predicate, token, keeps_partitions=keeps_partitions)
+        except NothingToDo:
+            return head.refreshed()
         except CommitConflict:
             newer = head.at(head.tracked.current())
             if (
