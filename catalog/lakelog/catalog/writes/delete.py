@@ -99,6 +99,7 @@ def _delete_rows(
         removed=frozenset(removed),
         deletes=positions,
         condition=predicate,
+        keeps_partitions=keeps_partitions,
     )
     if change.is_empty:
         return head

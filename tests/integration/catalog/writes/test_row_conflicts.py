@@ -8,6 +8,7 @@ import pytest
 from tests.integration.catalog.rows_changed import (
     compacted,
     deleted,
+    deletes_of,
     files_of,
     paths_of,
     rewritten,
@@ -63,6 +64,14 @@ def test_the_same_row_can_be_deleted_twice_but_not_updated_and_deleted(table: Ta
     # The row is there under the same id, so that a delete by id has to see it.
     with pytest.raises(CommitConflict, match="should have seen"):
         deleted(fresh, [6], condition=col("id") == 6)
+
+
+@pytest.mark.parametrize("others", [[3], EVERY[:10]])
+def test_a_delete_of_rows_that_others_have_deleted_makes_no_version(table: Table, others: list[int]) -> None:
+    newest = deleted(table, others, condition=col("id").is_in(others)).version
+    assert deleted(table, [3], condition=col("id") == 3).version == newest
+    assert table.delete(col("id") == 3).version == newest
+    assert ids(table) == [id for id in EVERY if id not in others]
 
 
 def test_a_delete_whose_file_is_gone_with_all_of_its_rows_goes_on(table: Table) -> None:
@@ -199,6 +208,31 @@ def test_a_row_between_others_is_not_one_of_them(table: Table) -> None:
     updated(table, [1, 5], "new", condition=BETWEEN)
     # The statistics of the second change say from 1 to 5.
     assert ids(updated(table, [4], "new", condition=col("id") == 4)) == EVERY
+
+
+def inserted(table: Table, id: int) -> Table:
+    return table.append(rows(range(id, id + 1)))
+
+
+def inserted_and_moved_in(catalog: Catalog, id: int) -> None:
+    with catalog.transaction() as tx:
+        table = inserted(tx.load_table("t"), 50)
+        write = table.begin_write()
+        files = files_of(table, write, rows(range(id, id + 1)))
+        table.commit_rows(write, "update", files, deletes=deletes_of(table, [15]), condition=col("id") == 15)
+
+
+def test_under_snapshot_isolation_inserted_rows_come_later_and_others_of_their_version_do_not(
+    catalog: Catalog, table: Table
+) -> None:
+    # The statistics of the second change say from 1 to 5.
+    updated(table, [1, 5], "new", condition=BETWEEN)
+    inserted(table, 4)
+    inserted(table, 6).compact(target_size_bytes=1 << 20)
+    assert ids(updated(table, [4], "new", condition=col("id") == 4)) == sorted([*EVERY, 4, 6])
+    inserted_and_moved_in(catalog, 3)
+    with pytest.raises(CommitConflict, match="should have seen"):
+        updated(table, [3], "new", condition=col("id") == 3)
 
 
 def no_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
