@@ -50,7 +50,7 @@ def moves(
     """Return how a change that has `written` files can be made; None where others have changed a row that it changes.
 
     `only_deletes`: the change writes copies and nothing else, so that a row may be deleted by both. Unclear where rows
-    have no ids.
+    that may have moved, or the copies of a delete, have no ids.
     """
     rewrites = any(each.taken is None for each in disturbed)
     own = {file.path: reader.ids(file) for file in written} if rewrites else {}
@@ -60,8 +60,6 @@ def moves(
     dead, taken = [_none()], [_none()]
     for each in disturbed:
         rows = reader.ids(each.file)
-        if (rows.ids == NOT_KNOWN).any():
-            raise Unclear("rows without ids cannot be found")
         if each.died is None and each.taken is not None:
             taken.append(rows.ids[_at(rows, each.taken)])
         elif each.died is None:
@@ -69,8 +67,6 @@ def moves(
             taken.append(rows.ids[~are_among(rows.ids, copied)])
         else:
             died = rows.ids[_at(rows, each.died)]
-            if each.taken is not None:
-                return None
             if not only_deletes and not are_among(died, copied).all():
                 # The change has updated or deleted a row that others have updated or deleted.
                 return None

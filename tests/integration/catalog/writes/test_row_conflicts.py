@@ -19,7 +19,7 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col
-from lakelog.catalog.writes import rows_since
+from lakelog.catalog.writes import delete, file_changes, rows_since
 from lakelog.log import ConflictError
 
 Change = Callable[[Table], Table]
@@ -267,6 +267,26 @@ def test_steps_of_a_transaction_are_judged_by_files(catalog: Catalog, table: Tab
     updated(table, [1, 5], "new", condition=BETWEEN)
     with pytest.raises(CommitConflict, match="should have seen"):
         tx.commit()
+
+
+def test_rows_without_ids_are_not_looked_for(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_changes, "with_ids", lambda files, next_row: list(files))
+    table = two_files(catalog)
+    table.compact(target_size_bytes=1 << 20)
+    with pytest.raises(CommitConflict, match="removed or rewritten"):
+        updated(table, [3], "new", condition=col("id") == 3)
+
+
+def test_a_file_is_rewritten_without_rows_that_were_deleted_twice(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table.alter(
+        [{"change": "set-property", "key": "lakelog.write.delete.mode", "value": "copy-on-write"}]
+    )
+    deleted(table, [3, 4])
+    monkeypatch.setattr(delete, "TRIES_MAX", 1)
+    table.delete(col("id").is_in([4, 5]))
+    assert ids(table) == [id for id in EVERY if id not in (3, 4, 5)]
 
 
 def test_copies_without_ids_bring_no_row_back(table: Table) -> None:
