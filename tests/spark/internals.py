@@ -32,6 +32,7 @@ TESTS = {
     "SchemaInternals": "test_tables.py::test_all_types_that_parquet_holds_make_the_round_trip",
     "SessionInternals": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
     "SettingInternals": "test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
+    "SourceFiles": "test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
     "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
     "StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
     "TransformExpression": "test_writes.py::test_every_transform_partitions_rows_and_prunes_files",

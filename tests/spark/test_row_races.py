@@ -283,8 +283,12 @@ hook("commit_rows", held)
 
 
 def merge(keys: str, change: str) -> str:
+    return merge_from(f"VALUES {keys} AS s (id)", change)
+
+
+def merge_from(source: str, change: str) -> str:
     return (
-        f"MERGE INTO lake.t USING (SELECT id FROM VALUES {keys} AS s (id)) s ON t.id = s.id "
+        f"MERGE INTO lake.t USING (SELECT id FROM {source}) s ON t.id = s.id "
         f"WHEN MATCHED THEN UPDATE SET v = {change} WHEN NOT MATCHED THEN INSERT (id, g, v) VALUES (s.id, 9, 1)"
     )
 
@@ -334,6 +338,27 @@ def test_changes_of_other_rows_of_one_file_go_through(make_lake, warm, tmp_path,
     for first, second in MEETING:
         with pytest.raises(Exception, match="conflict"):
             commit_meanwhile(lake, tmp_path, first, partial(session.sql, second))
-    rows |= {5: (0, 20), 29: (9, 1), 30: (9, 1)}
+    lake.sql(f"CREATE TABLE lake.p PARTITIONED BY (g) {in_mode(mode)} AS SELECT * FROM lake.t")
+    by_partition = (
+        "MERGE INTO lake.p USING (SELECT 2L AS g) s ON p.g = s.g WHEN MATCHED THEN UPDATE SET v = v + 1"
+    )
+    commit_meanwhile(
+        lake, tmp_path, by_partition, partial(session.sql, "UPDATE lake.p SET g = 7 WHERE id = 30")
+    )
+    assert lake.sorted("SELECT id, g, v FROM lake.p WHERE g IN (2, 7)") == [(2, 2, 21), (30, 7, 1)]
+    keys = tmp_path / "keys.csv"
+    keys.write_text("3\n31\n")
+    lake.sql(f"CREATE OR REPLACE TEMPORARY VIEW keys (id BIGINT) USING csv OPTIONS (path '{keys}')")
+    update = "MERGE INTO lake.t USING keys s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = v + 1"
+    commit_meanwhile(lake, tmp_path, update, partial(session.sql, DISJOINT[0][0]))
+
+    def read_otherwise() -> None:
+        keys.write_text("40\n")
+        session.sql("UPDATE lake.t SET id = 31 WHERE id = 7")
+
+    with pytest.raises(Exception, match="conflict"):
+        commit_meanwhile(lake, tmp_path, merge_from("keys", "v + 1"), read_otherwise)
+    lake.sql("DROP VIEW keys")
+    rows |= {0: (0, 14), 3: (0, 13), 4: (1, 22), 5: (0, 20), 29: (9, 1), 30: (9, 1), 31: rows.pop(7)}
     assert lake.sorted("SELECT * FROM lake.t") == sorted([(id, *row) for id, row in rows.items()], key=repr)
     assert lake.sql("SELECT count(DISTINCT _row_id) FROM lake.t") == [(len(rows),)]

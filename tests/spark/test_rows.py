@@ -158,6 +158,9 @@ def test_cached_tables_and_chars_are_changed_like_others(lake, mode):
     lake.sql("INSERT INTO lake.t SELECT id, 'a', 'b' FROM range(0, 6, 1, 1)")
     lake.sql("CACHE TABLE lake.t")
     assert lake.sql("SELECT count(*) FROM lake.t") == [(6,)]
+    version = lake.catalog.load_table("t").version
+    lake.sql("DELETE FROM lake.t WHERE c = 'b' OR id % 7 = 6")
+    assert lake.catalog.load_table("t").version == version
     lake.sql("DELETE FROM lake.t WHERE c = 'a' AND id = 1")
     lake.sql("UPDATE lake.t SET c = 'bb', w = 'xyz' WHERE c = 'a' AND id = 2")
     with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):

@@ -62,9 +62,10 @@ private final class MadeValues(
   private val generated = GeneratedColumns.of(table.facts.schema)
   private val identities = table.identities.map(column => column.name -> column).toMap
 
-  /** The columns of rows that are read to be changed: an assignment of one of them leaves a value as it is. */
-  private val read = AttributeSet(whole.query.collect {
-    case same: DataSourceV2Relation if same.table.isInstanceOf[RowLevelOperationTable] => same.output
+  /** The columns of rows that are read to be changed, by their names: to assign one to itself leaves a value as it is. */
+  private val read = AttributeMap(whole.query.collect {
+    case same: DataSourceV2Relation if same.table.isInstanceOf[RowLevelOperationTable] =>
+      same.output.map(column => column -> column.name)
   }.flatten)
 
   /** The generated columns to which the statement gives values. */
@@ -140,7 +141,7 @@ private final class MadeValues(
 
   private def stated(name: String, isNew: Boolean, value: Expression): Expression = {
     val isKept = bare(value) match {
-      case column: Attribute => read.contains(column)
+      case column: Attribute => read.get(column).contains(name)
       case _ => false
     }
     if (generated.exists(_._1 == name)) {

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, EqualTo, Expression, PredicateHelper}
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, MergeRows}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.IntegralType
@@ -15,12 +15,13 @@ import org.apache.spark.sql.types.IntegralType
 private[lakelog] final class MergeKeys private (pairs: Seq[(Attribute, Expression)], source: LogicalPlan) {
 
   private val read = RepeatableRows.lakes(source).map(table => table -> ReadTogether.joined(table))
+  private val files = new SourceFiles(RepeatableRows.fileIndexes(source))
 
   /** What all rows of the target satisfy that match; None where the source has too many rows, or other ones now. */
   def condition: Option[wire.Expression] =
     // A query of its own reads the version that was loaded.
     if (read.exists { case (table, together) => together.versionIfSettled(table) != table.facts.version }) None
-    else PlanInternals.distinctRows(pairs.map(_._2), source, MergeKeys.Limit).map { rows =>
+    else PlanInternals.distinctRows(pairs.map(_._2), source, MergeKeys.Limit).filter(_ => files.areSame).map { rows =>
       wire.Expression.Operation("AND",
         pairs.zipWithIndex.map { case ((column, value), at) =>
           val there = rows.filterNot(_.isNullAt(at)).map(_.get(at, value.dataType)).distinct
@@ -46,13 +47,20 @@ private[lakelog] object MergeKeys extends PredicateHelper {
     }
     val pairs = for {
       columns <- target.toSeq
-      part <- join.condition.toSeq.flatMap(splitConjunctivePredicates)
+      part <- (join.condition.toSeq ++ filters(join.left)).flatMap(splitConjunctivePredicates)
       (column, value) <- compared(part) if columns.contains(column) && table.schema.fieldNames.contains(column.name)
       if value.references.subsetOf(join.right.outputSet) && RepeatableRows.isPlain(value)
     } yield column -> value
     if (onlyMatches && pairs.nonEmpty && RepeatableRows.areRepeatable(join.right))
       Some(new MergeKeys(pairs, join.right))
     else None
+  }
+
+  /** What ON has become where a source of one row is a constant: a filter of the target's rows. */
+  private def filters(target: LogicalPlan): Seq[Expression] = target match {
+    case Filter(condition, child) => condition +: filters(child)
+    case Project(_, child) => filters(child)
+    case _ => Nil
   }
 
   /** A column and what it is compared with, each way round. */

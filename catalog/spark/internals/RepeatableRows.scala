@@ -22,6 +22,20 @@ private[lakelog] object RepeatableRows {
   /** Whether rows are the same when they are read by a query of their own, later than the statement. */
   def areRepeatable(source: LogicalPlan): Boolean = isRepeatedly(source) && lakes(source).length <= 1
 
+  /** What lists the files that a plan reads, also for what is cached of them. */
+  def fileIndexes(source: LogicalPlan): Seq[PartitioningAwareFileIndex] = source.collectLeaves().flatMap {
+    case cached: InMemoryRelation => fileIndexes(cached.cacheBuilder.logicalPlan)
+    case files: LogicalRelation => files.relation match {
+        case HadoopFsRelation(location: PartitioningAwareFileIndex, _, _, _, _, _) => Seq(location)
+        case _ => Nil
+      }
+    case relation: DataSourceV2Relation => relation.table match {
+        case files: FileTable => Seq(files.fileIndex)
+        case _ => Nil
+      }
+    case _ => Nil
+  }
+
   /** The tables of lakelog's that a plan reads. Several are read together, at one moment. */
   def lakes(source: LogicalPlan): Seq[LakeTable] = source.collect {
     case PlanInternals.TableOf(table: LakeTable) => table

@@ -29,9 +29,6 @@ private[lakelog] object SettingInternals {
   /** Whether the session pads a CHAR when it reads one. */
   def readSideCharPadding: Boolean = conf.readSideCharPadding
 
-  /** Whether a statement that changes rows finds out first where such rows are. */
-  def looksFirst: Boolean = conf.runtimeRowLevelOperationGroupFilterEnabled
-
   def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
 
   /** Returns what the settings that begin with `prefix` are in the session which is active now, whenever it is called. */
@@ -47,6 +44,8 @@ private[lakelog] object SettingInternals {
   /** A size in bytes, such as 64m. */
   def size(text: String): Option[Long] = scala.util.Try(JavaUtils.byteStringAsBytes(text.trim)).toOption
 
+  def hadoopConf: Configuration = session.sessionState.newHadoopConf()
+
   /** The session's Hadoop configuration with `settings` on top, for files of the table at `location`. */
   def hadoopConf(location: String, settings: Map[String, String]): Configuration = {
     if (location.startsWith("s3://") && !Utils.classIsLoadable("org.apache.hadoop.fs.s3a.S3AFileSystem")) {
@@ -55,7 +54,7 @@ private[lakelog] object SettingInternals {
           s"with spark.jars.packages=org.apache.hadoop:hadoop-aws:${VersionInfo.getVersion}, or with the smaller set " +
           "of jars that lakelog's README names.")
     }
-    val configuration = session.sessionState.newHadoopConf()
+    val configuration = hadoopConf
     settings.foreach { case (key, value) => configuration.set(key, value) }
     configuration
   }

@@ -74,7 +74,9 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
     val kept = Positions.united(rows.flatMap(_.positions), once = true)
     val read = commit.scan.map(_.files.withRows)
     read.foreach(RewriteBatch.check(_, kept.keySet, seen))
-    commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows)
+    // Without a first look, a DELETE reads files in which no row matches.
+    if (kind == Command.DELETE && read.exists(_.totalRows == kept.values.map(_.getLongCardinality).sum)) abort(messages)
+    else commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows)
   }
 }
 

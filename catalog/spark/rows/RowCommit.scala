@@ -6,12 +6,22 @@ import scala.util.Try
 
 import org.roaringbitmap.RoaringBitmap
 
+import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 
 /** The one commit of a row-level operation, on the version that it has read. */
 private[lakelog] final class RowCommit(
     table: LakeTable, command: Command, val scan: Option[LakeScan], together: Option[ReadTogether],
     keys: Option[MergeKeys]) {
+
+  /**
+   * The filters of all scans of the table, those of the rows to be changed among them. When Spark asks for what is
+   * written, it has planned all that the statement reads; its first look at the files or partitions of these rows comes
+   * later, and reads nothing else.
+   */
+  private val read = together.toSeq.flatMap(_.filters(table))
+
+  private def readsOthers: Boolean = read.length > 1
 
   private lazy val reference = table.facts.referenceOf(scan.fold(table.facts.version)(_.version))
   private lazy val begun = table.access.ask(wire.BeginWrite(reference))
@@ -32,7 +42,7 @@ private[lakelog] final class RowCommit(
     val files = written.flatMap(_.dataFiles)
     val taken = written.flatMap(_.values)
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
-      val condition = together.flatMap(RowCommit.condition(table, _))
+      val condition = RowCommit.condition(table, read)
       def request(condition: Option[wire.Expression])(version: wire.LoadedTable, write: wire.Begun) = wire.CommitRows(
         version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files,
         removed = removed,
@@ -50,15 +60,6 @@ private[lakelog] final class RowCommit(
     if (readsOthers) None
     else keys.flatMap(each => Try(each.condition).toOption.flatten).map(matching =>
       Predicates.all(condition.toSeq :+ matching))
-
-  /**
-   * Whether the statement reads the table in other places too than for the rows to be changed, and for Spark's first look at
-   * the files of these.
-   */
-  private def readsOthers: Boolean = {
-    val looksFirst = scan.map(_.use).contains(ScanUse.WholeFiles(firstLook = true)) && SettingInternals.looksFirst
-    together.exists(_.filters(table).length > (if (looksFirst) 2 else 1))
-  }
 
   /** The path in the log of a file that was read, by the name that its rows have. */
   private def path(file: String): String = paths.getOrElse(file,
@@ -79,9 +80,9 @@ private[lakelog] object RowCommit {
     }
 
   /** What all rows of the table match that the statement has read: rows like them that others add may conflict. */
-  def condition(table: LakeTable, together: ReadTogether): Option[wire.Expression] = {
+  def condition(table: LakeTable, read: Seq[Seq[Predicate]]): Option[wire.Expression] = {
     val metadata = table.physical.metadata
-    val scans = together.filters(table).map(_.filterNot(FileNames.areIn(_, metadata)))
+    val scans = read.map(_.filterNot(FileNames.areIn(_, metadata)))
     if (scans.isEmpty || scans.exists(_.isEmpty)) None
     else if (scans.length == 1) Some(Predicates.toPython(scans.head))
     else Some(Predicates.any(scans.map(Predicates.toPython(_))))

@@ -27,7 +27,8 @@ private[lakelog] final class LakeBatchWrite(
    */
   override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit = summary match {
     case _: MergeSummary =>
-      commit(messages, WriteOperation(WriteOperation.Merge, together.flatMap(RowCommit.condition(table, _))))
+      commit(messages,
+        WriteOperation(WriteOperation.Merge, together.flatMap(all => RowCommit.condition(table, all.filters(table)))))
     case _ => commit(messages, operation)
   }
 

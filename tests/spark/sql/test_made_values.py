@@ -20,7 +20,7 @@ GENERATED = (
     "k INT, a INT, g INT NOT NULL GENERATED ALWAYS AS (a + 1), at DATE, y INT GENERATED ALWAYS AS (year(at)), "
     "c INT DEFAULT 5, CONSTRAINT positive CHECK (g > 0)"
 )
-NUMBERED = "id BIGINT GENERATED {} AS IDENTITY, k INT, v STRING"
+NUMBERED = "id BIGINT GENERATED {} AS IDENTITY, k BIGINT, v STRING"
 
 
 @pytest.fixture(params=["merge-on-read", "copy-on-write"])
@@ -61,6 +61,7 @@ def test_an_update_computes_generated_columns_anew_from_the_new_values(table):
     lake.sql("UPDATE lake.t SET g = 9, a = 8 WHERE k = 2")
     for change, condition in (
         ("g = 19, a = 18 - 1", "CHECK_CONSTRAINT_VIOLATION"),
+        ("g = a", "CHECK_CONSTRAINT_VIOLATION"),
         ("a = -5", "CHECK_CONSTRAINT_VIOLATION"),
         ("a = NULL", "NOT_NULL_ASSERT_VIOLATION"),
     ):
@@ -123,7 +124,9 @@ def test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_ne
     for statement in (
         "UPDATE lake.t SET id = 7 WHERE k = 1",
         "UPDATE lake.t SET id = id + 1",
+        "UPDATE lake.t SET id = k",
         source + "WHEN MATCHED THEN UPDATE SET id = s.id",
+        source + "WHEN MATCHED THEN UPDATE SET id = t.k",
         source + "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, s.k)",
         source + "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, k) VALUES (nullif(s.id, 0), 0)",
     ):

@@ -48,6 +48,8 @@ def delete(
             pass
         try:
             return _delete_rows(head, predicate, token, keeps_partitions=keeps_partitions)
+        except NothingToDo:
+            return head.refreshed()
         except CommitConflict:
             newer = head.at(head.tracked.current())
             if (
@@ -97,6 +99,7 @@ def _delete_rows(
         removed=frozenset(removed),
         deletes=positions,
         condition=predicate,
+        keeps_partitions=keeps_partitions,
     )
     if change.is_empty:
         return head

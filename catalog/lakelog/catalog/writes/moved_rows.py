@@ -50,18 +50,16 @@ def moves(
     """Return how a change that has `written` files can be made; None where others have changed a row that it changes.
 
     `only_deletes`: the change writes copies and nothing else, so that a row may be deleted by both. Unclear where rows
-    have no ids.
+    that may have moved, or the copies of a delete, have no ids.
     """
     rewrites = any(each.taken is None for each in disturbed)
     own = {file.path: reader.ids(file) for file in written} if rewrites else {}
     if only_deletes and any((rows.versions == NOT_KNOWN).any() for rows in own.values()):
         raise Unclear("the copies that a delete has written have no ids")
-    copied, changed = _of(own, copies=True), _of(own, copies=False)
+    copied = _copied(own)
     dead, taken = [_none()], [_none()]
     for each in disturbed:
         rows = reader.ids(each.file)
-        if (rows.ids == NOT_KNOWN).any():
-            raise Unclear("rows without ids cannot be found")
         if each.died is None and each.taken is not None:
             taken.append(rows.ids[_at(rows, each.taken)])
         elif each.died is None:
@@ -69,10 +67,8 @@ def moves(
             taken.append(rows.ids[~are_among(rows.ids, copied)])
         else:
             died = rows.ids[_at(rows, each.died)]
-            if each.taken is not None or are_among(died, changed).any():
-                return None
             if not only_deletes and not are_among(died, copied).all():
-                # The change has deleted a row that others have deleted or updated.
+                # The change has updated or deleted a row that others have updated or deleted.
                 return None
             dead.append(died)
     found = since.places(np.concatenate(taken))
@@ -90,12 +86,9 @@ def _dead(own: Mapping[str, Ids], ids: Numbers) -> dict[str, BitMap]:
     return found
 
 
-def _of(own: Mapping[str, Ids], *, copies: bool) -> Numbers:
-    """Return the ids of rows that were copied, or of those that were updated."""
-    found = [
-        rows.ids[((rows.versions != NOT_KNOWN) == copies) & (rows.ids != NOT_KNOWN)] for rows in own.values()
-    ]
-    return np.concatenate([_none(), *found])
+def _copied(own: Mapping[str, Ids]) -> Numbers:
+    """Return the ids of rows that were copied, which alone have their versions: updated ones get the commit's."""
+    return np.concatenate([_none(), *(rows.ids[rows.versions != NOT_KNOWN] for rows in own.values())])
 
 
 def _at(rows: Ids, positions: BitMap) -> Mask:

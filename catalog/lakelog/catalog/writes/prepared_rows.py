@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
     """A change to be committed. `condition` is true for all rows that were read; None: any may have been. `values` of
-    identity columns were taken for new rows. `reads_others`: the change of a row depends on other rows."""
+    identity columns were taken for new rows. `reads_others`: the change of a row depends on other rows. Without
+    `keeps_partitions`, files without rows, which stand for partitions, are removed like others."""
 
     operation: Operation
     files: Sequence[DataFile] = ()
@@ -34,6 +35,7 @@ class RowChange:
     condition: Predicate | None = None
     values: Sequence[ValuesTaken] = ()
     reads_others: bool = False
+    keeps_partitions: bool = True
 
     @property
     def depends_on_rows_read(self) -> bool:
@@ -100,7 +102,7 @@ class Prepared:
     def _keep_partitions(self) -> None:
         """Keep files without rows, which stand for partitions: an engine names all files that it read."""
         rowless = {path for path in self.change.removed if not self.before[path].rows}
-        if rowless:
+        if rowless and self.change.keeps_partitions:
             self.change = replace(self.change, removed=self.change.removed - rowless)
             self.before = {path: file for path, file in self.before.items() if path not in rowless}
         if self.change.is_empty:

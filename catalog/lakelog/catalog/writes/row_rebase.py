@@ -287,8 +287,8 @@ class Rebase:
             *(file for file in emptied if file.path not in own),
         ]
         changed = [pair for pair in changed if pair[0].path not in own]
-        if prepared.files and not (added or removed or changed):
-            raise NothingToDo("all rows that were to be copied are elsewhere")
+        if not (added or removed or changed):
+            raise NothingToDo("all rows that were to be deleted or copied are gone, or elsewhere")
         event, blobs = files_event(
             change.operation,
             with_ids(added, self.head.state.next_row),

@@ -176,3 +176,17 @@ def _files(table: Table) -> list[DataFile]:
     return sorted(
         files_from_arrow(all_files(table.head.tracked, table.head.view)), key=lambda file: file.path
     )
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+@pytest.mark.parametrize("group", [5, 7])
+def test_a_partition_without_rows_is_dropped_whatever_older_files_hold(
+    catalog: Catalog, mode: str, group: int
+) -> None:
+    schema = pa.schema({"id": pa.int64(), "g": pa.int64()})
+    table = catalog.create_table("t", schema, properties={"lakelog.write.delete.mode": mode})
+    table = table.append(pa.table({"id": [1, 2, 3], "g": [0, 9, group]}))
+    table = table.alter([{"change": "set-partitioning", "fields": ["g"]}]).add_partitions([{"g": 5}])
+    table = table.drop_partitions([{"g": 5}])
+    assert 0 not in table.plan()["rows"].to_pylist()
+    assert sorted(table.to_arrow()["g"].to_pylist()) == sorted({0, 9, group} - {5})

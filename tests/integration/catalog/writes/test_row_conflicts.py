@@ -8,6 +8,7 @@ import pytest
 from tests.integration.catalog.rows_changed import (
     compacted,
     deleted,
+    deletes_of,
     files_of,
     paths_of,
     rewritten,
@@ -18,7 +19,7 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col
-from lakelog.catalog.writes import rows_since
+from lakelog.catalog.writes import delete, file_changes, rows_since
 from lakelog.log import ConflictError
 
 Change = Callable[[Table], Table]
@@ -63,6 +64,14 @@ def test_the_same_row_can_be_deleted_twice_but_not_updated_and_deleted(table: Ta
     # The row is there under the same id, so that a delete by id has to see it.
     with pytest.raises(CommitConflict, match="should have seen"):
         deleted(fresh, [6], condition=col("id") == 6)
+
+
+@pytest.mark.parametrize("others", [[3], EVERY[:10]])
+def test_a_delete_of_rows_that_others_have_deleted_makes_no_version(table: Table, others: list[int]) -> None:
+    newest = deleted(table, others, condition=col("id").is_in(others)).version
+    assert deleted(table, [3], condition=col("id") == 3).version == newest
+    assert table.delete(col("id") == 3).version == newest
+    assert ids(table) == [id for id in EVERY if id not in others]
 
 
 def test_a_delete_whose_file_is_gone_with_all_of_its_rows_goes_on(table: Table) -> None:
@@ -201,6 +210,31 @@ def test_a_row_between_others_is_not_one_of_them(table: Table) -> None:
     assert ids(updated(table, [4], "new", condition=col("id") == 4)) == EVERY
 
 
+def inserted(table: Table, id: int) -> Table:
+    return table.append(rows(range(id, id + 1)))
+
+
+def inserted_and_moved_in(catalog: Catalog, id: int) -> None:
+    with catalog.transaction() as tx:
+        table = inserted(tx.load_table("t"), 50)
+        write = table.begin_write()
+        files = files_of(table, write, rows(range(id, id + 1)))
+        table.commit_rows(write, "update", files, deletes=deletes_of(table, [15]), condition=col("id") == 15)
+
+
+def test_under_snapshot_isolation_inserted_rows_come_later_and_others_of_their_version_do_not(
+    catalog: Catalog, table: Table
+) -> None:
+    # The statistics of the second change say from 1 to 5.
+    updated(table, [1, 5], "new", condition=BETWEEN)
+    inserted(table, 4)
+    inserted(table, 6).compact(target_size_bytes=1 << 20)
+    assert ids(updated(table, [4], "new", condition=col("id") == 4)) == sorted([*EVERY, 4, 6])
+    inserted_and_moved_in(catalog, 3)
+    with pytest.raises(CommitConflict, match="should have seen"):
+        updated(table, [3], "new", condition=col("id") == 3)
+
+
 def no_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
     monkeypatch.setattr(rows_since, "ROWS_LIMIT", 0)
     return table
@@ -233,6 +267,26 @@ def test_steps_of_a_transaction_are_judged_by_files(catalog: Catalog, table: Tab
     updated(table, [1, 5], "new", condition=BETWEEN)
     with pytest.raises(CommitConflict, match="should have seen"):
         tx.commit()
+
+
+def test_rows_without_ids_are_not_looked_for(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_changes, "with_ids", lambda files, next_row: list(files))
+    table = two_files(catalog)
+    table.compact(target_size_bytes=1 << 20)
+    with pytest.raises(CommitConflict, match="removed or rewritten"):
+        updated(table, [3], "new", condition=col("id") == 3)
+
+
+def test_a_file_is_rewritten_without_rows_that_were_deleted_twice(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table.alter(
+        [{"change": "set-property", "key": "lakelog.write.delete.mode", "value": "copy-on-write"}]
+    )
+    deleted(table, [3, 4])
+    monkeypatch.setattr(delete, "TRIES_MAX", 1)
+    table.delete(col("id").is_in([4, 5]))
+    assert ids(table) == [id for id in EVERY if id not in (3, 4, 5)]
 
 
 def test_copies_without_ids_bring_no_row_back(table: Table) -> None:
