@@ -86,9 +86,10 @@ def all_or_none(checks: Checks, content: int, reported: frozenset[Any]) -> str |
 @holds
 def decided_from_inside(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """No transaction is aborted or committed but by its coordinator, or by an actor that met its intent in its logs"""
-    for intent in checks.search.scenario.honest:
+    for intents in checks.search.scenario.honest:
+        intent = intents[0]
         decision = checks.store.get(content, ("first", key_of(intent)))
-        if decision is not None and decision.via and decision.via not in intent.participants:
+        if decision is not None and decision.via and decision.via not in {each.log for each in intents}:
             return f"{intent.txn} is {decision.outcome} by way of {decision.via}"
     return None
 
@@ -139,7 +140,7 @@ def as_of_is_whole(checks: Checks, content: int, reported: frozenset[Any]) -> st
     for place, truth in checks.truths(content).items():
         for n, commit in enumerate(truth.commits):
             if commit.intent is not None and truth.outcomes[n] == "committed":
-                time = times.setdefault(commit.intent, truth.times[n])
+                time = times.setdefault(commit.intent.txn, truth.times[n])
                 if time != truth.times[n]:
                     return f"{commit.cid} is of {truth.times[n]} in {place}/{n + 1}, and elsewhere of {time}"
     return None

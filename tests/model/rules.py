@@ -42,9 +42,15 @@ class Rule(Enum):
     ONE_TIME = "A transaction has the decision's time in all its logs."
     TIME_AFTER_DECISION = "The times of an intent's successors are after its decision's time."
     DECISION_AFTER_INTENTS = "A decision's time is not before any of its intents' times."
-    PLACE_FROM_LIST = "The place of a decision follows from the list of participants alone."
-    ID_HAS_LIST = "A transaction's id contains the hash of its list of participants."
-    OUTSIDE_IS_VOID = "An intent in a log that is not in its list is void: it is never followed."
+    PLACE_FROM_LIST = (
+        "A decision's place follows from the transaction's id and the folder that is hashed into it."
+    )
+    ID_HAS_LIST = (
+        "A transaction's id contains the hash of its folder and of the tree over its list of participants."
+    )
+    OUTSIDE_IS_VOID = (
+        "An intent in another log than the one that it proves to be listed is void: it is never followed."
+    )
     DEEPEST_FOLDER = "A decision lies in the deepest folder that holds all participants."
     RIGHTS_PROBED = "A client that may not write the decision puts no intent."
     CUT_READS_DECISIONS = "A reader of several logs that may not read a pending decision shows nothing."
