@@ -10,7 +10,7 @@ from tests.model import reading, writing
 from tests.model.checks import Checks, Truth, holds, holds_of
 from tests.model.rules import Rule, on
 from tests.model.together import key_of
-from tests.model.world import Commit, Key, Request, View, decision_key, may_use, precondition
+from tests.model.world import Commit, Key, Request, View, base_key, decision_key, may_use, precondition
 
 # ---- of every state
 
@@ -91,6 +91,18 @@ def decided_from_inside(checks: Checks, content: int, reported: frozenset[Any]) 
         decision = checks.store.get(content, ("first", key_of(intent)))
         if decision is not None and decision.via and decision.via not in {each.log for each in intents}:
             return f"{intent.txn} is {decision.outcome} by way of {decision.via}"
+    return None
+
+
+@holds
+def cuts_are_kept(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """No version that a saved cut has is expired"""
+    for holder, truth in checks.truths(content).items():
+        view = truth.views[-1]
+        for place, version in sorted(view.state.cuts) if view is not None else ():
+            base = checks.store.get(content, base_key(place, 1))
+            if base is not None and base.view.version > version:
+                return f"{place}/{version} of a cut of {holder} has expired"
     return None
 
 

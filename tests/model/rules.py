@@ -54,6 +54,12 @@ class Rule(Enum):
     DEEPEST_FOLDER = "A decision lies in the deepest folder that holds all participants."
     RIGHTS_PROBED = "A client that may not write the decision puts no intent."
     CUT_READS_DECISIONS = "A reader of several logs that may not read a pending decision shows nothing."
+    CUT_IS_CHECKED = (
+        "A cut is saved once nothing of it has expired, looked at between its intent and its decision."
+    )
+    CUTS_READ_LAST = "An expiry reads the saved cuts after the commit that says what expires."
+    CUTS_ARE_SETTLED = "An expiry does not go on while it is undecided whether a cut is saved."
+    CUT_OF_ITS_FOLDER = "A namespace's cut has logs of its own folder alone, whose expiry looks for it there."
     RECHECK_CURSORS = "A reader of several logs looks again at all of them, until nothing has changed."
     RECHECK_DECISIONS = "A reader of several logs looks again at the decisions that were pending."
     EXTEND_THEN_CHECK = "A cut reads the log that it takes in first, and then checks those taken before."

@@ -39,6 +39,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_rights.foreign_in_the_root,
     scenarios_rights.without_rights,
     scenarios_rights.read_without_rights,
+    scenarios_rights.saved_cuts,
     scenarios_names.creating,
     scenarios_names.creating_again,
     scenarios_names.moved_and_forgotten,

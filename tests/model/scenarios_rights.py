@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tests.model import cuts
 from tests.model.machine import Program
 from tests.model.rules import Rule, on
 from tests.model.scenarios_log import Setup, begun, opened, writer
@@ -108,3 +109,18 @@ def read_without_rights(full: bool) -> Scenario:
     )
     setup = tuple(begun(place) for place in places)
     return Scenario("read without rights", actors if full else actors[:3], setup, 1 if full else 0)
+
+
+def saved_cuts(full: bool) -> Scenario:
+    """Cuts that namespaces save of their own logs, while these expire; and of a log that was moved into another one."""
+    save_own = partial(cuts.save, "s1", "own", opened("a"), (opened("a"), opened("a/1")))
+    save_foreign = partial(cuts.save, "s2", "foreign", opened("b"), (opened("b"), opened("a/1")))
+    actors = (
+        Actor("saver", save_own),
+        Actor("saver of a foreign log", save_foreign),
+        Actor("cleaner", partial(cuts.expire_unless_needed, "e1", opened("a/1"), 2)),
+        Actor("writer", writer("w1", "one", "a/1")),
+        Actor("cleaner of the namespace", partial(cuts.expire_unless_needed, "e2", opened("a"), 2)),
+    )
+    setup = tuple(begun(place) for place in ("a", "b", "a/1"))
+    return Scenario("saved cuts", actors if full else actors[:3], setup, 1)

@@ -77,6 +77,8 @@ class State(NamedTuple):
     parent: str = ""  # the namespace that it is linked in
     name: str = ""  # the name that a table has there
     rows: frozenset[Any] = frozenset()  # of the published scenarios
+    expired: int = 0  # versions before it
+    cuts: frozenset[tuple[str, int]] = frozenset()  # the versions that saved cuts have, by their logs
 
 
 class View(NamedTuple):
@@ -216,6 +218,10 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
             state = state._replace(files=state.files - {(about[0], about[1])})
         elif kind == "is":
             state = about[0]
+        elif kind == "expires":
+            state = state._replace(expired=max(state.expired, about[0]))
+        elif kind == "cut":
+            state = state._replace(cuts=state.cuts | set(about[0]))
         elif kind == "reset":
             state = State()
         elif kind == "moved":
