@@ -62,6 +62,7 @@ def _check_scope(walk: Walk, name: Identifier, location: str | None) -> None:
         _check_place(walk, location)
     elif name:
         _check_named(walk, name)
+        transaction_checks.check_cuts(walk)
     elif _is_set_up(walk.logs):
         walk.namespace("", ())
         _check_around(walk)

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from itertools import islice
 
-from lakelog.catalog.ddl import decode_cut
+from lakelog.catalog.ddl import decode_cut, folder_of_cuts
+from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge
 from lakelog.catalog.maintenance.fsck.links import as_it_is
 from lakelog.catalog.maintenance.fsck.walk import Walk
 from lakelog.catalog.state import NamespaceState, SavedCut
@@ -140,39 +141,44 @@ def _evidence_of_commit(walk: Walk, txn: str, commit_id: str) -> str | None:
 
 
 def check_cuts(walk: Walk) -> None:
-    """Check the objects of saved cuts, and that what they name can be read."""
-    root = walk.checked.get("")
-    state = root.verified.view.state if root is not None and root.verified.view is not None else None
-    if not isinstance(state, NamespaceState):
-        return
-    objects = {name: data for _, name, data in _objects(walk, _cuts(walk))}
-    for name, cut in state.cuts.items():
-        walk.findings.count("saved cuts")
-        url = f"{walk.logs.warehouse}/_cut/{cut.object}"
-        problem = _problem_of_cut(walk, name, cut, objects.pop(cut.object.removesuffix(".json"), None))
-        if problem is None:
+    """Check the objects of the saved cuts of all namespaces that were checked, and that what they name can be read."""
+    objects = _objects_of_cuts(walk)
+    for location, checked in walk.checked.items():
+        view = checked.verified.view
+        if view is None or view.purged or not isinstance(view.state, NamespaceState) or not checked.own:
             continue
-        now = as_it_is(walk.logs, "")
-        # Where it was dropped since the root was read, what it held is free to go.
-        if now is None or now.state.cuts.get(name) == cut:
-            walk.findings.damage(problem[0], url, *problem[1:])
-    for name in islice(objects, NOTES_MAX):
+        prefix = folder_of_cuts(checked.tracked)
+        for name, cut in view.state.cuts.items():
+            walk.findings.count("saved cuts")
+            key = f"{prefix}{cut.object}"
+            # A namespace that got its name meanwhile is checked after its objects were listed.
+            data = objects.pop(key, None) or checked.tracked.store.get(key)
+            problem = _problem_of_cut(walk, location, name, cut, data)
+            if problem is None:
+                continue
+            now = as_it_is(walk.logs, location)
+            # Where it was dropped since the namespace was read, what it held is free to go.
+            if now is None or (not now.purged and now.state.cuts.get(name) == cut):
+                walk.findings.damage(problem[0], walk.logs.url(key), *problem[1:])
+    for key in islice(objects, NOTES_MAX):
         walk.findings.note(
             "cut-unused",
-            f"{walk.logs.warehouse}/_cut/{name}.json",
+            walk.logs.url(key),
             "no saved cut has this object: a writer died, or is saving or dropping it now",
             "nothing; it may be deleted while no cut is being saved",
         )
 
 
-def _problem_of_cut(walk: Walk, name: str, cut: SavedCut, data: bytes | None) -> tuple[str, str, str] | None:
+def _problem_of_cut(
+    walk: Walk, folder: str, name: str, cut: SavedCut, data: bytes | None
+) -> tuple[str, str, str] | None:
     """Return the kind of the damage, what is wrong and what to do about it; None where nothing is."""
     if data is None:
         return "cut-missing", f"the object of the saved cut {name!r} is missing", RESTORE
     if hashlib.sha256(data).hexdigest() != cut.hash:
         return "cut-altered", f"is not what the saved cut {name!r} was written with", RESTORE
     try:
-        versions = decode_cut(data, walk.logs.url(f"_cut/{cut.object}"))
+        versions = decode_cut(data, cut.object, folder)
     except FormatError as error:
         return "cut-altered", f"cannot be read: {error}", RESTORE
     for location, version in versions.items():
@@ -191,9 +197,15 @@ def _problem_of_cut(walk: Walk, name: str, cut: SavedCut, data: bytes | None) ->
     return None
 
 
-def _cuts(walk: Walk) -> Iterator[str]:
-    keys = walk.logs.places.store(walk.logs.warehouse).list_after("_cut/")
-    return (key for key in keys if key.endswith(".json"))
+def _objects_of_cuts(walk: Walk) -> dict[str, bytes]:
+    """Return the objects of saved cuts by their keys: of all the warehouse, or of the namespaces that were checked."""
+    keys = walk.cuts
+    if not walk.whole:
+        held = [each.tracked for each in walk.checked.values() if isinstance(each.judge, NamespaceJudge)]
+        found = (key for tracked in held for key in tracked.store.list_after(folder_of_cuts(tracked)))
+        keys = [key for key in found if key.endswith(".json")]
+    store = walk.logs.places.store(walk.logs.warehouse)
+    return {url.removeprefix(f"{store.url}/"): data for url, _, data in _objects(walk, iter(keys))}
 
 
 def _objects(walk: Walk, keys: Iterator[str]) -> Iterator[tuple[str, str, bytes]]:
