@@ -304,6 +304,14 @@ def test_a_transaction_whose_decision_may_not_be_read_is_seen_with_the_next_comm
     # Several logs as of one moment would show half of it.
     said = lake.is_refused("blind", together(reads="mine.t", isolation="snapshot"))
     assert "is part of a transaction whose decision these credentials may not read" in said
+    own = lake.grants["writer"]
+    blind = replace(own, reads=[key for key in own.reads if not key.startswith("w/_txn")])
+    set_policy(lake.server, "lake", lake.grants | {"writer": blind})
+    try:
+        said = lake.is_refused("writer", lambda catalog: catalog.save_cut("half", namespace="mine"))
+    finally:
+        set_policy(lake.server, "lake", lake.grants)
+    assert "is part of a transaction whose decision these credentials may not read" in said
     lake.run("writer", appending("mine.t"))
     assert {lake.run(user, work) - rows for user, work in users.items()} == {2}
     lake.run("blind", together(reads="mine.t"))

@@ -15,6 +15,7 @@ from lakelog.log.checks.verify import read_decision
 from lakelog.log.checks.verify_derived import said
 from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Decision, decode_decision
+from lakelog.log.participants import is_of
 
 OBJECTS_AT_ONCE = 64
 NOTES_MAX = 20
@@ -44,6 +45,14 @@ def check_decisions(walk: Walk) -> None:
             )
             continue
         if decision.outcome == COMMITTED:
+            folder = url.removeprefix(f"{walk.logs.warehouse}/").rpartition("_txn/")[0].rstrip("/")
+            if not is_of(txn, folder, list(decision.positions)):
+                walk.findings.damage(
+                    "decision-disagrees",
+                    url,
+                    "is in another folder, or names other logs, than those that the transaction's id has the hash of",
+                    "restore the objects of this transaction from one backup",
+                )
             _check_positions(walk, url, decision)
         if txn not in known and not any(
             _is_expired(walk, name, at) for name, at in decision.positions.items()
