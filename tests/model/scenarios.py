@@ -37,6 +37,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_txn.deleted_decisions,
     scenarios_rights.foreign_in_a_folder,
     scenarios_rights.foreign_in_the_root,
+    scenarios_rights.foreign_by_proofs,
     scenarios_rights.without_rights,
     scenarios_rights.read_without_rights,
     scenarios_rights.saved_cuts,

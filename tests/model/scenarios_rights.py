@@ -66,22 +66,38 @@ def foreign_in_the_root(full: bool) -> Scenario:
     honest = intents[0]
     own = new_intents("forger", 0, (FORGED, "b/1"))[0]
     foreign = own._replace(txn=honest.txn, named=key_of(honest))
-    beside = honest._replace(log=FORGED)
-    longer = beside._replace(at=2, logs=3, proof=(tree(places),))
     actors = (
         Actor("transaction", transaction("t1", "both", places)),
         Actor("forger with a list of its own", forger(foreign)),
         Actor("forger of a transaction", forger(own)),
         Actor("forger that aborts", partial(decide_foreign, honest, "aborted")),
         Actor("writer", writer("w1", "one", FORGED)),
-        Actor("forger beside a proof", forger(beside)),
-        Actor("forger of a longer list", forger(longer)),
         Actor("reader", cutting(places)),
         Actor("writer 2", writer("w2", "two", "b/1")),
     )
     setup = tuple(begun(place) for place in (FORGED, *places))
     return Scenario(
-        "foreign, in the root", actors if full else actors[:7], setup, 1 if full else 0, honest=(intents,)
+        "foreign, in the root", actors if full else actors[:5], setup, 1 if full else 0, honest=(intents,)
+    )
+
+
+def foreign_by_proofs(full: bool) -> Scenario:
+    """A transaction whose hashes a forger has read, and makes proofs of."""
+    places = ("b/1", "c/1")
+    intents = new_intents("t1", 0, places)
+    beside = intents[0]._replace(log=FORGED)
+    longer = beside._replace(at=2, logs=3, proof=(tree(places),))
+    actors = (
+        Actor("transaction", transaction("t1", "both", places)),
+        Actor("forger beside a proof", forger(beside)),
+        Actor("forger of a longer list", forger(longer)),
+        Actor("forger of a list of one", forger(beside._replace(at=0, logs=1, proof=()))),
+        Actor("writer", writer("w1", "one", FORGED)),
+        Actor("reader", cutting(places)),
+    )
+    setup = tuple(begun(place) for place in (FORGED, *places))
+    return Scenario(
+        "foreign, by proofs", actors if full else actors[:5], setup, 1 if full else 0, honest=(intents,)
     )
 
 
@@ -119,7 +135,6 @@ def saved_cuts(full: bool) -> Scenario:
         Actor("saver", save_own),
         Actor("saver of a foreign log", save_foreign),
         Actor("cleaner", partial(cuts.expire_unless_needed, "e1", opened("a/1"), 2)),
-        Actor("writer", writer("w1", "one", "a/1")),
         Actor("cleaner of the namespace", partial(cuts.expire_unless_needed, "e2", opened("a"), 2)),
     )
     setup = tuple(begun(place) for place in ("a", "b", "a/1"))
