@@ -37,7 +37,7 @@ PROCEDURES = (
         run=_save,
         parameters=(_NAME, _NAMESPACE),
         columns=_COLUMNS,
-        changes=lambda call: (),
+        changes=lambda call: call.namespace("namespace"),
         in_transaction=False,
     ),
     Procedure(
@@ -45,7 +45,7 @@ PROCEDURES = (
         description="Delete a saved cut: versions that only it needs can expire then.",
         run=_drop,
         parameters=(_NAME, _NAMESPACE),
-        changes=lambda call: (),
+        changes=lambda call: call.namespace("namespace"),
         in_transaction=False,
     ),
     Procedure(
