@@ -32,6 +32,7 @@ from lakelog.catalog.logs import (
     TrackedLog,
     commit_in,
     follow,
+    no_such_namespace,
 )
 from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.schema import ready
@@ -39,7 +40,7 @@ from lakelog.catalog.state import NAMESPACE, RELATION, CutDropped, CutSaved, Nam
 from lakelog.catalog.times import is_time
 from lakelog.log import Draft, View
 from lakelog.log.decoding import SIZE_MAX_DERIVED, decoded
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, NotFound, StorageError
 from lakelog.log.grammar import Location, Name, Number, check_id, shortened
 
 FORMAT: Literal[1] = 1
@@ -123,6 +124,8 @@ def save_cut(tree: NameTree, name: str, namespace: Identifier, token: Token | No
         # The same request may be retried, and then has to write other versions.
         _delete(tracked, [saved.object])
         raise CommitConflict(*expired.args, version=expired.version) from None
+    except LogSealed as error:
+        raise no_such_namespace(namespace) from error
     view = tracked.known
     assert view is not None, "it was committed to"
     kept = view.state.cuts.get(name)

@@ -223,6 +223,24 @@ def test_a_version_that_expires_between_the_check_and_the_decision_prevents_it(
     assert ids(opened(shop, "friday").load_table("shop.eu.t")) == [1, 2, 3]
 
 
+def test_a_namespace_that_is_dropped_while_a_cut_of_it_is_saved_has_none(
+    shop: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect, other = saved_cuts.collect, client()
+
+    def slow(*given: Any) -> Any:
+        versions = collect(*given)
+        other.drop_namespace("shop.eu", cascade=True)
+        return versions
+
+    with monkeypatch.context() as patch, pytest.raises(NoSuchNamespace):
+        patch.setattr(saved_cuts, "collect", slow)
+        shop.save_cut("friday", namespace="shop.eu")
+    other.undrop_namespace("shop.eu")
+    assert client().cuts("shop.eu") == {}
+    assert {finding.kind for finding in client().fsck().found} == {"cut-unused"}
+
+
 def test_a_forged_cut_of_logs_elsewhere_is_damage_and_keeps_nothing_there(
     shop: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
