@@ -10,7 +10,7 @@ from tests.model import reading, writing
 from tests.model.checks import Checks, Truth, holds, holds_of
 from tests.model.rules import Rule, on
 from tests.model.together import key_of
-from tests.model.world import Commit, Key, Request, View, decision_key, may_use, precondition
+from tests.model.world import Commit, Key, Request, View, base_key, decision_key, may_use, precondition
 
 # ---- of every state
 
@@ -86,10 +86,23 @@ def all_or_none(checks: Checks, content: int, reported: frozenset[Any]) -> str |
 @holds
 def decided_from_inside(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """No transaction is aborted or committed but by its coordinator, or by an actor that met its intent in its logs"""
-    for intent in checks.search.scenario.honest:
+    for intents in checks.search.scenario.honest:
+        intent = intents[0]
         decision = checks.store.get(content, ("first", key_of(intent)))
-        if decision is not None and decision.via and decision.via not in intent.participants:
+        if decision is not None and decision.via and decision.via not in {each.log for each in intents}:
             return f"{intent.txn} is {decision.outcome} by way of {decision.via}"
+    return None
+
+
+@holds
+def cuts_are_kept(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """No version that a saved cut has is expired"""
+    for holder, truth in checks.truths(content).items():
+        view = truth.views[-1]
+        for place, version in sorted(view.state.cuts) if view is not None else ():
+            base = checks.store.get(content, base_key(place, 1))
+            if base is not None and base.view.version > version:
+                return f"{place}/{version} of a cut of {holder} has expired"
     return None
 
 
@@ -139,7 +152,7 @@ def as_of_is_whole(checks: Checks, content: int, reported: frozenset[Any]) -> st
     for place, truth in checks.truths(content).items():
         for n, commit in enumerate(truth.commits):
             if commit.intent is not None and truth.outcomes[n] == "committed":
-                time = times.setdefault(commit.intent, truth.times[n])
+                time = times.setdefault(commit.intent.txn, truth.times[n])
                 if time != truth.times[n]:
                     return f"{commit.cid} is of {truth.times[n]} in {place}/{n + 1}, and elsewhere of {time}"
     return None

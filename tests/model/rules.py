@@ -42,15 +42,27 @@ class Rule(Enum):
     ONE_TIME = "A transaction has the decision's time in all its logs."
     TIME_AFTER_DECISION = "The times of an intent's successors are after its decision's time."
     DECISION_AFTER_INTENTS = "A decision's time is not before any of its intents' times."
-    PLACE_FROM_LIST = "The place of a decision follows from the list of participants alone."
-    ID_HAS_LIST = "A transaction's id contains the hash of its list of participants."
-    OUTSIDE_IS_VOID = "An intent in a log that is not in its list is void: it is never followed."
+    PLACE_FROM_LIST = (
+        "A decision's place follows from the transaction's id and the folder that is hashed into it."
+    )
+    ID_HAS_LIST = (
+        "A transaction's id contains the hash of its folder and of the tree over its list of participants."
+    )
+    OUTSIDE_IS_VOID = (
+        "An intent in another log than the one that it proves to be listed is void: it is never followed."
+    )
     DEEPEST_FOLDER = "A decision lies in the deepest folder that holds all participants."
     ABORT_OF_ANY_COMMIT = (
         "An abort counts, whatever commit it names: the intent that its writer met may be forged."
     )
     RIGHTS_PROBED = "A client that may not write the decision puts no intent."
     CUT_READS_DECISIONS = "A reader of several logs that may not read a pending decision shows nothing."
+    CUT_IS_CHECKED = (
+        "A cut is saved once nothing of it has expired, looked at between its intent and its decision."
+    )
+    CUTS_READ_LAST = "An expiry reads the saved cuts after the commit that says what expires."
+    CUTS_ARE_SETTLED = "An expiry does not go on while it is undecided whether a cut is saved."
+    CUT_OF_ITS_FOLDER = "A namespace's cut has logs of its own folder alone, whose expiry looks for it there."
     RECHECK_CURSORS = "A reader of several logs looks again at all of them, until nothing has changed."
     RECHECK_DECISIONS = "A reader of several logs looks again at the decisions that were pending."
     EXTEND_THEN_CHECK = "A cut reads the log that it takes in first, and then checks those taken before."

@@ -9,7 +9,7 @@ from typing import Any
 from tests.model import expiry, reading, together
 from tests.model.scenarios_log import Setup, append, begun, opened, writer
 from tests.model.search import Actor, Scenario
-from tests.model.world import new_intent
+from tests.model.world import new_intents
 
 
 def transaction(name: str, cid: str, places: Iterable[str], **more: Any) -> Setup:
@@ -231,6 +231,8 @@ def deleted_decisions(full: bool) -> Scenario:
     actors = (
         Actor("transaction", transaction("t1", "both", "AB")),
         Actor("impatient writer", writer("w1", "one", "A")),
-        Actor("cleaner", partial(expiry.cleans_decisions, together.key_of(new_intent("t1", 0, ("A", "B"))))),
+        Actor(
+            "cleaner", partial(expiry.cleans_decisions, together.key_of(new_intents("t1", 0, ("A", "B"))[0]))
+        ),
     )
     return Scenario("decisions", actors, (begun("A"), begun("B")), faults=3 if full else 0)

@@ -37,7 +37,7 @@ class Scenario(NamedTuple):
     kinds: frozenset[str] = frozenset({"lost", "echo", "late", "double"})
     undisturbed: tuple[tuple[str, Callable[[], Program]], ...] = ()  # requests that can always be retried
     may: tuple[str, ...] | None = None  # rights of the undisturbed writers, as folders
-    honest: tuple[Any, ...] = ()  # intents of transactions that others try to decide
+    honest: tuple[Any, ...] = ()  # the intents of each transaction that others try to decide
     overlapping: bool = (
         False  # a request is retried while it is under way: the failure of one attempt binds only itself
     )

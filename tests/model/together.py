@@ -14,10 +14,9 @@ from tests.model.world import (
     Key,
     Request,
     View,
-    decisions_folder,
     log_key,
     may_use,
-    new_intent,
+    new_intents,
     slim,
 )
 from tests.model.writing import Done, May, compare, place, put_one, report
@@ -45,16 +44,16 @@ def together(
     places = tuple(request.place for request in requests)
     attempt = 0
     while True:
-        intent = (
-            new_intent(me, attempt, places) if on(Rule.FRESH_TXN) else new_intent(txn_of or cid, 0, places)
+        intents = (
+            new_intents(me, attempt, places) if on(Rule.FRESH_TXN) else new_intents(txn_of or cid, 0, places)
         )
-        txn = key_of(intent)
+        txn = key_of(intents[0])
         if may is not None and on(Rule.RIGHTS_PROBED):
             yield ("create", ("probe", txn[1]), "may")
         if on(Rule.RIGHTS_PROBED) and not may_use(txn, may):
             yield Report("failed", (cid,))
             return Done("refused", why="denied")
-        done = yield from put_all(me, intent, views, requests, clock, tries, fence)
+        done = yield from put_all(me, intents, views, requests, clock, tries, fence)
         if done.how == "denied":
             done = Done("refused", done.version, why="denied")
         if done.how == "placed" and reads and on(Rule.VALIDATE_READS):
@@ -88,7 +87,7 @@ def together(
 
 def put_all(
     me: str,
-    intent: Intent,
+    intents: tuple[Intent, ...],
     views: tuple[View, ...],
     requests: tuple[Request, ...],
     clock: int,
@@ -102,11 +101,11 @@ def put_all(
         if not on(Rule.ALL_INTENTS_FIRST) and n == len(requests) - 1:
             early = (*positions, (requests[n].place, views[n].version + 1))
             decision = yield from place(
-                key_of(intent), Decision("committed", max(time, views[n].time + 1), early)
+                key_of(intents[0]), Decision("committed", max(time, views[n].time + 1), early)
             )
             if decision.outcome != "committed":
                 return Done("refused", n, why="aborted by another")
-        done = yield from put_one(me, views[n], requests[n], clock, intent, tries, fence)
+        done = yield from put_one(me, views[n], requests[n], clock, intents[n], tries, fence)
         if done.how != "placed":
             return done._replace(version=n)
         if on(Rule.DECISION_AFTER_INTENTS):
@@ -118,7 +117,7 @@ def put_all(
 
 def key_of(intent: Intent) -> Key:
     """Where an honest transaction's decision is."""
-    return ("txn", decisions_folder(intent.participants), intent.txn)
+    return ("txn", intent.folder, intent.txn)
 
 
 def decide(txn: Any, mine: Decision) -> Program:

@@ -42,10 +42,18 @@ class Tombstone(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """Of a transaction: its id, which has its list of participants in place of the hash of that."""
+    """Of a transaction: its id, its log's place, and the proof that this is in the list of its participants.
+
+    The id has the list's count and the root of the hash tree over it in place of the hash of both. A hash is what was
+    hashed: ("leaf", place) or ("node", left, right). So an actor knows those that it can make from what it has read.
+    """
 
     txn: Any
-    participants: tuple[str, ...]
+    log: str
+    folder: str
+    at: int = 0  # in the sorted list
+    logs: int = 1  # how many it has
+    proof: tuple[Any, ...] = ()
     named: Key | None = None  # only where an intent names the place of its decision
 
 
@@ -77,6 +85,8 @@ class State(NamedTuple):
     parent: str = ""  # the namespace that it is linked in
     name: str = ""  # the name that a table has there
     rows: frozenset[Any] = frozenset()  # of the published scenarios
+    expired: int = 0  # versions before it
+    cuts: frozenset[tuple[str, int]] = frozenset()  # the versions that saved cuts have, by their logs
 
 
 class View(NamedTuple):
@@ -123,22 +133,64 @@ def base_key(place: str, number: int) -> Key:
     return ("base", place, number)
 
 
-def new_intent(me: str, attempt: int, participants: tuple[str, ...]) -> Intent:
-    """The intent of an honest transaction."""
-    txn = (me, attempt, participants) if on(Rule.ID_HAS_LIST) else (me, attempt)
-    named = None if on(Rule.PLACE_FROM_LIST) else ("txn", decisions_folder(participants), txn)
-    return Intent(txn, participants, named)
+def new_intents(me: str, attempt: int, participants: tuple[str, ...]) -> tuple[Intent, ...]:
+    """The intents of an honest transaction, in the order of its participants."""
+    folder, listed = decisions_folder(participants), tuple(sorted(participants))
+    id = (me, attempt, folder, len(listed), tree(listed)) if on(Rule.ID_HAS_LIST) else (me, attempt)
+    named = None if on(Rule.PLACE_FROM_LIST) else ("txn", folder, id)
+    return tuple(
+        Intent(id, place, folder, listed.index(place), len(listed), proof(listed, listed.index(place)), named)
+        for place in participants
+    )
+
+
+def tree(places: tuple[str, ...]) -> Any:
+    """The root of the hash tree over a list."""
+    if len(places) == 1:
+        return ("leaf", places[0])
+    left = _left_of(len(places))
+    return ("node", tree(places[:left]), tree(places[left:]))
+
+
+def proof(places: tuple[str, ...], index: int) -> tuple[Any, ...]:
+    """What stands beside the way from a leaf up to the root."""
+    if len(places) == 1:
+        return ()
+    left = _left_of(len(places))
+    if index < left:
+        return (*proof(places[:left], index), tree(places[left:]))
+    return (*proof(places[left:], index - left), tree(places[:left]))
+
+
+def proven(place: str, index: int, count: int, hashes: tuple[Any, ...]) -> Any:
+    """The root of the list of that count which has the place there, by a proof; None where that proves nothing."""
+    if count == 1:
+        return ("leaf", place) if index == 0 and not hashes else None
+    left = _left_of(count)
+    if not hashes or not 0 <= index < count:
+        return None
+    if index < left:
+        below = proven(place, index, left, hashes[:-1])
+        return below and ("node", below, hashes[-1])
+    below = proven(place, index - left, count - left, hashes[:-1])
+    return below and ("node", hashes[-1], below)
+
+
+def _left_of(count: int) -> int:
+    """The greatest power of two below the count."""
+    return 1 << (count - 1).bit_length() - 1
 
 
 def decision_key(place: str, intent: Intent) -> Key | None:
     """Where the decision of an intent in the log at `place` is. None: the intent is void."""
     if not on(Rule.PLACE_FROM_LIST):
         return intent.named
-    if on(Rule.ID_HAS_LIST) and intent.txn[2] != intent.participants:
+    root = proven(intent.log, intent.at, intent.logs, intent.proof)
+    if on(Rule.ID_HAS_LIST) and intent.txn[2:] != (intent.folder, intent.logs, root):
         return None
-    if on(Rule.OUTSIDE_IS_VOID) and place not in intent.participants:
+    if on(Rule.OUTSIDE_IS_VOID) and place != intent.log:
         return None
-    return ("txn", decisions_folder(intent.participants), intent.txn)
+    return ("txn", intent.folder, intent.txn)
 
 
 def decisions_folder(places: tuple[str, ...]) -> str:
@@ -174,6 +226,10 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
             state = state._replace(files=state.files - {(about[0], about[1])})
         elif kind == "is":
             state = about[0]
+        elif kind == "expires":
+            state = state._replace(expired=max(state.expired, about[0]))
+        elif kind == "cut":
+            state = state._replace(cuts=state.cuts | set(about[0]))
         elif kind == "reset":
             state = State()
         elif kind == "moved":

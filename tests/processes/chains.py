@@ -13,6 +13,7 @@ from lakelog.log import Commit, ObjectStore
 from lakelog.log.errors import FormatError
 from lakelog.log.format import Tombstone, decode_base, decode_decision, decode_entry, decode_root, hash_of
 from lakelog.log.keys import Keys
+from lakelog.log.participants import is_of
 
 _VERSION = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")
 _HINT = re.compile(r"(?:(.*)/)?_log/(?:latest\.json|snapshots/.*\.json)")
@@ -170,7 +171,7 @@ def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
         f"its decision does not know it: {decision.positions}"
     )
     found.positions[decision.txn] = decision.positions
-    assert tuple(sorted(decision.positions)) == entry.intent.participants, (
+    assert is_of(decision.txn, entry.intent.folder, list(decision.positions)), (
         "its transaction has other participants"
     )
     return msgspec.structs.replace(entry, time_us=decision.time_us)

@@ -15,10 +15,11 @@ from tests.sim.ledgers import ACCOUNTS, NAMES, Ledgers
 
 from lakelog.log import ConflictError, Draft, Log, LogOptions, ObjectStore, StorageError
 from lakelog.log.errors import CommitUnknown
-from lakelog.log.format import FORMAT, Commit, Intent, decode_entry, encode
+from lakelog.log.format import FORMAT, Commit, decode_entry, encode
 from lakelog.log.grammar import RIGHTS_KEY
 from lakelog.log.keys import Keys
-from lakelog.log.participants import folder_of, new_txn
+from lakelog.log.merkle import tree_of
+from lakelog.log.participants import folder_of, intents_of
 
 PLACE = "own/f"
 KEYS = Keys(PLACE)
@@ -50,14 +51,23 @@ def forge(world: Ledgers) -> None:
         return
     victim = world.rng.choice(victims)
     assert victim.intent is not None
-    listed = tuple(sorted((PLACE, world.rng.choice(ACCOUNTS))))
-    own = new_txn(world.new_id(), folder_of(listed), listed)
+    listed = sorted((PLACE, world.rng.choice(ACCOUNTS)))
+    own = intents_of(world.new_id(), folder_of(listed), listed, "")[listed.index(PLACE)]
+    known = (*victim.intent.proof, *own.proof, tree_of([PLACE])[0], tree_of(listed)[0])
+    count = world.rng.randint(1, victim.intent.count + 1)
+    made_up = {
+        "log": PLACE,
+        "count": count,
+        "index": world.rng.randrange(count),
+        "proof": tuple(world.rng.choices(known, k=world.rng.randint(0, 3))),
+    }
     intent = world.rng.choice(
         (
             victim.intent,
             msgspec.structs.replace(victim.intent, log=PLACE),
-            Intent(txn=victim.intent.txn, log=PLACE, participants=listed, folder=victim.intent.folder),
-            Intent(txn=own, log=PLACE, participants=listed, folder=folder_of(listed)),
+            msgspec.structs.replace(victim.intent, **made_up),
+            msgspec.structs.replace(own, txn=victim.intent.txn, folder=victim.intent.folder),
+            own,
         )
     )
     forged = Commit(

@@ -131,7 +131,7 @@ def check_decisions(world: Ledgers) -> list[str]:
                 if name in intents.setdefault(commit.intent.txn, {}):
                     problems.append(f"transaction {commit.intent.txn} is twice in {name}")
                 intents[commit.intent.txn][name] = version
-                sizes[commit.intent.txn] = len(commit.intent.participants)
+                sizes[commit.intent.txn] = commit.intent.count
             version += 1
     for key, created in world.truth.created.items():
         if "_txn/" not in key or key.endswith(RIGHTS_KEY):

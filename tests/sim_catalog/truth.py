@@ -17,6 +17,7 @@ from lakelog.catalog.logs.consistent_cut import FOREVER_US
 from lakelog.catalog.logs.stored_vectors import read_vector
 from lakelog.catalog.state.events import FilesChanged, TableReplaced, namespace_events, table_events
 from lakelog.catalog.state.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
+from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, decode_decision, decode_entry
 
 _COMMIT_KEY = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")
@@ -121,7 +122,8 @@ class Truth:
                     if isinstance(change, FilesChanged):
                         now = files.setdefault(location, {})
                         for gone in change.removed:
-                            del now[gone.path]
+                            if now.pop(gone.path, None) is None:
+                                raise FormatError(f"{location} removes {gone.path}, which it does not have")
                         now |= {file.path: file for file in self._added(commit, change)}
             if "" in states:
                 yield time_us, self._rows(states, "", (), files)

@@ -14,7 +14,6 @@ import pytest
 from tests.spark.conftest import children
 from tests.spark.hooks import HOOK
 
-
 NEW = sys.executable
 """A Python that is not warm: what is stopped by its process id is what answers."""
 

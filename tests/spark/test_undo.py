@@ -53,8 +53,8 @@ def test_restoring_what_is_not_there_says_so(lake):
 def as_of(make_lake, lake):
     """The same warehouse as of a time or a cut."""
 
-    def open_as_of(moment):
-        return make_lake(lake.warehouse, as_of=moment)
+    def open_as_of(moment, **more):
+        return make_lake(lake.warehouse, as_of=moment, **more)
 
     return open_as_of
 
@@ -76,6 +76,20 @@ def test_a_catalog_as_of_then_shows_everything_as_it_stood(lake, as_of, by):
     lake.sql("DROP NAMESPACE lake.a CASCADE")
     assert then.sql("SELECT count(*) FROM lake.a.t JOIN lake.a.u USING (id)") == [(1,)]
     assert as_of("before").sql("SELECT * FROM lake.a.t") == [(1,)], "in a process that never saw it"
+
+
+def test_a_cut_of_a_namespace_shows_that_namespace_as_it_stood(lake, as_of):
+    prepare(lake)
+    lake.sql("CREATE NAMESPACE lake.b")
+    ((_, _, logs),) = lake.sql("CALL lake.system.save_cut('before', namespace => 'lake.a')")
+    assert logs == 3 and lake.sql("CALL lake.system.cuts()") == []
+    assert [row[0] for row in lake.sql("CALL lake.system.cuts('a')")] == ["before"]
+    lake.sql("INSERT INTO lake.a.t VALUES (2)")
+    then = as_of("before", as_of_namespace="a")
+    assert then.sql("SELECT * FROM lake.a.t") == [(1,)]
+    assert then.sql(f"SHOW NAMESPACES IN {then.name}") == [("a",)]
+    lake.sql("CALL lake.system.drop_cut('before', 'a')")
+    assert lake.sql("CALL lake.system.cuts('a')") == []
 
 
 WRITES = [

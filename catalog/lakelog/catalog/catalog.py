@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.ddl import drop_cut, save_cut, versions_of_cut
+from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.logs import (
     Cut,
     LogCache,
-    NameTree,
     Places,
     Token,
     TransactionLogs,
@@ -30,7 +29,7 @@ from lakelog.catalog.maintenance import (
     vacuum_wish,
     what_to_keep,
 )
-from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
+from lakelog.catalog.names import Identifier, Name, identifier, quoted, table_identifier
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
@@ -44,7 +43,8 @@ class Catalog(CatalogNames):
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
     usual AWS chain only. `writer` is kept in every commit, to identify its author; without one, `writer_facts` is kept.
     `log_options` replaces clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, opens the
-    catalog as of then, read-only.
+    catalog as of then, read-only. A namespace's own cut is opened by its name and that of the namespace,
+    `as_of_namespace`, and shows nothing but that namespace, at the name that it has now.
     """
 
     def __init__(
@@ -55,11 +55,12 @@ class Catalog(CatalogNames):
         writer: Mapping[str, Json] | None = None,
         log_options: LogOptions | None = None,
         as_of: str | dt.datetime | int | None = None,
+        as_of_namespace: Name = (),
     ) -> None:
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(os.fspath(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions())
-        super().__init__(logs if as_of is None else _as_of(logs, as_of))
+        super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
 
     # Several changes at once
 
@@ -75,13 +76,17 @@ class Catalog(CatalogNames):
         """As `begin`, for `with`: committed at the end of the block, rolled back when that raises."""
         return self.begin(isolation)
 
-    def save_cut(self, name: str, *, token: Token | None = None) -> SavedCut:
-        """Give the present version of every log a name, for `Catalog(…, as_of=name)`. AlreadyExists."""
-        return save_cut(self._tree, name, token)
+    def save_cut(self, name: str, *, namespace: Name = (), token: Token | None = None) -> SavedCut:
+        """Give the present version of every log a name, for `Catalog(…, as_of=name)`. AlreadyExists.
 
-    def drop_cut(self, name: str, *, token: Token | None = None) -> None:
-        """Forget a saved cut: versions that only it needed can then expire. NotFound."""
-        drop_cut(self._tree, name, token)
+        With a `namespace`, of the logs that it leads to alone, and as one of its own: that takes no rights beside its
+        folder. `as_of_namespace` opens it. InvalidInput where it leads to a table outside of its folder.
+        """
+        return save_cut(self._tree, name, identifier(namespace), token)
+
+    def drop_cut(self, name: str, *, namespace: Name = (), token: Token | None = None) -> None:
+        """Forget a saved cut, or one of a namespace's own: versions that only it needed can then expire. NotFound."""
+        drop_cut(self._tree, name, identifier(namespace), token)
 
     # Maintenance
 
@@ -227,11 +232,16 @@ def _identifiers(table: Name | None, namespace: Name | None) -> tuple[Identifier
     )
 
 
-def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
+def _as_of(logs: LogCache, as_of: str | dt.datetime | int | None, namespace: Identifier) -> LogCache:
     refusal = f"this catalog is read-only: it was opened as of {as_of}"
     if isinstance(as_of, str) and not is_time(as_of):
-        versions = versions_of_cut(NameTree(logs), as_of)
-        return TransactionLogs(logs, Cut(logs, versions=versions), refusal=refusal)
+        return TransactionLogs(logs, cut_of(logs, as_of, namespace), refusal=refusal)
+    if namespace:
+        raise InvalidInput(
+            f"as_of_namespace is {quoted(namespace)}, and as_of is {as_of}: give the name of a cut of that namespace"
+        )
+    if as_of is None:
+        return logs
     at_us = time_us(as_of)
 
     def check_past() -> None:

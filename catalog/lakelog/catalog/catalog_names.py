@@ -370,9 +370,9 @@ class CatalogNames(DefinedNames):
         for commit in found.tracked.log.commits(last=found.view.version, newest_first=True):
             yield entry_of(commit)
 
-    def cuts(self) -> dict[str, SavedCut]:
-        """Return the saved cuts by their names."""
-        return dict(all_cuts(self._tree))
+    def cuts(self, namespace: Name = ()) -> dict[str, SavedCut]:
+        """Return the saved cuts of the whole catalog, or a namespace's own, by their names. NoSuchNamespace."""
+        return dict(all_cuts(self._tree, identifier(namespace)))
 
     def writing_as(self, facts: Mapping[str, Json]) -> AbstractContextManager[None]:
         """Inside, `facts` (a query, a statement) are added to the writer's facts in this thread's commits."""

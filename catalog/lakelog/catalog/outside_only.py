@@ -20,10 +20,10 @@ class OutsideOnly:
     def transaction(self, isolation: str | None = None) -> NoReturn:
         self.begin(isolation)
 
-    def save_cut(self, name: str, *, token: object = None) -> NoReturn:
+    def save_cut(self, name: str, *, namespace: object = (), token: object = None) -> NoReturn:
         raise Unsupported("a cut has committed versions only: save it before or after the transaction")
 
-    def drop_cut(self, name: str, *, token: object = None) -> NoReturn:
+    def drop_cut(self, name: str, *, namespace: object = (), token: object = None) -> NoReturn:
         raise Unsupported("saved cuts are not part of transactions: drop it before or after the transaction")
 
     def expire(self, *given: object, **named: object) -> NoReturn:

@@ -37,6 +37,7 @@ def spark_conf(
     path_style: bool | None = None,
     fsync: bool | None = None,
     as_of: str | None = None,
+    as_of_namespace: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
     python: str | None = None,
@@ -46,7 +47,8 @@ def spark_conf(
     """Return the settings for a catalog called `name` in `warehouse`, a folder or an s3:// URL.
 
     `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
-    chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only.
+    chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only; with
+    `as_of_namespace`, the name of a cut of that namespace shows what is in it.
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
     `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
     too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's
@@ -73,6 +75,7 @@ def spark_conf(
         "path_style": None if path_style is None else str(path_style).lower(),
         "fsync": None if fsync is None else ("on" if fsync else "off"),
         "as-of": as_of,
+        "as-of-namespace": as_of_namespace,
         "statement-text": statement_text,
         "stored-code": stored_code,
     }
@@ -108,6 +111,7 @@ def configure(
     path_style: bool | None = None,
     fsync: bool | None = None,
     as_of: str | None = None,
+    as_of_namespace: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
     python: str | None = None,
@@ -128,6 +132,7 @@ def configure(
         path_style=path_style,
         fsync=fsync,
         as_of=as_of,
+        as_of_namespace=as_of_namespace,
         statement_text=statement_text,
         stored_code=stored_code,
         python=python,

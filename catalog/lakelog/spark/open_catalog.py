@@ -23,7 +23,7 @@ from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
 from lakelog.spark.requests.base import OfLoaded, Request, Statement
 
 STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
-SETTINGS = STORE | {"warehouse", "as-of", "statement-text", stored_code.SETTING}
+SETTINGS = STORE | {"warehouse", "as-of", "as-of-namespace", "statement-text", stored_code.SETTING}
 STATEMENT_TEXTS = ("normalized", "full", "none")
 
 AT_ONCE = 16
@@ -89,6 +89,7 @@ class OpenCatalog:
                     writer=writer_facts(engine=f"spark {self._spark}", application=""),
                     log_options=LogOptions(in_background=self._background.run),
                     as_of=self._settings.get("as-of"),
+                    as_of_namespace=self._settings.get("as-of-namespace", ""),
                 )
             return self._made
 

@@ -2,7 +2,8 @@
 
 The client that creates it first decides, for ever; it is never overwritten or deleted. Only the coordinator may write
 "committed", and only once all intents stand; any client may write "aborted". All clients obey what stands there.
-Where it is follows from the list of logs alone (see `participants`), and never leads out of what was opened.
+Where it is follows from the intent alone, which proves that it may lead there (see `participants`), and never leads out
+of what was opened.
 """
 
 import threading
@@ -20,13 +21,12 @@ from lakelog.log.format import (
     Decision,
     Intent,
     Settled,
-    decision_key,
     decode_decision,
     encode,
 )
 from lakelog.log.grammar import RIGHTS_KEY, check_id, shortened
 from lakelog.log.options import LogOptions
-from lakelog.log.participants import folder_of, is_listed, is_url, new_txn
+from lakelog.log.participants import folder_of, intents_of, is_listed, is_url
 from lakelog.log.settling import place
 from lakelog.log.stores import ObjectStore
 
@@ -159,20 +159,11 @@ class Decisions:
 
         `homes` are the folders of the warehouse that rights to the logs are judged by.
         """
-        folder, participants = folder_of(homes), tuple(sorted(places))
-        txn = new_txn(id, folder, participants)
-        check_id(txn, "the id of a transaction")
-        key = _joined(self.prefix, decision_key(folder, txn)) if self.prefix else decision_key(folder, txn)
-        return DecisionPlace(self.store, key, txn), [
-            Intent(
-                txn=txn,
-                log=own,
-                participants=participants,
-                folder=folder,
-                warehouse=self.warehouse if is_url(own) else "",
-            )
-            for own in places
-        ]
+        intents = intents_of(id, folder_of(homes), places, self.warehouse)
+        check_id(intents[0].txn, "the id of a transaction")
+        inside = intents[0].decision
+        key = _joined(self.prefix, inside) if self.prefix else inside
+        return DecisionPlace(self.store, key, intents[0].txn), intents
 
 
 def place_of(
@@ -185,9 +176,9 @@ def place_of(
 ) -> DecisionPlace | None:
     """Return where the decision of an intent in the log in `log_folder` is; None for one that is void.
 
-    An intent can be forged, and its decision is written by any client that has to go on. So one that is not in its own
-    list is void, and no other leads anywhere but up from its log, and there only to a decision of its own list. Nothing
-    is written outside of `opened`, and nothing read there for a log in one of its folders: FormatError.
+    An intent can be forged, and its decision is written by any client that has to go on. So one that does not prove its
+    log to be in the list is void, and no other leads anywhere but up from its log, and there only to a decision of that
+    list. Nothing is written outside of `opened`, and nothing read there for a log in one of its folders: FormatError.
     """
     intent = commit.intent
     if intent is None:
@@ -270,8 +261,8 @@ def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
     if not commits_another(decision, commit):
         return decision.settled
     raise FormatError(
-        f"{location} of commit {decision.commit_id} at {decision.positions} is not the decision of version "
-        f"{commit.version} of commit {commit.commit_id}, which names it; restore both from one backup"
+        f"{location} of commit {decision.commit_id} in {len(decision.positions):,} logs is not the decision of "
+        f"version {commit.version} of commit {commit.commit_id}, which names it; restore both from one backup"
     )
 
 
@@ -288,7 +279,7 @@ def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> 
 
     The patience grows with the number of participants. Clocks and chance decide only how long this takes.
     """
-    participants = len(commit.intent.participants) if commit.intent is not None else 0
+    participants = commit.intent.count if commit.intent is not None else 0
     patience_s = options.patience_s + options.patience_each_s * min(participants, PARTICIPANTS_MAX)
     waited_s, pause_s = 0.0, POLL_FIRST_S
     while waited_s < patience_s:

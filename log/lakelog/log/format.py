@@ -30,6 +30,7 @@ from lakelog.log.grammar import (
     Id,
     Location,
     Number,
+    Proof,
     SidecarName,
     TimeUs,
     TxnId,
@@ -65,25 +66,24 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """In a commit that is part of a transaction across logs: it has the effect that the decision gives it.
 
-    `txn` is new for every attempt, and ends with a hash of `folder` and `participants`, which are the places of all
-    logs in the warehouse, sorted; URLs where they are outside of it. `log` is this log's own. The decision is in
-    `_txn/` of `folder`. `warehouse` is given to a log outside of it, which has no other way to find it.
+    `txn` is new for every attempt, and ends with a hash of `folder` and of the sorted list of the places of all its
+    logs in the warehouse, URLs where they are outside of it. `log` is this log's own place, which is at `index` of
+    `count` in that list, as `proof` shows (see `merkle`). The decision is in `_txn/` of `folder`. `warehouse` is given
+    to a log outside of it, which has no other way to find it.
     """
 
     txn: TxnId
     log: Location
-    participants: tuple[Location, ...]
+    index: Number
+    count: Number
+    proof: Proof
     folder: Folder
     warehouse: Location = ""
 
     @property
     def decision(self) -> str:
         """The key of the decision, below the warehouse."""
-        return decision_key(self.folder, self.txn)
-
-
-def decision_key(folder: str, txn: str) -> str:
-    return f"{folder}/_txn/{txn}.json" if folder else f"_txn/{txn}.json"
+        return f"{self.folder}/_txn/{self.txn}.json" if self.folder else f"_txn/{self.txn}.json"
 
 
 Outcome: TypeAlias = Literal["committed", "aborted"]

@@ -12,6 +12,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta
 
 from lakelog.log.errors import InvalidInput
+from lakelog.log.merkle import PROOF_MAX
 
 KEY_SIZE_MAX = 1024
 NUMBER_MAX = 2**63 - 1
@@ -53,6 +54,9 @@ TimeUs: TypeAlias = Annotated[int, Meta(ge=0, le=TIME_MAX_US)]
 Hash: TypeAlias = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{_END}")]
 HashOrNone: TypeAlias = Annotated[str, Meta(pattern=f"^(?:[0-9a-f]{{64}})?{_END}")]
 """The SHA-256 of an object; "" for none."""
+
+Proof: TypeAlias = Annotated[tuple[Hash, ...], Meta(max_length=PROOF_MAX)]
+"""The hashes beside the way from a leaf of a hash tree up to its root."""
 
 SidecarName: TypeAlias = Annotated[str, Meta(pattern=f"^{_SIDECAR}{_END}")]
 BlobName: TypeAlias = Annotated[str, Meta(pattern=f"^{_BLOB}{_END}")]

@@ -73,4 +73,6 @@ def test_what_was_dropped_and_replaced_is_so(catalog: Catalog) -> None:
     assert [entry.operation for entry in replaced.history()] == ["move", "truncate", "replace", "create"]
     again = catalog.load_table(("books", "again"))
     assert [entry.operation for entry in again.history()] == ["restore", "drop", "create"]
-    assert catalog.cuts()["the end"].logs == 7
+    assert catalog.cuts()["the end"].logs == 7 and catalog.cuts("sales")["the end"].logs == 3
+    sales = Catalog(str(GOLDEN), as_of="the end", as_of_namespace="sales")
+    assert sales.list_namespaces() == [("sales",)] and sales.load_table("sales.receipts").version == 7

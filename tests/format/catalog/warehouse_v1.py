@@ -185,6 +185,7 @@ def fill_all(catalog: Catalog) -> None:
     catalog.drop_table(("books", "made"))
     catalog.undrop_table(("books", "made"), to=("books", "again"))
     catalog.save_cut("the end")
+    catalog.save_cut("the end", namespace="sales")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from lakelog.catalog.logs import Token
 from lakelog.catalog.schema import PartitionSpec, Schema
 from lakelog.log import InvalidInput, LakelogError, MemoryStore, open_store
 from lakelog.log.format import hash_of
+from lakelog.log.merkle import tree_of
 
 Attack = Callable[[Place], str]
 ATTACKS: dict[str, Attack] = {}
@@ -70,6 +71,39 @@ def _intents() -> None:
             return place.forge_next(intent=new_intent([place.own]) | of(place))
 
         ATTACKS[f"intent to {what}"] = forge
+
+
+def _proofs() -> None:
+    """An intent of a transaction of other logs, with a proof that has to show that the forger's is one of them."""
+
+    def in_a_list_of_its_own(place: Place, victim: dict[str, Any]) -> dict[str, Any]:
+        return new_intent([place.own, victim["log"]], folder="")
+
+    root, leaf = "0" * 64, "f" * 64
+    proofs: dict[str, Callable[[Place, dict[str, Any]], dict[str, Any]]] = {
+        "copied": lambda place, victim: victim,
+        "under the forger's name": lambda place, victim: {"log": place.own},
+        "in a list of its own": in_a_list_of_its_own,
+        "of a longer list": lambda place, victim: {"log": place.own, "index": 2, "count": 3},
+        "of a longer list, proven": lambda place, victim: {
+            "log": place.own, "index": 2, "count": 3, "proof": [*victim["proof"], leaf]
+        },
+        "of a shorter list": lambda place, victim: {"log": place.own, "index": 0, "count": 1, "proof": []},
+        "by a node": lambda place, victim: {"log": place.own, "proof": [tree_of(["", victim["log"]])[0]]},
+        "without end": lambda place, victim: {
+            "log": place.own, "index": 2**62, "count": 2**63 - 1, "proof": [root] * 63
+        },
+        "beyond the end": lambda place, victim: {"log": place.own, "index": 7, "count": 2},
+        "of no list": lambda place, victim: {"log": place.own, "index": 0, "count": 0, "proof": []},
+    }  # fmt: skip
+    for what, of in proofs.items():
+
+        def forge(place: Place, of: Callable[[Place, dict[str, Any]], dict[str, Any]] = of) -> str:
+            victim = new_intent([place.victim.split("/")[0], ""])
+            place.theirs = victim["txn"]
+            return place.forge_next(intent=victim | of(place, victim) | {"txn": place.theirs})
+
+        ATTACKS[f"intent of another transaction {what}"] = forge
 
 
 def _sidecars() -> None:
@@ -244,6 +278,7 @@ def _root_event(place: Place, event: dict[str, Any]) -> str:
 
 
 _intents()
+_proofs()
 _sidecars()
 _children()
 _links()
@@ -277,6 +312,8 @@ def held(name: str) -> list[str]:
         wrong.append(f"outside was touched: {sorted(place.outside.touched)}")
     if stray := sorted(filter(_is_stray, place.store.touched)):
         wrong.append(f"strange keys were asked for: {stray}")
+    if place.theirs and (led := sorted(key for key in place.store.touched if place.theirs in key)):
+        wrong.append(f"it led to the decision of another transaction: {led}")
     for key in {*before, *place.store.list_after("")}:
         if _is_the_forgers(key, forgers) or key.startswith(f"{place.victim}/"):
             continue

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakelog.catalog import Catalog
 from lakelog.log import LogOptions, MemoryStore
-from lakelog.log.participants import folder_of, new_txn
+from lakelog.log.participants import folder_of, intents_of
 
 SCHEMA = pa.schema([("id", pa.int64())])
 OPTIONS = LogOptions(
@@ -69,6 +69,8 @@ class Place:
     own: str
     victim: str
     good: dict[str, bytes] = field(default_factory=dict)
+    theirs: str = ""
+    """A transaction of other logs, to whose decision nothing in the forger's log may lead."""
 
     def catalog(self) -> Catalog:
         return Catalog(self.url, log_options=OPTIONS)
@@ -128,12 +130,20 @@ def sealed(text: bytes) -> bytes:
 
 
 def new_intent(
-    participants: list[str], *, log: str | None = None, folder: str | None = None, **members: Any
+    participants: list[str],
+    *,
+    log: str | None = None,
+    folder: str | None = None,
+    warehouse: str = "",
+    **members: Any,
 ) -> dict[str, Any]:
-    """Return an intent of these logs whose id has the hash of their list."""
+    """Return the intent of a log, the first one unless `log` is given, of a transaction of these logs. For a log that
+    is not among them, its name stands in the first one's."""
+    own = participants[0] if log is None else log
     where = folder_of(participants) if folder is None else folder
-    listed = {"log": participants[0] if log is None else log, "participants": sorted(participants)}
-    return {"txn": new_txn("x" * 26, where, sorted(participants)), "folder": where} | listed | members
+    at = participants.index(own) if own in participants else 0
+    found = intents_of("x" * 26, where, participants, warehouse)[at]
+    return msgspec.to_builtins(found) | {"log": own} | members
 
 
 def build() -> Place:

@@ -65,8 +65,8 @@ class World:
     objects: dict[str, bytes] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
 
-    def catalog(self, as_of: str | None = None) -> Catalog:
-        return Catalog(self.url, log_options=OPTIONS, as_of=as_of)
+    def catalog(self, as_of: str | None = None, namespace: str = "") -> Catalog:
+        return Catalog(self.url, log_options=OPTIONS, as_of=as_of, as_of_namespace=namespace)
 
     def keep(self) -> None:
         self.objects = {key: self.store.get(key) or b"" for key in self.store.list_after("")}
@@ -208,5 +208,6 @@ def build() -> World:
         found.tracked.log.snapshot(found.view)
     logs.table(world.places["a.t"]).log.snapshot(logs.table(world.places["a.t"]).current())
     world.catalog().save_cut("monday")
+    world.catalog().save_cut("monday", namespace="a")
     world.keep()
     return world

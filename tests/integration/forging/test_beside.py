@@ -14,7 +14,7 @@ from lakelog.catalog.maintenance.fsck import Severity
 from lakelog.cli.main import run
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.log.grammar import TIME_MAX_US
-from lakelog.log.participants import new_txn
+from lakelog.log.participants import intents_of
 
 NO_AGE = dt.timedelta(0)
 
@@ -169,12 +169,13 @@ def test_a_decision_says_nothing_of_logs_that_are_not_in_its_folder(place: Place
         (own, [place.victim], {place.victim: 1}),
         ("", [place.own], {place.victim: 999}),
     ):
-        txn = new_txn("x" * 26, folder, sorted(listed))
+        txn = intents_of("x" * 26, folder, sorted(listed), "")[0].txn
         forged = {"kind": "decision", "format": 1, "txn": txn, "commit_id": "c" * 26, "outcome": "committed"}
         key = f"{own}/_txn/{txn}.json"
         place.store.put(key, hashed(forged | {"time_us": 5, "positions": positions}))
-        kinds = {each.kind for each in place.catalog().fsck().found}
-        assert kinds <= {"decision-unused"}, (folder, listed, positions)
+        found = place.catalog().fsck().found
+        assert {each.kind for each in found} <= {"decision-unused", "decision-disagrees"}
+        assert {each.where for each in found} <= {f"{place.url}/{key}"}, (folder, listed, positions)
         place.store.delete([key])
     assert victim
 

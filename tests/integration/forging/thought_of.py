@@ -176,10 +176,9 @@ def _transactions(world: World) -> dict[str, tuple[str, Forge]]:
     key = f"{log}/_log/0"
     listed = new_intent([log])
 
-    def intent(participants: Any, decision: dict[str, Any] | None = None) -> Forge:
+    def intent(decision: dict[str, Any] | None = None, **members: Any) -> Forge:
         def forge(world: World) -> None:
-            where = listed | {"participants": participants}
-            commit = world.add_commit(log, {"event": "table-altered", "set": {}}, intent=where)
+            commit = world.add_commit(log, {"event": "table-altered", "set": {}}, intent=listed | members)
             if decision is not None:
                 plain = {
                     "kind": "decision",
@@ -196,18 +195,18 @@ def _transactions(world: World) -> dict[str, tuple[str, Forge]]:
         return forge
 
     return {
-        "an intent of 10^15 logs": (key, intent(10**15)),
-        "an intent of no log": (key, intent([])),
-        "an intent of 100,000 logs": (key, intent([f"t-{n}" for n in range(100_000)])),
-        "an intent of other logs": (key, intent([world.places["a.old"]])),
-        "a decision at the end of time": (key, intent([log], {"time_us": 2**63 - 1})),
-        "a decision of the year 9999": (key, intent([log], {"time_us": 253_402_300_799_000_000})),
-        "a decision before its intent": (key, intent([log], {"time_us": 1})),
+        "an intent of 10^15 logs": (key, intent(count=10**15, proof=["0" * 64] * 50)),
+        "an intent of no log": (key, intent(count=0)),
+        "an intent of 10^25 logs": (key, intent(count=10**25)),
+        "an intent of 100,000 hashes": (key, intent(count=2**63 - 1, proof=["0" * 64] * 100_000)),
+        "an intent of other hashes": (key, intent(proof=["x"])),
+        "an intent of other logs": (key, intent(**new_intent([world.places["a.old"]]))),
+        "a decision at the end of time": (key, intent({"time_us": 2**63 - 1})),
+        "a decision of the year 9999": (key, intent({"time_us": 253_402_300_799_000_000})),
+        "a decision before its intent": (key, intent({"time_us": 1})),
         "a decision of 100,000 logs": (
             key,
-            intent(
-                [log], {"time_us": 2_000_000_000_000_000, "positions": {f"t-{n}": n for n in range(100_000)}}
-            ),
+            intent({"time_us": 2_000_000_000_000_000, "positions": {f"t-{n}": n for n in range(100_000)}}),
         ),
         "a time of the year 9999": (
             key,

@@ -55,7 +55,7 @@ def kind_of(key: str, data: bytes) -> str:
     name = re.sub(r"^(.*/)?_log/", "", key)
     if "_txn/" in key:
         return "decision"
-    if key.startswith("_cut/"):
+    if "_cut/" in key:
         return "cut"
     if key.endswith(".dv"):
         return "vectors"

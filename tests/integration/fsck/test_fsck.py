@@ -293,6 +293,27 @@ def test_a_decision_that_says_something_else_than_the_next_commit_is_damage(fold
     assert kinds(folder.check()) in ({"decision-missing"}, {"transaction-undecided"})
 
 
+def test_a_decision_has_the_logs_and_the_folder_that_its_transaction_began_with(folder: Folder) -> None:
+    for name in ("a.one", "a.two"):
+        folder.table(name)
+    logs, parts = both(folder)
+    commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
+    assert folder.check().found == []
+    [path] = folder.path.glob("**/_txn/*.json")
+    data = path.read_bytes()
+    decision = decode_decision(data, str(path))
+    more = msgspec.structs.replace(decision, positions=decision.positions | {"n-more": 1}, hash="")
+    path.write_bytes(encode_object(more))
+    assert [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)] == [
+        ("decision-disagrees", str(path))
+    ]
+    path.write_bytes(data)
+    elsewhere = folder.path / "_txn" / path.name
+    elsewhere.parent.mkdir(exist_ok=True)
+    elsewhere.write_bytes(data)
+    assert ("decision-disagrees", str(elsewhere)) in {(f.kind, f.where) for f in folder.check().found}
+
+
 def test_a_name_that_outlived_its_table_is_removed_by_repair(folder: Folder) -> None:
     folder.table("a.t")
     logs = folder.logs()
@@ -326,6 +347,15 @@ def test_a_saved_cut_is_checked(folder: Folder) -> None:
     folder.catalog.save_cut("monday")
     assert folder.check().found == []
     [saved] = folder.path.glob("_cut/*")
+    folder.catalog.save_cut("monday", namespace="a")
+    assert folder.check().found == []
+    [place] = folder.path.glob("n-*")
+    [own] = place.glob("_cut/*")
+    good = own.read_bytes()
+    flip(own, 10)
+    at_its_place = check_warehouse(folder.logs(), location=str(place))
+    assert kinds(folder.check()) == kinds(at_its_place) == {"cut-altered"}
+    own.write_bytes(good)
     flip(saved, 10)
     assert kinds(folder.check()) == {"cut-altered"}
     saved.unlink()

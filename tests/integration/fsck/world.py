@@ -52,8 +52,8 @@ class World:
     versions: dict[str, int] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
 
-    def client(self, as_of: str | None = None) -> Catalog:
-        return Catalog(self.warehouse, log_options=OPTIONS, as_of=as_of)
+    def client(self, as_of: str | None = None, namespace: str = "") -> Catalog:
+        return Catalog(self.warehouse, log_options=OPTIONS, as_of=as_of, as_of_namespace=namespace)
 
     def logs(self) -> LogCache:
         return LogCache(Places(self.warehouse, {}), {}, OPTIONS)
@@ -87,6 +87,7 @@ class World:
             "properties": lambda: answer(lambda: self.client().load_namespace("a")),
             "properties of a.b": lambda: answer(lambda: self.client().load_namespace("a.b")),
             "cuts": lambda: answer(lambda: sorted(self.client().cuts())),
+            "as of d's monday": lambda: answer(lambda: self.client("monday", "d").list_tables("d")),
             "as of monday": lambda: answer(lambda: contents(self.client(as_of="monday").load_table("a.t"))),
             "history of a": lambda: answer(
                 lambda: [
@@ -234,6 +235,7 @@ def build() -> World:
     away = catalog.create_table("a.away", SCHEMA, location=f"{url}-away/place")
     away.append(rows(601))
     catalog.save_cut("monday")
+    catalog.save_cut("monday", namespace="d")
     world.keep()
     return world
 

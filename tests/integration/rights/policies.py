@@ -37,7 +37,7 @@ def reader(*path: str, decisions: bool = True) -> Grant:
 def writer(*path: str) -> Grant:
     """Write all below the last of a path of places, and read what leads to it."""
     # Expiry and vacuum keep what saved cuts need.
-    above = [f"{place}/{part}/*" for place in path[:-1] for part in ("_log", "_txn")] + [f"{path[0]}/_cut/*"]
+    above = [f"{place}/{part}/*" for place in path[:-1] for part in ("_log", "_txn", "_cut")]
     return Grant(reads=[*above, *below(path[-1])], writes=below(path[-1]))
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.integration.rights.policies import Grant, below, reader, set_policy, writer
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.ddl import saved_cuts
 from lakelog.catalog.maintenance.fsck import Severity
 from lakelog.log import LogOptions, wait_for_background
 from lakelog.log.errors import PermissionDenied
@@ -55,6 +56,19 @@ class Lake:
                 return work(self.catalogs[user])
             finally:
                 wait_for_background()
+
+    def of_the_past(self, user: str, cut: str, namespace: str, work: Callable[[Catalog], Any]) -> Any:
+        """Read a saved cut of a namespace as one user."""
+        server = replace(self.server, access_key=user, secret_key=USERS[user])
+        with server.credentials():
+            past = Catalog(
+                "s3://lake/w",
+                options=server.options,
+                log_options=OPTIONS,
+                as_of=cut,
+                as_of_namespace=namespace,
+            )
+            return work(past)
 
     def is_refused(self, user: str, work: Callable[[Catalog], Any]) -> str:
         with pytest.raises(PermissionDenied) as caught:
@@ -202,6 +216,60 @@ def test_who_may_write_a_table_writes_it_and_nothing_else(lake: Lake) -> None:
     lake.check_usable()
 
 
+def test_who_may_write_a_namespace_saves_cuts_of_it_that_its_readers_see_and_its_maintenance_keeps(
+    lake: Lake,
+) -> None:
+    lake.run(ALL, lambda catalog: catalog.create_namespace("mine.below"))
+    lake.run("writer", lambda catalog: catalog.create_table("mine.below.t", SCHEMA).append(ROWS))
+    rows = lake.run("writer", counting("mine.t"))
+    saved = lake.run("writer", lambda catalog: catalog.save_cut("monday", namespace="mine"))
+    assert saved.logs == 5
+    lake.is_refused("table", lambda catalog: catalog.save_cut("tuesday", namespace="mine"))
+    lake.run("table", appending("mine.t"))
+    [kept] = lake.run("table", lambda catalog: catalog.expire("mine.t", retain_last=1, dry_run=False))
+    assert kept.kept_for_cuts
+    lake.run("table", lambda catalog: catalog.vacuum("mine.t", older_than=NO_AGE, dry_run=False))
+    grants = lake.grants | {"reader": reader("w", lake.places["mine"])}
+    # Without the right to see which cuts there are, nothing is deleted.
+    grants["table"] = replace(
+        grants["table"], reads=[key for key in grants["table"].reads if "n-" not in key or "_cut" not in key]
+    )
+    set_policy(lake.server, "lake", grants)
+    try:
+        for user in ("reader", "writer"):
+            assert lake.of_the_past(user, "monday", "mine", counting("mine.t")) == rows
+            assert lake.of_the_past(user, "monday", "mine", counting("mine.below.t")) == 1
+        lake.run("table", appending("mine.t"))
+        said = lake.is_refused(
+            "table", lambda catalog: catalog.expire("mine.t", retain_last=1, dry_run=False)
+        )
+        assert f"{lake.places['mine']}/_cut/" in said
+        lake.is_refused("reader", lambda catalog: catalog.drop_cut("monday", namespace="mine"))
+    finally:
+        set_policy(lake.server, "lake", lake.grants)
+    assert lake.of_the_past("writer", "monday", "mine", counting("mine.t")) == rows
+    assert not lake.run("writer", lambda catalog: catalog.fsck("mine").of(Severity.DAMAGE))
+    lake.run("writer", lambda catalog: catalog.drop_cut("monday", namespace="mine"))
+    lake.run("writer", lambda catalog: catalog.drop_namespace("mine.below", cascade=True))
+    lake.check_usable()
+
+
+def test_a_forged_cut_holds_up_nothing_beside_its_folder(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all that its user can read: a client that may write one namespace says that it needs the others."""
+    other = lake.run(ALL, lambda catalog: catalog.load_table("other.t")).location.removeprefix("s3://lake/w/")
+    collect = saved_cuts.collect
+    with monkeypatch.context() as patch:
+        patch.setattr(saved_cuts, "collect", lambda *given: collect(*given) | {other: 1})
+        lake.run("writer", lambda catalog: catalog.save_cut("forged", namespace="mine"))
+    lake.run(ALL, appending("other.t"))
+    done = lake.run(ALL, lambda catalog: catalog.expire(retain_last=1, dry_run=False))
+    failed = {each.name for each in done if each.error}
+    assert failed and all(name.startswith("`mine`") for name in failed)
+    assert not any(each.kept_for_cuts for each in done)
+    lake.run("writer", lambda catalog: catalog.drop_cut("forged", namespace="mine"))
+    lake.check_usable()
+
+
 def test_a_reader_of_a_table_reads_it_and_what_its_name_leads_through(lake: Lake) -> None:
     rows = lake.run(ALL, counting("mine.t"))
     for user in ("reader", "blind"):
@@ -235,6 +303,14 @@ def test_a_transaction_whose_decision_may_not_be_read_is_seen_with_the_next_comm
     }
     # Several logs as of one moment would show half of it.
     said = lake.is_refused("blind", together(reads="mine.t", isolation="snapshot"))
+    assert "is part of a transaction whose decision these credentials may not read" in said
+    own = lake.grants["writer"]
+    blind = replace(own, reads=[key for key in own.reads if not key.startswith("w/_txn")])
+    set_policy(lake.server, "lake", lake.grants | {"writer": blind})
+    try:
+        said = lake.is_refused("writer", lambda catalog: catalog.save_cut("half", namespace="mine"))
+    finally:
+        set_policy(lake.server, "lake", lake.grants)
     assert "is part of a transaction whose decision these credentials may not read" in said
     lake.run("writer", appending("mine.t"))
     assert {lake.run(user, work) - rows for user, work in users.items()} == {2}

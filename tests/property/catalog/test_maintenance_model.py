@@ -23,7 +23,7 @@ from tests.property.examples import examples
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.maintenance.fsck import Severity
 from lakelog.catalog.parquet.ingest import written_files
-from lakelog.log import ConflictError, NotFound, WriteFenced
+from lakelog.log import ConflictError, InvalidInput, NotFound, WriteFenced
 
 NAMES = ("a.t", "a.u", "b.t")
 DAYS = (0, 0, 1, 4, 8)
@@ -62,8 +62,16 @@ class World:
     tables: dict[str, Model] = field(default_factory=dict)
     dropped: list[tuple[str, Model]] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
-    cuts: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    cuts: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
+    """What each saved cut shows, by its name and its namespace."""
     number: int = 0
+
+    def home_of(self, table: str) -> str:
+        """Return the namespace in whose folder a table is."""
+        client = self.clients[0]
+        folder = client.load_table(table).location.rpartition("/")[0]
+        homes = {client._tree.namespace((each,)).tracked.log.location: each for each in ("a", "b")}
+        return homes[folder]
 
 
 Step = Callable[[World, Catalog, str, int], None]
@@ -159,16 +167,23 @@ def move(world: World, catalog: Catalog, name: str, pick: int) -> None:
 
 
 def save_cut(world: World, catalog: Catalog, name: str, pick: int) -> None:
-    if len(world.cuts) < 2:
-        cut = f"cut {world.clock.now_us}"
-        catalog.save_cut(cut)
-        world.cuts[cut] = {table: model.rows for table, model in world.tables.items()}
+    if len(world.cuts) >= 2:
+        return
+    cut, namespace = f"cut {world.clock.now_us}", ("", "a", "b")[pick % 3]
+    held = {table: model for table, model in world.tables.items() if table.startswith(namespace)}
+    try:
+        catalog.save_cut(cut, namespace=namespace)
+    except InvalidInput:
+        homes = {world.home_of(table) for table in held}
+        assert namespace and homes - {namespace}, "refused, and no table of it is in another folder"
+        return
+    world.cuts[cut, namespace] = {table: model.rows for table, model in held.items()}
 
 
 def drop_cut(world: World, catalog: Catalog, name: str, pick: int) -> None:
     if world.cuts:
         cut = next(iter(world.cuts))
-        catalog.drop_cut(cut)
+        catalog.drop_cut(cut[0], namespace=cut[1])
         del world.cuts[cut]
 
 
@@ -215,8 +230,8 @@ def check_all(world: World) -> None:
     assert sorted(listed) == sorted(world.tables)
     for name, model in world.tables.items():
         check_table(fresh, name, model)
-    for name, expected in world.cuts.items():
-        cut = Catalog(world.warehouse, as_of=name)
+    for (name, namespace), expected in world.cuts.items():
+        cut = Catalog(world.warehouse, as_of=name, as_of_namespace=namespace)
         assert {table: ids(cut.load_table(table)) for table in expected} == expected, name
     assert not fresh.fsck(all_versions=True).of(Severity.DAMAGE)
     for number, (name, model) in enumerate(world.dropped):

@@ -33,7 +33,9 @@ INTENTS = st.builds(
     Intent,
     txn=TXNS,
     log=PLACES,
-    participants=st.lists(PLACES, max_size=3).map(tuple),
+    index=NUMBERS,
+    count=NUMBERS,
+    proof=st.lists(HASHES, max_size=3).map(tuple),
     folder=st.sampled_from(["", "n-1"]),
     warehouse=PLACES,
 )

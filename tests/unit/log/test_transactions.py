@@ -38,6 +38,7 @@ from lakelog.log import (
 )
 from lakelog.log.expiry import expire
 from lakelog.log.format import Tombstone, decode_decision, decode_entry
+from lakelog.log.participants import is_listed, is_of
 
 NO = "no"
 
@@ -63,8 +64,13 @@ def test_all_parts_happen_at_one_time_and_all_clients_see_them() -> None:
     assert decision.outcome == "committed" and decision.positions == {"a": 2, "deep/er/b": 3}
     assert decision.time_us == a.load().time_us
     intents = [entry.intent for log, v in ((a, 2), (b, 3)) if (entry := entry_at(log, v)).intent]
-    assert [intent.log for intent in intents] == ["a", "deep/er/b"]
-    assert {(intent.decision, intent.participants) for intent in intents} == {(key, ("a", "deep/er/b"))}
+    assert [(intent.log, intent.index, intent.count) for intent in intents] == [
+        ("a", 0, 2),
+        ("deep/er/b", 1, 2),
+    ]
+    assert {intent.decision for intent in intents} == {key} and all(map(is_listed, intents))
+    assert is_of(decision.txn, "", list(decision.positions))
+    assert not is_of(decision.txn, "", ["a"]) and not is_of(decision.txn, "deep", list(decision.positions))
 
 
 def test_the_commit_after_an_intent_says_what_became_of_it() -> None:

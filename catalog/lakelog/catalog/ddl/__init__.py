@@ -21,6 +21,9 @@ from lakelog.catalog.ddl.dropped import (
     DroppedEntry,
     list_dropped,
 )
+from lakelog.catalog.ddl.kept_for_cuts import (
+    NeededVersions,
+)
 from lakelog.catalog.ddl.namespaces import (
     alter_namespace,
     create_namespace,
@@ -34,11 +37,11 @@ from lakelog.catalog.ddl.restore import (
 )
 from lakelog.catalog.ddl.saved_cuts import (
     all_cuts,
+    cut_of,
     decode_cut,
     drop_cut,
-    needed_versions,
+    folder_of_cuts,
     save_cut,
-    versions_of_cut,
 )
 from lakelog.catalog.ddl.staging import (
     CREATE,
@@ -58,12 +61,14 @@ __all__ = [
     "CREATE",
     "decode_cut",
     "DroppedEntry",
+    "NeededVersions",
     "Stage",
     "StageRequest",
     "all_cuts",
     "alter_namespace",
     "commit_stage",
     "create_namespace",
+    "cut_of",
     "define",
     "drop_cut",
     "drop_definition",
@@ -71,9 +76,9 @@ __all__ = [
     "drop_table",
     "drop_table_at",
     "find_definition",
+    "folder_of_cuts",
     "list_dropped",
     "load_definition",
-    "needed_versions",
     "register_table",
     "rename_definition",
     "rename_table",
@@ -83,5 +88,4 @@ __all__ = [
     "undrop_definition",
     "undrop_namespace",
     "undrop_table",
-    "versions_of_cut",
 ]

@@ -1,32 +1,48 @@
-"""Saved cuts: a name for the version that every log had at one moment, so that the catalog can be read as of then.
+"""Saved cuts: a name for the version that every log of a namespace had at one moment, to read it as of then.
 
-The versions are in an object of their own, `_cut/<id>.json`, which is written first; the root namespace's log names
-it, with its hash. Expiry keeps the versions that saved cuts need.
+A cut of the root is of the whole catalog. The versions are in an object of their own in the namespace's folder,
+`_cut/<id>.json`, which is written first; the namespace's log names it, with its hash. Expiry keeps the versions that
+saved cuts need (see `kept_for_cuts`).
 
-A cut is saved by a transaction of the root alone: once its intent stands, and before it is decided, it is checked that
-no version of it has expired. Expiry says so in the log, and reads the saved cuts after that, when nothing in the root
-is undecided. So at least one of the two sees the other, and a cut that was saved can be read.
+A namespace's cut has logs of the namespace's own folder alone. Folders stay where they were made, whatever is renamed
+or moved; so what a cut may need shows from a log's place, and takes rights to the folders above it and to no other.
+
+A cut is saved by a transaction of the namespace alone: once its intent stands, and before it is decided, it is checked
+that no version of it has expired. Expiry says so in the log, and reads the saved cuts after that, when nothing in the
+namespace is undecided. So at least one of the two sees the other, and a cut that was saved can be read.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import is_elsewhere
-from lakelog.catalog.logs import FOREVER_US, Cut, LogCache, LogChange, NameTree, Token, TrackedLog, commit_in
-from lakelog.catalog.names import check_name
+from lakelog.catalog.logs import (
+    FOREVER_US,
+    Cut,
+    LogCache,
+    LogChange,
+    NameTree,
+    Token,
+    TrackedLog,
+    commit_in,
+    follow,
+    no_such_namespace,
+)
+from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.schema import ready
 from lakelog.catalog.state import NAMESPACE, RELATION, CutDropped, CutSaved, NamespaceState, SavedCut, encode
 from lakelog.catalog.times import is_time
 from lakelog.log import Draft, View
 from lakelog.log.decoding import SIZE_MAX_DERIVED, decoded
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
-from lakelog.log.grammar import Location, Name, Number, check_id
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, NotFound, StorageError
+from lakelog.log.grammar import Location, Name, Number, check_id, shortened
 
 FORMAT: Literal[1] = 1
 COLLECTIONS_MAX = 20
@@ -44,13 +60,29 @@ ready(CutVersions)
 _CUT = msgspec.json.Decoder(CutVersions)
 
 
-def decode_cut(data: bytes, location: str) -> dict[str, int]:
-    """Return the version of each log in a saved cut. FormatError, which names the object at `location`."""
-    return decoded(_CUT, data, location, size_max=SIZE_MAX_DERIVED).logs
+def decode_cut(data: bytes, location: str, folder: str) -> dict[str, int]:
+    """Return the version of each log in a cut of the namespace in `folder`, "" for the whole catalog.
+
+    FormatError, which names the object at `location`, also for one that has a log elsewhere: no client saves that.
+    """
+    logs = decoded(_CUT, data, location, size_max=SIZE_MAX_DERIVED).logs
+    strange = next((each for each in logs if not is_inside(each, folder)), None)
+    if strange is not None:
+        raise FormatError(
+            f"{location} has a version of {shortened(strange)!r}, which is not in the folder {folder}: find out which "
+            "client wrote this object"
+        )
+    return logs
 
 
-def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
-    """Give the present versions of all logs a name. AlreadyExists where it is taken.
+def is_inside(location: str, folder: str) -> bool:
+    """Return whether a log is in the folder of the namespace whose cut is to have it; all are in the catalog's."""
+    return not folder or f"{location}/".startswith(f"{folder}/")
+
+
+def save_cut(tree: NameTree, name: str, namespace: Identifier, token: Token | None) -> SavedCut:
+    """Give the present versions of all logs of a namespace a name. AlreadyExists where it is taken; InvalidInput where
+    the namespace leads to a log outside of its folder.
 
     Costs one GET for each log that is known, and reads the others; one PUT for the versions, two for the name, and one
     GET more for each log between these two.
@@ -59,40 +91,43 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     check_name(name, "cut")
     if is_time(name):
         raise InvalidInput(f"{name!r} would be read as a time: choose another name for the cut")
-    found = tree.root()
-    root = found.tracked
-    versions = collect(tree.logs)
+    found = tree.writable(namespace)
+    tracked = found.tracked
+    versions = collect(tree.logs, namespace, tracked)
     id = token.commit_id if token is not None else tree.logs.new_id()
     check_id(id, "a commit id")
-    key = _key(f"{id}.json")
-    store = tree.logs.places.store(tree.logs.warehouse)
+    key = _key(tracked, f"{id}.json")
     data = msgspec.json.encode(CutVersions(format=FORMAT, name=name, logs=versions))
-    if not store.put_if_absent(key, data):
+    if not tracked.store.put_if_absent(key, data):
         # A retry: the commit means the object that the first attempt wrote.
-        data = store.get(key) or data
-        versions = decode_cut(data, f"{tree.logs.warehouse}/{key}")
+        data = tracked.store.get(key) or data
+        versions = decode_cut(data, f"{tracked.store.url}/{key}", tracked.location)
     saved = CutSaved(name=name, object=f"{id}.json", hash=_hash(data), logs=len(versions))
 
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
         if name in view.state.cuts:
-            raise AlreadyExists(f"there is a saved cut {name!r} already: drop it, or choose another name")
-        if view.state.expired > versions[root.location]:
-            raise _expired(name, root, versions[root.location], view)
+            raise AlreadyExists(
+                f"there is a saved cut {name!r}{_of(namespace)} already: drop it, or choose another name"
+            )
+        if view.state.expired > versions[tracked.location]:
+            raise _expired(name, tracked, versions[tracked.location], view)
         return Draft(events=encode([saved]))
 
-    base = token.base(root) if token is not None else None
-    change = LogChange(root, root.at_least(found.view.version), decide, base)
+    base = token.base(tracked) if token is not None else None
+    change = LogChange(tracked, tracked.at_least(found.view.version), decide, base)
     try:
         tree.logs.commit_together(
             [change],
             commit_id=token.commit_id if token is not None else None,
-            validate=lambda: _check_kept(tree, name, versions),
+            validate=lambda: _check_kept(tree, tracked, name, versions),
         )
     except _Expired as expired:
         # The same request may be retried, and then has to write other versions.
-        _delete(tree, [saved.object])
+        _delete(tracked, [saved.object])
         raise CommitConflict(*expired.args, version=expired.version) from None
-    view = root.known
+    except LogSealed as error:
+        raise no_such_namespace(namespace) from error
+    view = tracked.known
     assert view is not None, "it was committed to"
     kept = view.state.cuts.get(name)
     if kept is None or kept.object != saved.object:
@@ -100,16 +135,18 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     return kept
 
 
-def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int]) -> None:
-    """Refuse a cut of which a version has expired since it was collected. CommitConflict. The root is left out: the
-    cut's intent in it was judged on its state.
+def _check_kept(
+    tree: NameTree, saving: TrackedLog[NamespaceState], name: str, versions: Mapping[str, int]
+) -> None:
+    """Refuse a cut of which a version has expired since it was collected. CommitConflict. The namespace itself is left
+    out: the cut's intent in it was judged on its state.
 
     The versions of a log that was replaced by another one at its place are no longer known, and count as expired.
     """
     known: list[TrackedLog[Any]] = [
         tracked
         for location in versions
-        if location
+        if location != saving.location
         for tracked in (
             *(() if is_elsewhere(location) else (tree.logs.namespace(location),)),
             tree.logs.table(location),
@@ -137,70 +174,78 @@ class _Expired(CommitConflict):
     """Ends the saving of a cut that could not be read."""
 
 
-def drop_cut(tree: NameTree, name: str, token: Token | None) -> None:
+def drop_cut(tree: NameTree, name: str, namespace: Identifier, token: Token | None) -> None:
     """Forget a saved cut: versions that only it needed may expire. NotFound where it does not exist."""
-    found = tree.root()
+    found = tree.writable(namespace)
     objects: list[str] = []
 
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
-        objects[:] = [_cut_named(view.state.cuts, name).object]
+        objects[:] = [_cut_named(view.state.cuts, name, namespace).object]
         return Draft(events=encode([CutDropped(name=name)]))
 
-    commit_in(found, (), decide, token)
-    _delete(tree, objects)
+    commit_in(found, namespace, decide, token)
+    _delete(found.tracked, objects)
 
 
-def _delete(tree: NameTree, objects: Sequence[str]) -> None:
+def _delete(tracked: TrackedLog[NamespaceState], objects: Sequence[str]) -> None:
     """Delete objects of cuts that are not saved, or not any more: an id is never used again."""
     try:
-        tree.logs.places.store(tree.logs.warehouse).delete([_key(each) for each in objects])
+        tracked.store.delete([_key(tracked, each) for each in objects])
     except StorageError:
         return  # it only takes space, and fsck reports the object
 
 
-def all_cuts(tree: NameTree, *, settled: bool = False) -> Mapping[str, SavedCut]:
-    """Return the saved cuts by their names; with `settled`, once it is decided about one that is being saved."""
-    found = tree.find_namespace(())
-    if found is None:
-        return {}
-    return (found.tracked.settled() if settled else found.view).state.cuts
+def all_cuts(tree: NameTree, namespace: Identifier) -> Mapping[str, SavedCut]:
+    """Return the saved cuts of a namespace by their names. NoSuchNamespace; a warehouse that is empty has none."""
+    found = tree.namespace(namespace) if namespace else tree.find_namespace(())
+    return found.view.state.cuts if found is not None else {}
 
 
-def versions_of_cut(tree: NameTree, name: str) -> dict[str, int]:
-    """Return the version of each log in the cut. NotFound where it does not exist."""
-    cut = _cut_named(all_cuts(tree), name)
-    key = _key(cut.object)
-    data = tree.logs.places.store(tree.logs.warehouse).get(key)
-    if data is None and all_cuts(tree).get(name) != cut:
+def cut_of(logs: LogCache, name: str, namespace: Identifier) -> Cut:
+    """Return what a saved cut shows: logs of the namespace as they were, and nothing else. NotFound, NoSuchNamespace.
+
+    The namespaces above it, and the name that it has in them, are as they are now: they are not in the cut.
+    """
+    tree = NameTree(logs)
+    cut = _cut_named(all_cuts(tree, namespace), name, namespace)
+    *above, own = follow(logs, namespace, lambda path, entry, tracked: tracked.known)
+    versions = versions_of(own.tracked, name, cut)
+    if not namespace:
+        return Cut(logs, versions=versions)
+    then = Cut(logs, versions=versions).view_of(own.tracked)
+    shown: dict[str, View[NamespaceState]] = {
+        own.tracked.location: replace(then, state=replace(then.state, link=own.view.state.link))
+    }
+    for level, below in zip(above, namespace, strict=True):
+        entry = level.view.state.entry(NAMESPACE, below)
+        assert entry is not None, "the path led through it"
+        alone = NamespaceState(
+            properties=level.view.state.properties,
+            entries={NAMESPACE: {below: entry}},
+            link=level.view.state.link,
+        )
+        shown[level.tracked.location] = replace(level.view, state=alone)
+    return Cut(logs, versions=versions, shown=shown)
+
+
+def versions_of(tracked: TrackedLog[NamespaceState], name: str, cut: SavedCut) -> dict[str, int]:
+    """Return the version of each log in a cut of that namespace. NotFound where it was dropped meanwhile."""
+    key = _key(tracked, cut.object)
+    data = tracked.store.get(key)
+    if data is None and tracked.current().state.cuts.get(name) != cut:
         raise NotFound(
             f"the saved cut {name!r} was dropped meanwhile, or dropped and saved again: open the catalog again"
         )
     if data is None or _hash(data) != cut.hash:
         what = "is missing" if data is None else "was altered"
         raise FormatError(
-            f"{tree.logs.warehouse}/{key}, which has the versions of the cut {name!r}, {what}: restore it from a backup"
+            f"{tracked.store.url}/{key}, which has the versions of the cut {name!r}, {what}: restore it from a backup"
         )
-    return decode_cut(data, f"{tree.logs.warehouse}/{key}")
+    return decode_cut(data, f"{tracked.store.url}/{key}", tracked.location)
 
 
-def needed_versions(tree: NameTree, *, settled: bool = False) -> dict[str, int]:
-    """Return for each log the oldest version that a saved cut needs. Costs one GET for each cut.
-
-    What is deleted for good is compared with the cuts `settled`, after a commit that says what goes.
-    """
-    needed: dict[str, int] = {}
-    for name in all_cuts(tree, settled=settled):
-        try:
-            versions = versions_of_cut(tree, name)
-        except NotFound:
-            return needed_versions(tree, settled=settled)  # dropped after the names were read
-        for location, version in versions.items():
-            needed[location] = min(version, needed.get(location, version))
-    return needed
-
-
-def collect(logs: LogCache) -> dict[str, int]:
-    """Return a version of every log that a name leads to, all as of one moment.
+def collect(logs: LogCache, namespace: Identifier, tracked: TrackedLog[NamespaceState]) -> dict[str, int]:
+    """Return a version of a namespace and of every log that it leads to, all as of one moment.
 
     Where a log moves during the collection, the moment is put before that, and all logs are read again as of then; but
     not before anything that this process had seen.
@@ -210,7 +255,7 @@ def collect(logs: LogCache) -> dict[str, int]:
         cut = Cut(logs, at_us=at_us)
         views: dict[str, View[Any]] = {}
         try:
-            _walk(logs, cut, logs.namespace(""), views)
+            _walk(logs, cut, namespace, tracked, views)
             cut.check()
         except CommitConflict:
             at_us = cut.last_us if cut.last_us >= seen_us else FOREVER_US
@@ -224,23 +269,45 @@ def collect(logs: LogCache) -> dict[str, int]:
     raise CommitConflict("the catalog kept changing while its versions were collected: retry", version=0)
 
 
-def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: dict[str, View[Any]]) -> None:
-    level: list[TrackedLog[NamespaceState]] = [tracked]
+def _walk(
+    logs: LogCache,
+    cut: Cut,
+    namespace: Identifier,
+    tracked: TrackedLog[NamespaceState],
+    views: dict[str, View[Any]],
+) -> None:
+    def below(space: str) -> list[str]:
+        """Return the locations that the level leads to and that were not met, in order. Each once: a namespace can be
+        forged that leads to itself, or to another log twice."""
+        found: dict[str, None] = {}
+        for path, each in level:
+            for name, entry in views[each.location].state.entries.get(space, {}).items():
+                if not is_inside(entry.location, tracked.location):
+                    raise _outside(logs, (*path, name), entry.location, namespace, tracked)
+                if entry.location not in views:
+                    paths.setdefault(entry.location, (*path, name))
+                    found[entry.location] = None
+        return list(found)
+
+    paths: dict[str, Identifier] = {}
+    level = [(namespace, tracked)]
     while level:
-        _choose_all(logs, cut, level, views)
-        states = [views[each.location].state for each in level]
-        # Each once: a namespace can be forged that leads to itself, or to another log twice.
-        tables = _there(logs, logs.table, [each for each in _below(states, RELATION) if each not in views])
-        _choose_all(logs, cut, tables, views)
-        level = _there(
-            logs, logs.namespace, [each for each in _below(states, NAMESPACE) if each not in views]
-        )
+        _choose_all(logs, cut, [each for _, each in level], views)
+        _choose_all(logs, cut, _there(logs, logs.table, below(RELATION)), views)
+        level = [(paths[each.location], each) for each in _there(logs, logs.namespace, below(NAMESPACE))]
 
 
-def _below(states: Iterable[NamespaceState], space: str) -> dict[str, None]:
-    """Return the locations that these namespaces lead to, in order."""
-    return dict.fromkeys(
-        entry.location for state in states for entry in state.entries.get(space, {}).values()
+def _outside(
+    logs: LogCache,
+    path: Identifier,
+    location: str,
+    namespace: Identifier,
+    tracked: TrackedLog[NamespaceState],
+) -> InvalidInput:
+    return InvalidInput(
+        f"no cut was saved: {quoted(path)} is at {logs.url(location)}, outside of the folder of {quoted(namespace)}, "
+        f"{tracked.log.location}: its versions would expire. Save a cut of a namespace whose folder holds both, "
+        "or of the whole catalog"
     )
 
 
@@ -272,15 +339,25 @@ def _choose_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any
         views[tracked.location] = cut.view_of(tracked, fresh=True)
 
 
-def _cut_named(cuts: Mapping[str, SavedCut], name: str) -> SavedCut:
+def _cut_named(cuts: Mapping[str, SavedCut], name: str, namespace: Identifier) -> SavedCut:
     if name not in cuts:
         known = ", ".join(sorted(cuts)[:10]) or "none"
-        raise NotFound(f"there is no saved cut {name!r}: the saved cuts are {known}")
+        more = "" if namespace else "; a namespace's own are found by its name and theirs"
+        raise NotFound(f"there is no saved cut {name!r}{_of(namespace)}: the saved cuts are {known}{more}")
     return cuts[name]
 
 
-def _key(object: str) -> str:
-    return f"_cut/{object}"
+def _of(namespace: Identifier) -> str:
+    return f" of {quoted(namespace)}" if namespace else ""
+
+
+def _key(tracked: TrackedLog[NamespaceState], object: str) -> str:
+    return f"{folder_of_cuts(tracked)}{object}"
+
+
+def folder_of_cuts(tracked: TrackedLog[NamespaceState]) -> str:
+    """Return the prefix of the keys of a namespace's cuts."""
+    return f"{tracked.prefix}/_cut/" if tracked.prefix else "_cut/"
 
 
 def _hash(data: bytes) -> str:

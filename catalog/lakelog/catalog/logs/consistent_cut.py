@@ -34,7 +34,8 @@ class _Chosen:
 class Cut:
     """Versions of logs, chosen on first use. Safe to share between threads.
 
-    `at_us` is a moment of the past; `versions` has all versions, by location. Without either, the cut is not before
+    `at_us` is a moment of the past; `versions` has all versions, by location, but those that `shown` has views of, from
+    whatever moment. Without either, the cut is not before
     anything that this process has seen, its own commits included: other clients' clocks may be behind. `waits` returns,
     by its newest view, whether a log is read only once nothing in it is undecided: a serializable reader that skipped
     a transaction which is about to be committed could see an effect of it, in a log that it only read. `check_past`
@@ -47,6 +48,7 @@ class Cut:
         *,
         at_us: int = FOREVER_US,
         versions: Mapping[str, int] | None = None,
+        shown: Mapping[str, View[Any]] | None = None,
         waits: Callable[[View[Any]], bool] = lambda view: False,
         check_past: Callable[[], None] = lambda: None,
     ) -> None:
@@ -55,6 +57,7 @@ class Cut:
         self._check_past = check_past
         self._asked_us = at_us
         self._versions = versions
+        self._shown = shown or {}
         self._first_us = logs.seen_us if at_us == FOREVER_US and versions is None else 0
         self._last_us = at_us
         self._chosen: dict[str, _Chosen] = {}
@@ -148,9 +151,14 @@ class Cut:
 
     def _choose_saved(self, tracked: TrackedLog[S]) -> _Chosen:
         assert self._versions is not None
+        shown = self._shown.get(tracked.location)
+        if shown is not None:
+            return _Chosen(tracked, shown, False)
         version = self._versions.get(tracked.location)
         if version is None:
-            raise NotFound(f"when the cut was saved, there was no log at {self._logs.url(tracked.location)}")
+            raise NotFound(
+                f"the saved cut has no log at {self._logs.url(tracked.location)}: it shows what it was saved of"
+            )
         return _Chosen(tracked, self._view_at(tracked, version), False)
 
     def _view_at(self, tracked: TrackedLog[S], version: int) -> View[S]:

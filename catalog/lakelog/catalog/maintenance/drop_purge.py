@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.ddl import drop_table, needed_versions
+from lakelog.catalog.ddl import NeededVersions, drop_table
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.logs import FOREVER_US, NameTree, Target, Token, TrackedLog, was_applied_anywhere
 from lakelog.catalog.maintenance import purge
@@ -24,7 +24,7 @@ def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) 
             "without PURGE, or purge it outside of the transaction"
         )
     found = None if was_applied_anywhere(tree.logs, token) else tree.find_table(identifier)
-    if found is not None and found.tracked.location in needed_versions(tree):
+    if found is not None and NeededVersions(tree).get(found.tracked.location) is not None:
         raise Unsupported(
             f"a saved cut has versions of {quoted(identifier)}, which a purge would delete: drop that cut first, or "
             "drop the table without PURGE"

@@ -12,14 +12,14 @@ order: it writes the cut, then reads what the logs have recorded. So at least on
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.ddl import NeededVersions
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, Unreadable, no_progress
@@ -121,7 +121,7 @@ def expire_logs(
     for each that expires, four for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
-    cuts = needed_versions(tree)
+    cuts = NeededVersions(tree)
 
     def goes(now_us: int) -> set[str]:
         found = _each(tree, scope, wish(now_us), cuts, no_progress, dry_run=True)
@@ -132,7 +132,7 @@ def expire_logs(
 
 
 def _each(
-    tree: NameTree, scope: Scope, keep: Keep, cuts: Mapping[str, int], progress: Progress, *, dry_run: bool
+    tree: NameTree, scope: Scope, keep: Keep, cuts: NeededVersions, progress: Progress, *, dry_run: bool
 ) -> list[Expired]:
     done: list[Expired] = [_skipped(each) for each in scope.unreadable]
     work: list[tuple[Target[Any], str]] = [(target, "table") for target in scope.tables]
@@ -206,7 +206,7 @@ def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
             f"{target.name} was dropped while its history was being expired: nothing was done"
         ) from error
     try:
-        cut = needed_versions(tree, settled=True).get(tracked.location)
+        cut = NeededVersions(tree, settled=True).get(tracked.location)
         if cut is not None and cut < first:
             return Expired(
                 kind=planned.kind,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import LinkedElsewhere
 from lakelog.catalog.files import started_at
 from lakelog.catalog.logs import (
@@ -168,17 +168,20 @@ def _below(state: NamespaceState) -> Iterator[tuple[str, str, Entry]]:
 
 def _metadata(tracked: TrackedLog[Any], view: View[Any]) -> dict[str, int]:
     """Return the objects that are deleted beside the commits, which keep their keys: sidecars, manifests, snapshots,
-    and what repairs have moved away."""
+    what repairs have moved away, and saved cuts."""
     keys = tracked.log.keys
     found: dict[str, int] = {}
     for part in (keys.sidecar(""), keys.manifests, keys.snapshots, keys.lost):
         found |= tracked.store.list_sizes(part)
+    if isinstance(view.state, NamespaceState):
+        found |= tracked.store.list_sizes(folder_of_cuts(tracked))
     return found | dict(tracked.store.list_leftovers(f"{keys.log}/"))
 
 
-def is_needed(purge: Purge, cuts: Mapping[str, int]) -> bool:
-    """Return whether a saved cut has a version of a log that is to be purged."""
-    return any(each.tracked.location in cuts for each in purge.all())
+def is_needed(purge: Purge, cuts: NeededVersions) -> bool:
+    """Return whether a saved cut has a version of a log that is to be purged, and is not to go itself."""
+    going = {each.tracked.location for each in purge.all()}
+    return any(cuts.get(location, without=going) is not None for location in going)
 
 
 def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
@@ -188,7 +191,7 @@ def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
     """
     view = _purged(purge, seal=not sealed)
     # After the purge, as a writer of a cut reads purges after it has saved the cut.
-    if view is None or is_needed(purge, needed_versions(tree, settled=True)):
+    if view is None or is_needed(purge, NeededVersions(tree, settled=True)):
         return False
     for child in purge.children:
         # An object below a namespace cannot be restored without it, sealed by the drop or not.
@@ -240,6 +243,8 @@ def _empty(purge: Purge, view: View[Any]) -> None:
     rest = unreferenced(tracked.log, view, expiry.last_base(tracked.log))
     rest |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
     rest |= tracked.store.list_sizes(tracked.log.keys.lost)
+    if purge.kind == NAMESPACE:
+        rest |= tracked.store.list_sizes(folder_of_cuts(tracked))
     delete(tracked.store, Content(objects=rest))
     refresh_snapshot(tracked)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
 from lakelog.catalog.files import started_at
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
@@ -283,7 +283,7 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     """Purge the objects of a namespace that were dropped longer ago than their retention."""
     done: list[Vacuumed] = []
     finished: list[str] = []
-    cuts = needed_versions(tree)
+    cuts = NeededVersions(tree)
     until = until_us(now_us, asked.dropped_age_us)
     for id, (kind, name, entry) in purge.due(namespace.view.state, until).items():
         title = quoted((*(namespace.path or ()), name))
@@ -370,8 +370,7 @@ def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]
     objects = unreferenced(tracked.log, view, last_base_from(tracked.log, view))
     objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
     objects |= tracked.store.list_leftovers(f"{purge.folder(tracked)}_txn/")
-    if not tracked.location:
-        objects |= tracked.store.list_leftovers("_cut/")
+    objects |= tracked.store.list_leftovers(folder_of_cuts(tracked))
     content = Content(objects=objects)
     if not asked.dry_run:
         purge.delete(tracked.store, content)

@@ -142,9 +142,9 @@ class NamespacePurged(_Event, frozen=True, tag="namespace-purged"):
 
 
 class CutSaved(_Event, frozen=True, tag="cut-saved"):
-    """A version of every log of the warehouse has a name now; the object `_cut/<object>`, with this hash, lists them.
+    """The versions of all logs that the namespace leads to have a name now, of the root those of the whole warehouse.
 
-    Stands in the root namespace's log only.
+    The object `_cut/<object>` in the namespace's folder, with this hash, lists them.
     """
 
     name: Name

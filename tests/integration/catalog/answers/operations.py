@@ -46,6 +46,7 @@ def prepare(warehouse: str) -> None:
     catalog.drop_view("a.w")
     catalog.create_function("a.f", function("1"))
     catalog.save_cut("before")
+    catalog.save_cut("before", namespace="a")
     catalog.create_table("spare", SCHEMA).append(rows(8))
 
 
@@ -108,6 +109,8 @@ OPERATIONS: dict[str, Operation] = {
     "undrop view": Operation(lambda c, t: c.undrop_view("a.w", token=t), "a"),
     "save cut": Operation(lambda c, t: c.save_cut("new", token=t), ""),
     "drop cut": Operation(lambda c, t: c.drop_cut("before", token=t), ""),
+    "save cut of a namespace": Operation(lambda c, t: c.save_cut("new", namespace="a", token=t), "a"),
+    "drop cut of a namespace": Operation(lambda c, t: c.drop_cut("before", namespace="a", token=t), "a"),
     "transaction": Operation(_transaction),
     "append": Operation(lambda c, t: c.load_table("a.t").append(rows(8), token=t), "a.t"),
     "overwrite": Operation(lambda c, t: c.load_table("a.t").overwrite(rows(8), token=t), "a.t"),

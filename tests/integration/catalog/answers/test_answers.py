@@ -50,10 +50,12 @@ def seen(warehouse: str) -> Seen:
         (entry.what, entry.kind, entry.name, entry.dropped, *entry.operations)
         for entry in catalog.audit(newest_first=False)
     ]
-    for cut in catalog.cuts():
-        as_of = Catalog(warehouse, log_options=options(), as_of=cut)
+    held = [("", cut) for cut in catalog.cuts()]
+    held += [("a", cut) for cut in (catalog.cuts("a") if catalog.namespace_exists("a") else ())]
+    for namespace, cut in held:
+        as_of = Catalog(warehouse, log_options=options(), as_of=cut, as_of_namespace=namespace)
         tables = [as_of.load_table(name) for name in as_of.list_tables("a")]
-        found.append(("cut", cut, sorted((table.version, table.row_count) for table in tables)))
+        found.append(("cut", namespace, cut, sorted((table.version, table.row_count) for table in tables)))
     return sorted(found, key=repr)
 
 

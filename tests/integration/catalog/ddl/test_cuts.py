@@ -11,7 +11,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
-from lakelog.catalog.ddl import saved_cuts
+from lakelog.catalog.ddl import NeededVersions, kept_for_cuts, saved_cuts
 from lakelog.catalog.logs.consistent_cut import Cut
 from lakelog.log import (
     AlreadyExists,
@@ -173,8 +173,8 @@ def test_a_cut_of_a_log_that_gave_way_to_another_one_while_it_was_saved_is_taken
     catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     collect = saved_cuts.collect
 
-    def slow(logs: Any) -> dict[str, int]:
-        versions = collect(logs)
+    def slow(*given: Any) -> dict[str, int]:
+        versions = collect(*given)
         other.load_table("t").append(rows(2))
         other.expire("t", retain_last=1, dry_run=False)
         other.drop_table("t")
@@ -197,15 +197,13 @@ def test_a_cut_whose_save_is_retried_is_checked_as_it_was_saved_at_first(
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr(saved_cuts, "_check_kept", lambda *arguments: 1 // 0)  # the process dies
         catalog.save_cut("friday", token=token)
-    needed = saved_cuts.needed_versions
-    monkeypatch.setattr(
-        "lakelog.catalog.maintenance.expire.needed_versions", lambda tree, settled=False: {}
-    )  # looked before the cut was there
+    # As if it had looked before the cut was there.
+    monkeypatch.setattr("lakelog.catalog.maintenance.expire.NeededVersions", lambda tree, settled=False: {})
     table.append(rows(2))
     client().expire("t", retain_last=1, dry_run=False)
     with pytest.raises(CommitConflict, match="expired while the cut"):
         catalog.save_cut("friday", token=token)
-    assert needed(catalog._tree) == {}
+    assert NeededVersions(catalog._tree).get("") is None
 
 
 def test_a_cut_that_was_dropped_before_its_save_was_retried_is_not_there(
@@ -226,16 +224,15 @@ def test_the_object_of_a_dropped_cut_goes_and_no_reader_meanwhile_takes_that_for
     for name in ("friday", "saturday"):
         catalog.create_table(name, SCHEMA)
         catalog.save_cut(name)
-    all_of = saved_cuts.all_cuts
+    read = saved_cuts.versions_of
 
-    def old(tree: Any, *, settled: bool = False) -> Any:
-        seen = all_of(tree, settled=settled)
-        if "friday" in seen:
+    def after_a_drop(tracked: Any, name: str, cut: Any) -> Any:
+        if "friday" in other.cuts():
             other.drop_cut("friday")
-        return seen
+        return read(tracked, name, cut)
 
-    monkeypatch.setattr(saved_cuts, "all_cuts", old)
-    assert len(saved_cuts.needed_versions(catalog._tree)) == 3
+    monkeypatch.setattr(kept_for_cuts, "versions_of", after_a_drop)
+    assert NeededVersions(catalog._tree).get("") == 4, "of the second cut: the first one has version 2"
     monkeypatch.undo()
     kept = catalog.cuts()["saturday"]
     assert list(open_store(warehouse).list_after("_cut/")) == [f"_cut/{kept.object}"]

@@ -65,6 +65,7 @@ def _check_scope(walk: Walk, name: Identifier, location: str | None) -> None:
     elif _is_set_up(walk.logs):
         walk.namespace("", ())
         _check_around(walk)
+    transaction_checks.check_cuts(walk)
 
 
 def _check_around(walk: Walk) -> None:
@@ -72,7 +73,6 @@ def _check_around(walk: Walk) -> None:
     walk.whole = True
     surroundings.check(walk)
     transaction_checks.check_decisions(walk)
-    transaction_checks.check_cuts(walk)
 
 
 def _is_set_up(logs: LogCache) -> bool:

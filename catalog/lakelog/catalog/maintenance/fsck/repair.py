@@ -13,6 +13,7 @@ from lakelog.log.checks.findings import Finding, Severity
 from lakelog.log.checks.repair import repair as repair_derived
 from lakelog.log.errors import LakelogError
 from lakelog.log.format import Intent
+from lakelog.log.participants import is_listed
 
 _DOUBTFUL = (
     "cut-unreadable",
@@ -96,14 +97,17 @@ def _why_not_settled(walk: Walk, intent: Intent) -> str | None:
     for finding in damaged:
         if finding.kind in _DOUBTFUL:
             return f"its decision may be lost, as other objects are ({finding.kind}: {finding.where})"
-    seen = sum(
-        any(other.txn == intent.txn for other, _ in checked.verified.intents.values())
+    # By their places in the list: a copy of an intent in another log, which is void, does not count.
+    seen = {
+        other.index
         for checked in walk.checked.values()
-    )
-    if seen >= len(intent.participants):
+        for other, _ in checked.verified.intents.values()
+        if other.txn == intent.txn and is_listed(other)
+    }
+    if len(seen) >= intent.count:
         return None
     if not walk.whole:
-        return f"only {seen} of its {len(intent.participants)} logs were checked: check the whole warehouse"
+        return f"only {len(seen)} of its {intent.count} logs were checked: check the whole warehouse"
     for finding in damaged:
         if finding.kind.startswith(_HISTORY_LOST):
             return f"one of its logs may be damaged ({finding.kind}: {finding.where})"

@@ -30,7 +30,7 @@ _AT_LOCATION = r".+/n-[a-z2-7]{26}/t-[a-z2-7]{26}/"
 _LOGS_OBJECT = re.compile(rf"({_LOG}|{_AT_LOCATION})_log/.+")
 _DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/|{_AT_LOCATION})data/.+")
 _VERSION = re.compile(r"_log/[0-9]{20}\.json$")
-_CUT = re.compile(r"_cut/[^/]+\.json")
+_CUT = re.compile(r"(?:n-[a-z2-7]{26}/)*_cut/[^/]+\.json")
 _IN_TXN = re.compile(r"(?:.+/)?_txn/([^/]+)")
 NOTES_MAX = 100
 
@@ -46,7 +46,9 @@ def check(walk: Walk) -> None:
     for key in store.list_after(""):
         match = _LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key)
         if match is None:
-            if _is_decision(key):
+            if _CUT.fullmatch(key):
+                walk.cuts.append(key)
+            elif _is_decision(key):
                 walk.decisions.append(key)
             elif is_of_doctor(key):
                 folder = "/".join(key.split("/")[:2])

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from itertools import islice
 
-from lakelog.catalog.ddl import decode_cut
+from lakelog.catalog.ddl import decode_cut, folder_of_cuts
+from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge
 from lakelog.catalog.maintenance.fsck.links import as_it_is
 from lakelog.catalog.maintenance.fsck.walk import Checked, Walk
 from lakelog.catalog.state import NamespaceState, SavedCut
@@ -14,7 +15,7 @@ from lakelog.log.checks.verify import read_decision
 from lakelog.log.checks.verify_derived import said
 from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Decision, Intent, decode_decision
-from lakelog.log.participants import is_in, is_list_of, is_url
+from lakelog.log.participants import is_in, is_listed, is_of, is_url
 
 OBJECTS_AT_ONCE = 64
 NOTES_MAX = 20
@@ -44,7 +45,17 @@ def check_decisions(walk: Walk) -> None:
             )
             continue
         if decision.outcome == COMMITTED:
-            _check_positions(walk, url, decision, _folder_of(walk, url))
+            folder = _folder_of(walk, url)
+            if is_of(txn, folder, list(decision.positions)):
+                _check_positions(walk, url, decision, folder)
+            else:
+                # It says nothing of any log: a client that may write there, and nowhere else, can forge it.
+                walk.findings.damage(
+                    "decision-disagrees",
+                    url,
+                    "is in another folder, or names other logs, than those that the transaction's id has the hash of",
+                    "restore the objects of this transaction from one backup",
+                )
         if txn not in known and not any(
             _is_expired(walk, name, at) for name, at in decision.positions.items()
         ):
@@ -74,8 +85,6 @@ def _folder_of(walk: Walk, url: str) -> str:
 def _check_positions(walk: Walk, url: str, decision: Decision, folder: str) -> None:
     """Report a log that contradicts a decision. A decision says nothing about logs that are not in its own list, or not
     in its folder: a client that may write there and nowhere else can forge any."""
-    if not is_list_of(decision.txn, folder, sorted(decision.positions)):
-        return
     for location, version in decision.positions.items():
         checked = walk.checked.get(location)
         if checked is None or (is_url(location) and not is_in(_home_of(checked), folder)):
@@ -145,55 +154,62 @@ def check_undecided(walk: Walk) -> None:
 
 
 def _evidence_of_commit(walk: Walk, undecided: Intent, commit_id: str) -> str | None:
-    """Return a log of a transaction which says that this committed: after its intent, or in the tombstone of that."""
-    txn = undecided.txn
-    for location in undecided.participants:
-        checked = walk.checked.get(location)
-        if checked is None:
-            continue
-        verified = checked.verified
-        if commit_id in verified.committed or any(
-            intent.txn == txn and settled is not None and settled.outcome == COMMITTED
-            for intent, settled in verified.intents.values()
+    """Return a log of a transaction which says that this committed: after its intent, or in the tombstone of that.
+
+    An intent proves that its log takes part. A tombstone does not: it counts in the folder of the transaction.
+    """
+    for location, checked in walk.checked.items():
+        home = _home_of(checked) if is_url(location) else location
+        if (commit_id in checked.verified.committed and is_in(home, undecided.folder)) or any(
+            (intent.txn, intent.log) == (undecided.txn, location)
+            and is_listed(intent)
+            and settled is not None
+            and settled.outcome == COMMITTED
+            for intent, settled in checked.verified.intents.values()
         ):
             return checked.tracked.log.location
     return None
 
 
 def check_cuts(walk: Walk) -> None:
-    """Check the objects of saved cuts, and that what they name can be read."""
-    root = walk.checked.get("")
-    state = root.verified.view.state if root is not None and root.verified.view is not None else None
-    if not isinstance(state, NamespaceState):
-        return
-    objects = {name: data for _, name, data in _objects(walk, _cuts(walk))}
-    for name, cut in state.cuts.items():
-        walk.findings.count("saved cuts")
-        url = f"{walk.logs.warehouse}/_cut/{cut.object}"
-        problem = _problem_of_cut(walk, name, cut, objects.pop(cut.object.removesuffix(".json"), None))
-        if problem is None:
+    """Check the objects of the saved cuts of all namespaces that were checked, and that what they name can be read."""
+    objects = _objects_of_cuts(walk)
+    for location, checked in walk.checked.items():
+        view = checked.verified.view
+        if view is None or view.purged or not isinstance(view.state, NamespaceState) or not checked.own:
             continue
-        now = as_it_is(walk.logs, "")
-        # Where it was dropped since the root was read, what it held is free to go.
-        if now is None or now.state.cuts.get(name) == cut:
-            walk.findings.damage(problem[0], url, *problem[1:])
-    for name in islice(objects, NOTES_MAX):
+        prefix = folder_of_cuts(checked.tracked)
+        for name, cut in view.state.cuts.items():
+            walk.findings.count("saved cuts")
+            key = f"{prefix}{cut.object}"
+            # A namespace that got its name meanwhile is checked after its objects were listed.
+            data = objects.pop(key, None) or checked.tracked.store.get(key)
+            problem = _problem_of_cut(walk, location, name, cut, data)
+            if problem is None:
+                continue
+            now = as_it_is(walk.logs, location)
+            # Where it was dropped since the namespace was read, what it held is free to go.
+            if now is None or (not now.purged and now.state.cuts.get(name) == cut):
+                walk.findings.damage(problem[0], walk.logs.url(key), *problem[1:])
+    for key in islice(objects, NOTES_MAX):
         walk.findings.note(
             "cut-unused",
-            f"{walk.logs.warehouse}/_cut/{name}.json",
+            walk.logs.url(key),
             "no saved cut has this object: a writer died, or is saving or dropping it now",
             "nothing; it may be deleted while no cut is being saved",
         )
 
 
-def _problem_of_cut(walk: Walk, name: str, cut: SavedCut, data: bytes | None) -> tuple[str, str, str] | None:
+def _problem_of_cut(
+    walk: Walk, folder: str, name: str, cut: SavedCut, data: bytes | None
+) -> tuple[str, str, str] | None:
     """Return the kind of the damage, what is wrong and what to do about it; None where nothing is."""
     if data is None:
         return "cut-missing", f"the object of the saved cut {name!r} is missing", RESTORE
     if hashlib.sha256(data).hexdigest() != cut.hash:
         return "cut-altered", f"is not what the saved cut {name!r} was written with", RESTORE
     try:
-        versions = decode_cut(data, walk.logs.url(f"_cut/{cut.object}"))
+        versions = decode_cut(data, cut.object, folder)
     except FormatError as error:
         return "cut-altered", f"cannot be read: {error}", RESTORE
     for location, version in versions.items():
@@ -212,9 +228,15 @@ def _problem_of_cut(walk: Walk, name: str, cut: SavedCut, data: bytes | None) ->
     return None
 
 
-def _cuts(walk: Walk) -> Iterator[str]:
-    keys = walk.logs.places.store(walk.logs.warehouse).list_after("_cut/")
-    return (key for key in keys if key.endswith(".json"))
+def _objects_of_cuts(walk: Walk) -> dict[str, bytes]:
+    """Return the objects of saved cuts by their keys: of all the warehouse, or of the namespaces that were checked."""
+    keys = walk.cuts
+    if not walk.whole:
+        held = [each.tracked for each in walk.checked.values() if isinstance(each.judge, NamespaceJudge)]
+        found = (key for tracked in held for key in tracked.store.list_after(folder_of_cuts(tracked)))
+        keys = [key for key in found if key.endswith(".json")]
+    store = walk.logs.places.store(walk.logs.warehouse)
+    return {url.removeprefix(f"{store.url}/"): data for url, _, data in _objects(walk, iter(keys))}
 
 
 def _objects(walk: Walk, keys: Iterator[str]) -> Iterator[tuple[str, str, bytes]]:

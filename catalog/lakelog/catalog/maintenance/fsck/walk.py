@@ -81,9 +81,10 @@ class Walk:
     checked: dict[str, Checked] = field(default_factory=dict)
     half_done: list[HalfDone] = field(default_factory=list)
     whole: bool = False
-    decisions: list[str] = field(default_factory=list)
-    """The keys of all decisions of the warehouse, once its objects were listed."""
     """Whether all that the root namespace leads to was checked."""
+    decisions: list[str] = field(default_factory=list)
+    cuts: list[str] = field(default_factory=list)
+    """The keys of all decisions of the warehouse, and of all objects of saved cuts, once its objects were listed."""
     _linked: dict[tuple[str, str], Link] = field(default_factory=dict)
     _places: set[str] = field(default_factory=set)
     _entered: set[str] = field(default_factory=set)
