@@ -155,6 +155,8 @@ def hash_in(data: bytes) -> bytes:
 
 def kind_of(key: str) -> str:
     name = re.sub(r"^(.*/)?_log/", "", key)
+    if name.endswith("_txn/_rights"):
+        return "rights"
     for folder, kind in (("_txn/", "decision"), ("_cut/", "cut")):
         if folder in key and key.endswith(".json"):
             return kind

@@ -45,7 +45,7 @@ MEMORY_MAX_BYTES = 256 * 1024 * 1024
 MESSAGE_MAX = 4000
 ALL_MEMORY_BYTES = 12 * 1024**3
 JSON_KINDS = ("commit", "hint", "snapshot", "base", "decision", "cut")
-KINDS = (*JSON_KINDS, "sidecar", "manifest", "vectors")
+KINDS = (*JSON_KINDS, "sidecar", "manifest", "vectors", "rights")
 
 
 @dataclass(frozen=True, slots=True)
