@@ -15,6 +15,8 @@ NAMES = {
     "bi": "binary", "d": "date", "ts": "timestamp", "tn": "timestamp_ntz", "ar": "array<int>", "tx": "array<string>",
     "m": "map<string,int>", "n": "struct<x:int,y:string>", "o": "struct<x:bigint,y:string,z:date>",
     "p": "array<struct<x:int,y:string>>", "q": "struct<x:int,s:struct<u:int,v:boolean>>",
+    "kl": "string collate UTF8_LCASE", "ku": "string collate UNICODE_CI", "kr": "string collate UTF8_BINARY_RTRIM",
+    "nl": "struct<x:int,y:string collate UTF8_LCASE>", "au": "array<string collate UNICODE_CI>",
 }  # fmt: skip
 """Columns of one name have one type in all tables, until a table changes it, so that joins by name find partners."""
 
@@ -69,7 +71,7 @@ def life(chance: random.Random, name: str, steps: int, *, is_twin: bool = False)
         f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge")
     )
     living = _Living(chance, State(columns), [])
-    features = [mode]
+    features = [mode, *(f"column: {each.type}" for each in columns if "collate" in each.type)]
     layout = ""
     match 0 if is_twin else chance.randrange(6):
         case 0 | 1 | 2:
@@ -113,9 +115,9 @@ def life(chance: random.Random, name: str, steps: int, *, is_twin: bool = False)
 def _grow(living: _Living) -> None:
     kinds = {
         _add_insert: 8, _add_delete: 6, _add_update: 4, _add_merge: 3, _add_column: 2, _drop_column: 1,
-        _rename_column: 1, _widen_column: 2, _move_column: 1, _add_field: 1, _drop_field: 1, _compact: 1,
-        _evolve_partitions: 2, _add_partition: 1, _order: 1, _by_python: 2, _overwrite: 1, _add_files: 2, _analyze: 1,
-        _change_mode: 1,
+        _rename_column: 1, _widen_column: 2, _change_collation: 2, _move_column: 1, _add_field: 1, _drop_field: 1,
+        _compact: 1, _evolve_partitions: 2, _add_partition: 1, _order: 1, _by_python: 2, _overwrite: 1, _add_files: 2,
+        _analyze: 1, _change_mode: 1,
     }  # fmt: skip
     chosen = living.chance.choices(list(kinds), list(kinds.values()))[0]
     chosen(living)
@@ -166,7 +168,7 @@ def _condition(living: _Living) -> Condition:
     exact = [
         column for column in state.columns
         if column.name not in living.widened and not values.is_nested(column.type) and not values.is_real(column.type)
-        and not values.is_text(column.type)
+        and not values.is_text(column.type) and not values.is_collated(column.type)
     ]  # fmt: skip
     match chance.randrange(6):
         case 0 | 1:
@@ -253,6 +255,15 @@ def _widen_column(living: _Living) -> None:
         )
 
 
+def _change_collation(living: _Living) -> None:
+    """Bounds of the files that are there are then of another order than the column's, or of it again."""
+    able = [column for column in living.free if column.type in values.COLLATIONS]
+    if able:
+        column = living.chance.choice(able)
+        new = living.chance.choice([each for each in values.COLLATIONS if each != column.type])
+        living.add(Step("change collation", name=column.name, text=new))
+
+
 def _move_column(living: _Living) -> None:
     names = [column.name for column in living.state.columns]
     if len(names) > 1:
@@ -290,7 +301,7 @@ def _transforms(living: _Living) -> list[str]:
     found = ["bucket(3, id)", "truncate(4, id)"]
     for column in living.state.columns:
         name, type = column.name, column.type
-        if values.is_nested(type) or values.is_real(type):
+        if values.is_nested(type) or values.is_real(type) or values.is_collated(type):
             continue
         found.append(name)
         if type in ("int", "bigint", "string", "binary", "date", "timestamp") or values.is_decimal(type):
