@@ -83,7 +83,10 @@ class Scalars:
         if values.is_real(type) and self.chance.random() < 0.3:
             return value(type, values.typed("'NaN'", type))
         if (there := scope.present.get(name)) and self.chance.random() < 0.7:
-            return value(type, self.chance.choice(there))
+            literal = self.chance.choice(there)
+            if values.is_collated(type) and self.chance.random() < 0.5:
+                literal = values.alike(literal, type)
+            return value(type, literal)
         return self.literal(type, 0)
 
     def _made(self, type: str, scope: Scope, depth: int) -> Sql | None:

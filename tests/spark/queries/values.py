@@ -168,6 +168,14 @@ def recollated(text: str, type: str) -> str:
     return typed(plain, type)
 
 
+def alike(text: str, type: str) -> str:
+    """Return the literal of another text that the collation holds equal to this one, where there is one."""
+    change = (
+        (lambda quoted: f"{quoted[0][:-1]} '") if "RTRIM" in type else lambda quoted: quoted[0].swapcase()
+    )
+    return re.sub(r"'[^']*'", change, text)
+
+
 def is_whole(type: str) -> bool:
     return type in ("tinyint", "smallint", "int", "bigint")
 
