@@ -43,6 +43,7 @@ class _Living:
     partitions: list[str]
     steps: list[Step] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=lambda: NAMES)
     next_id: int = 1
     widened: set[str] = field(default_factory=set)
     pinned: set[str] = field(default_factory=set)
@@ -62,15 +63,18 @@ class _Living:
         self.features.append(feature or step.kind)
 
 
-def life(chance: random.Random, name: str, steps: int, *, is_twin: bool = False) -> Life:
+def life(
+    chance: random.Random, name: str, steps: int, *, is_twin: bool = False, collations: bool = True
+) -> Life:
     """Return a random life. Tables that are twins are partitioned alike at first, so that joins move no rows."""
-    names = chance.sample(sorted(NAMES), chance.randint(4, 9))
+    known = {each: type for each, type in NAMES.items() if collations or "collate" not in type}
+    names = chance.sample(sorted(known), chance.randint(4, 9))
     columns = tuple(Column(each, NAMES[each]) for each in names)
     mode = chance.choice(["merge-on-read", "copy-on-write"])
     properties = ", ".join(
         f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge")
     )
-    living = _Living(chance, State(columns), [])
+    living = _Living(chance, State(columns), [], names=known)
     features = [mode, *(f"column: {each.type}" for each in columns if "collate" in each.type)]
     layout = ""
     match 0 if is_twin else chance.randrange(6):
@@ -119,6 +123,8 @@ def _grow(living: _Living) -> None:
         _compact: 1, _evolve_partitions: 2, _add_partition: 1, _order: 1, _by_python: 2, _overwrite: 1, _add_files: 2,
         _analyze: 1, _change_mode: 1,
     }  # fmt: skip
+    if len(living.names) < len(NAMES):
+        del kinds[_change_collation]
     chosen = living.chance.choices(list(kinds), list(kinds.values()))[0]
     chosen(living)
 
@@ -217,7 +223,7 @@ def _place(living: _Living) -> str:
 
 def _add_column(living: _Living) -> None:
     present = {column.name for column in living.state.columns}
-    free = [name for name in NAMES if name not in present]
+    free = [name for name in living.names if name not in present]
     if not free:
         return
     name = living.chance.choice(free)

@@ -28,11 +28,6 @@ from lakelog.catalog.planning import pruning
 real = pruning.partition_values
 pruning.partition_values = lambda files, field: pc.multiply(real(files, field), 0)
 """,
-    "filters: a collation compares bytes": """
-from lakelog.catalog.schema import types
-real = types.AtomicType.family
-types.AtomicType.family = property(lambda self: real.fget(self).removeprefix("collated "))
-""",
     "limit: deleted rows count": """
 import pyarrow.compute as pc
 from lakelog.spark.handlers import plans

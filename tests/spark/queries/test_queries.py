@@ -25,8 +25,8 @@ SHORT = {14: 40, 31: 80, 38: 67}
 says which; and columns with each collation, and some whose collation changes. With generated code, as the first one has
 it, queries take twice as long."""
 FULL = Plan(seed=1_000, queries=2_500)
-BROKEN = Plan(seed=2_413, queries=300, a_world=50, tables=4, steps=8)
-"""Worlds with files of others, deleted rows, columns whose collation changes, and tables that are partitioned alike."""
+BROKEN = Plan(seed=2_595, queries=100, a_world=50, tables=4, steps=8)
+"""Worlds with files of others, deleted rows, and tables that are partitioned alike."""
 
 VALID = 0.85
 """So many queries have an answer, at least. Others fail on both sides, in the same way."""
