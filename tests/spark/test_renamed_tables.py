@@ -18,12 +18,17 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import IntegerType
 from tests.spark.conftest import Lake, children
+from tests.spark.hooks import HOOK
 
 from lakelog.catalog import Catalog
 
 
 @pytest.fixture
 def tables(lake: Lake) -> Lake:
+    return filled(lake)
+
+
+def filled(lake: Lake) -> Lake:
     lake.sql("CREATE NAMESPACE lake.n")
     lake.sql("CREATE TABLE lake.n.t (id INT, v INT)")
     lake.sql("INSERT INTO lake.n.t SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 1), (2, 2), (3, 3)")
@@ -106,16 +111,62 @@ def test_a_statement_goes_to_the_table_that_got_its_name_while_it_ran(
     assert len(list(place.rglob("*.parquet"))) == files, "the files of the first attempt are deleted"
 
 
-@pytest.mark.parametrize("by", ["append", "insertInto", "saveAsTable"])
+# Where the file `armed` appears, the next commit gives the name to the other table first.
+SWAPPED = (
+    HOOK
+    + """
+import pathlib
+armed = pathlib.Path({armed!r})
+def swapped(commit):
+    def call(at, asked):
+        if armed.exists():
+            armed.unlink()
+            from lakelog.catalog import Catalog
+            other = Catalog({warehouse!r})
+            other.rename_table("n.t", "n.t_old")
+            other.rename_table("n.t_new", "n.t")
+        return commit(at, asked)
+    return call
+for method in ("commit_stage", "delete", "truncate"):
+    hook(method, swapped)
+"""
+)
+
+
+def test_so_do_statements_that_compute_no_rows(make_lake: Any, warm: Any, tmp_path: Path) -> None:
+    armed, warehouse = tmp_path / "armed", tmp_path / "warehouse"
+    program = warm.program(tmp_path, SWAPPED.format(armed=str(armed), warehouse=str(warehouse)))
+    lake = filled(make_lake(str(warehouse), python=program))
+    columns = "(z INT)"
+    for statement in (
+        "TRUNCATE TABLE lake.n.t", "DELETE FROM lake.n.t", "DELETE FROM lake.n.t AS x WHERE id > 0",
+        f"REPLACE TABLE lake.n.t {columns}", f"CREATE OR REPLACE TABLE lake.n.t {columns}",
+    ):  # fmt: skip
+        armed.touch()
+        lake.sql(statement)
+        assert not armed.exists(), statement
+        assert lake.sorted("SELECT * FROM lake.n.t_old") == OLD, statement
+        assert lake.sql("SELECT * FROM lake.n.t") == [], statement
+        assert (lake.frame("SELECT * FROM lake.n.t").columns == ["z"]) == statement.endswith(columns), (
+            statement
+        )
+        # The next one finds both tables as this one did.
+        lake.sql("CREATE OR REPLACE TABLE lake.n.t AS SELECT 100 AS id, 100 AS v")
+        lake.catalog.rename_table("n.t", "n.t_new")
+        lake.catalog.rename_table("n.t_old", "n.t")
+
+
+@pytest.mark.parametrize("by", ["append", "numbered", "insertInto", "saveAsTable"])
 def test_so_do_frames_that_are_written_to_a_name(tables: Lake, gated: Any, by: str) -> None:
     frame, name = tables.frame("SELECT slow(9) AS id, 9 AS v"), f"{tables.name}.n.t"
     write: dict[str, Callable[[], object]] = {
         "append": lambda: frame.writeTo(name).append(),
+        "numbered": lambda: frame.writeTo(name).options(txnAppId="job", txnVersion=1).append(),
         "insertInto": lambda: frame.write.insertInto(name),
         "saveAsTable": lambda: frame.write.mode("append").saveAsTable(name),
     }
     if by != "append":
-        # Spark has loaded the table before it makes a statement of it.
+        # By its number a write is known to one table; the others Spark has loaded before it makes a statement of them.
         with pytest.raises(PySparkException, match=LOST):
             gated(write[by], lambda: swap(tables))
     else:
@@ -142,8 +193,9 @@ def test_it_goes_there_though_the_process_that_had_loaded_the_table_is_gone(tabl
         "INSERT INTO lake.n.t SELECT slow(9), CAST(rand() * 9 AS INT)",
         "INSERT WITH SCHEMA EVOLUTION INTO lake.n.t BY NAME SELECT slow(9) AS id, 9 AS v, 1 AS x",
         "INSERT INTO lake.n.t.branch_b SELECT slow(9), 9",
+        "INSERT INTO lake.n.t WITH (txnAppId = 'job', txnVersion = 1) SELECT slow(9), 9",
     ],
-    ids=["chance", "schema evolution", "branch"],
+    ids=["chance", "schema evolution", "branch", "numbered"],
 )
 def test_what_may_not_run_again_fails_by_name(tables: Lake, gated: Any, statement: str) -> None:
     tables.sql("ALTER TABLE lake.n.t CREATE BRANCH b")

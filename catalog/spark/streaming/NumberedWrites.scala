@@ -1,5 +1,7 @@
 package org.apache.spark.sql.lakelog
 
+import java.util.Locale
+
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -12,6 +14,9 @@ private[lakelog] object NumberedWrites {
 
   /** In lower case. */
   val Names: Set[String] = Set("txnappid", "txnversion")
+
+  /** Whether some of these options make a write one. */
+  def areIn(options: Map[String, String]): Boolean = options.keys.exists(key => Names(key.toLowerCase(Locale.ROOT)))
 
   /** What the write is, as Python takes it; None where it is not numbered. */
   def batch(options: CaseInsensitiveStringMap): Option[wire.StreamBatch] =

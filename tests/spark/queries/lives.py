@@ -15,6 +15,8 @@ NAMES = {
     "bi": "binary", "d": "date", "ts": "timestamp", "tn": "timestamp_ntz", "ar": "array<int>", "tx": "array<string>",
     "m": "map<string,int>", "n": "struct<x:int,y:string>", "o": "struct<x:bigint,y:string,z:date>",
     "p": "array<struct<x:int,y:string>>", "q": "struct<x:int,s:struct<u:int,v:boolean>>",
+    "kl": "string collate UTF8_LCASE", "ku": "string collate UNICODE_CI", "kr": "string collate UTF8_BINARY_RTRIM",
+    "nl": "struct<x:int,y:string collate UTF8_LCASE>", "au": "array<string collate UNICODE_CI>",
 }  # fmt: skip
 """Columns of one name have one type in all tables, until a table changes it, so that joins by name find partners."""
 
@@ -41,6 +43,7 @@ class _Living:
     partitions: list[str]
     steps: list[Step] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=lambda: NAMES)
     next_id: int = 1
     widened: set[str] = field(default_factory=set)
     pinned: set[str] = field(default_factory=set)
@@ -60,16 +63,19 @@ class _Living:
         self.features.append(feature or step.kind)
 
 
-def life(chance: random.Random, name: str, steps: int, *, is_twin: bool = False) -> Life:
+def life(
+    chance: random.Random, name: str, steps: int, *, is_twin: bool = False, collations: bool = True
+) -> Life:
     """Return a random life. Tables that are twins are partitioned alike at first, so that joins move no rows."""
-    names = chance.sample(sorted(NAMES), chance.randint(4, 9))
+    known = {each: type for each, type in NAMES.items() if collations or "collate" not in type}
+    names = chance.sample(sorted(known), chance.randint(4, 9))
     columns = tuple(Column(each, NAMES[each]) for each in names)
     mode = chance.choice(["merge-on-read", "copy-on-write"])
     properties = ", ".join(
         f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge")
     )
-    living = _Living(chance, State(columns), [])
-    features = [mode]
+    living = _Living(chance, State(columns), [], names=known)
+    features = [mode, *(f"column: {each.type}" for each in columns if "collate" in each.type)]
     layout = ""
     match 0 if is_twin else chance.randrange(6):
         case 0 | 1 | 2:
@@ -113,10 +119,12 @@ def life(chance: random.Random, name: str, steps: int, *, is_twin: bool = False)
 def _grow(living: _Living) -> None:
     kinds = {
         _add_insert: 8, _add_delete: 6, _add_update: 4, _add_merge: 3, _add_column: 2, _drop_column: 1,
-        _rename_column: 1, _widen_column: 2, _move_column: 1, _add_field: 1, _drop_field: 1, _compact: 1,
-        _evolve_partitions: 2, _add_partition: 1, _order: 1, _by_python: 2, _overwrite: 1, _add_files: 2, _analyze: 1,
-        _change_mode: 1,
+        _rename_column: 1, _widen_column: 2, _change_collation: 2, _move_column: 1, _add_field: 1, _drop_field: 1,
+        _compact: 1, _evolve_partitions: 2, _add_partition: 1, _order: 1, _by_python: 2, _overwrite: 1, _add_files: 2,
+        _analyze: 1, _change_mode: 1,
     }  # fmt: skip
+    if len(living.names) < len(NAMES):
+        del kinds[_change_collation]
     chosen = living.chance.choices(list(kinds), list(kinds.values()))[0]
     chosen(living)
 
@@ -166,7 +174,7 @@ def _condition(living: _Living) -> Condition:
     exact = [
         column for column in state.columns
         if column.name not in living.widened and not values.is_nested(column.type) and not values.is_real(column.type)
-        and not values.is_text(column.type)
+        and not values.is_text(column.type) and not values.is_collated(column.type)
     ]  # fmt: skip
     match chance.randrange(6):
         case 0 | 1:
@@ -215,7 +223,7 @@ def _place(living: _Living) -> str:
 
 def _add_column(living: _Living) -> None:
     present = {column.name for column in living.state.columns}
-    free = [name for name in NAMES if name not in present]
+    free = [name for name in living.names if name not in present]
     if not free:
         return
     name = living.chance.choice(free)
@@ -251,6 +259,15 @@ def _widen_column(living: _Living) -> None:
         living.add(
             Step("widen column", name=column.name, text=living.chance.choice(values.WIDER[column.type]))
         )
+
+
+def _change_collation(living: _Living) -> None:
+    """Bounds of the files that are there are then of another order than the column's, or of it again."""
+    able = [column for column in living.free if column.type in values.COLLATIONS]
+    if able:
+        column = living.chance.choice(able)
+        new = living.chance.choice([each for each in values.COLLATIONS if each != column.type])
+        living.add(Step("change collation", name=column.name, text=new))
 
 
 def _move_column(living: _Living) -> None:
@@ -290,7 +307,7 @@ def _transforms(living: _Living) -> list[str]:
     found = ["bucket(3, id)", "truncate(4, id)"]
     for column in living.state.columns:
         name, type = column.name, column.type
-        if values.is_nested(type) or values.is_real(type):
+        if values.is_nested(type) or values.is_real(type) or values.is_collated(type):
             continue
         found.append(name)
         if type in ("int", "bigint", "string", "binary", "date", "timestamp") or values.is_decimal(type):

@@ -83,7 +83,10 @@ class Scalars:
         if values.is_real(type) and self.chance.random() < 0.3:
             return value(type, values.typed("'NaN'", type))
         if (there := scope.present.get(name)) and self.chance.random() < 0.7:
-            return value(type, self.chance.choice(there))
+            literal = self.chance.choice(there)
+            if values.is_collated(type) and self.chance.random() < 0.5:
+                literal = values.alike(literal, type)
+            return value(type, literal)
         return self.literal(type, 0)
 
     def _made(self, type: str, scope: Scope, depth: int) -> Sql | None:
@@ -114,6 +117,9 @@ class Scalars:
                     lambda: value("int", "year({})", of("timestamp"), feature="date parts"),
                 ]
             return chance.choice(choices)()
+        if values.is_collated(type):
+            # What of equal texts is equal too, whichever of them an aggregate or a group has chosen.
+            return value(type, f"{chance.choice(['upper', 'lower'])}({{}})", of(type), feature="collation")
         if values.is_decimal(type):
             return value(
                 type,
@@ -205,6 +211,9 @@ class Scalars:
         type = self._comparable(scope)
         left = self.value(type, scope, chance.choice([0, 0, 0, depth - 1]))
         right = self.value(type, scope, depth - 1) if chance.random() < 0.25 else self.literal(type, 0.08)
+        if values.is_collated(type) and "RTRIM" not in type and chance.random() < 0.2:
+            word = chance.choice(["startswith", "endswith", "contains"])
+            return value("boolean", f"{word}({{}}, {{}})", left, right, feature="text test by a collation")
         match chance.randrange(12):
             case 0 | 1:
                 word = chance.choice(["IS NULL", "IS NOT NULL"])
@@ -249,7 +258,7 @@ class Scalars:
         if not able:
             return None
         column = chance.choice(real if real and chance.random() < 0.25 else able)
-        left = value(column[1], column[0])
+        left = value(column[1], column[0], feature="collation" if values.is_collated(column[1]) else "")
         match chance.randrange(6):
             case 0:
                 items = listed([self._near(column, scope) for _ in range(chance.choice([2, 3]))])

@@ -272,6 +272,22 @@ def _column_widened(step: Step, state: State) -> State:
     return state.edited(columns, (lambda row: row) if values.is_text(step.text) else wider)
 
 
+def _change_collation(step: Step, table: str, state: State) -> list[str]:
+    collation = step.text.partition(" collate ")[2] or "UTF8_BINARY"
+    return [f"ALTER TABLE {table} ALTER COLUMN {step.name} TYPE STRING COLLATE {collation}"]
+
+
+def _collation_changed(step: Step, state: State) -> State:
+    def recollated(row: Row) -> Row:
+        cell = row.get(step.name)
+        return {**row, step.name: values.recollated(cell, step.text)} if isinstance(cell, str) else row
+
+    columns = tuple(
+        replace(column, type=step.text) if column.name == step.name else column for column in state.columns
+    )
+    return state.edited(columns, recollated)
+
+
 def _move_column(step: Step, table: str, state: State) -> list[str]:
     return [f"ALTER TABLE {table} ALTER COLUMN {step.name} {step.text}"]
 
@@ -331,7 +347,8 @@ def _in_other_hands(step: Step, table: str, state: State) -> list[str]:
 _WRITTEN: dict[str, Callable[[Step, str, State], list[str]]] = {
     "insert": _insert, "overwrite": _overwrite, "delete": _delete, "update": _update, "merge": _merge,
     "add column": _add_column, "drop column": _drop_column, "rename column": _rename_column,
-    "widen column": _widen_column, "move column": _move_column, "add field": _add_field, "drop field": _drop_field,
+    "widen column": _widen_column, "change collation": _change_collation, "move column": _move_column,
+    "add field": _add_field, "drop field": _drop_field,
     "statement": _statement, "append by Python": _in_other_hands, "add files": _in_other_hands,
     "compact": _in_other_hands,
 }  # fmt: skip
@@ -339,7 +356,7 @@ _WRITTEN: dict[str, Callable[[Step, str, State], list[str]]] = {
 _DONE: dict[str, Callable[[Step, State], State]] = {
     "insert": _inserted, "overwrite": _overwritten, "delete": _deleted, "update": _updated, "merge": _merged,
     "add column": _column_added, "drop column": _column_dropped, "rename column": _column_renamed,
-    "widen column": _column_widened, "move column": _column_moved, "add field": _field_added,
-    "drop field": _field_dropped, "statement": _unchanged, "append by Python": _inserted, "add files": _inserted,
-    "compact": _unchanged,
+    "widen column": _column_widened, "change collation": _collation_changed, "move column": _column_moved,
+    "add field": _field_added, "drop field": _field_dropped, "statement": _unchanged, "append by Python": _inserted,
+    "add files": _inserted, "compact": _unchanged,
 }  # fmt: skip

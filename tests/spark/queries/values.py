@@ -1,13 +1,30 @@
 """Types of columns and literals of them. Each literal is an expression of exactly the type.
 
 Pools are small, so that values meet each other in joins and groups, and have what lies at the edges. Floating point
-stands in no struct, array or map: the order of zeros and the bits of NaN would make answers ambiguous there.
+stands in no struct, array or map: the order of zeros and the bits of NaN would make answers ambiguous there. Texts
+with a collation differ by case, and by blanks at their end, so that some are equal; their order is not that of bytes.
 """
 
 from __future__ import annotations
 
 import random
 import re
+
+_CASES = [
+    "''",
+    "'a'",
+    "'A'",
+    "'ab'",
+    "'AB'",
+    "'b'",
+    "'B'",
+    "'Z'",
+    "'z'",
+    "'ä'",
+    "'Ä'",
+    f"'{'x' * 40}'",
+    f"'{'X' * 40}'",
+]
 
 POOLS: dict[str, list[str]] = {
     "boolean": ["true", "false"],
@@ -24,6 +41,9 @@ POOLS: dict[str, list[str]] = {
     "varchar(12)": ["''", "'a'", "'ab'", "'abc'", "'b'", "'b '", "'5'"],
     "varchar(20)": ["''", "'a'", "'ab'", "'abc'", "'b'", "'b '", "'twelve and more'"],
     "char(4)": ["'a   '", "'ab  '", "'b   '", "'    '", "'abcd'"],
+    "string collate UTF8_LCASE": _CASES,
+    "string collate UNICODE_CI": _CASES,
+    "string collate UTF8_BINARY_RTRIM": ["''", "' '", "'a'", "'a '", "'ab'", "'ab  '", "'b'", "'b '", "'B'"],
     "binary": ["X''", "X'00'", "X'61'", "X'6162'", "X'ff'"],
     "date": ["DATE'1970-01-01'", "DATE'1969-12-31'", "DATE'2024-02-29'", "DATE'2024-03-01'", "DATE'1582-10-15'",
              "DATE'1500-01-01'", "DATE'2500-12-31'"],
@@ -42,6 +62,8 @@ NESTED = [
     "struct<x:bigint,y:string,z:date>",
     "array<struct<x:int,y:string>>",
     "struct<x:int,s:struct<u:int,v:boolean>>",
+    "struct<x:int,y:string collate UTF8_LCASE>",
+    "array<string collate UNICODE_CI>",
 ]
 
 FLAT = list(POOLS)
@@ -53,6 +75,12 @@ WIDER = {
     "decimal(5,2)": ["decimal(12,2)", "decimal(20,4)"],
     "varchar(12)": ["varchar(20)", "string"],
 }
+COLLATIONS = [
+    "string",
+    "string collate UTF8_LCASE",
+    "string collate UNICODE_CI",
+    "string collate UTF8_BINARY_RTRIM",
+]
 
 
 def literal(chance: random.Random, type: str, nulls: float = 0.15) -> str:
@@ -127,6 +155,25 @@ def is_real(type: str) -> bool:
 
 def is_text(type: str) -> bool:
     return type == "string" or type.startswith(("varchar", "char"))
+
+
+def is_collated(type: str) -> bool:
+    """Return whether values are texts that may be equal though they are different ones."""
+    return type.startswith("string collate ")
+
+
+def recollated(text: str, type: str) -> str:
+    """Return the literal of a text for another collation."""
+    plain = re.sub(r"^CAST\((.*) AS string collate \w+\)$", r"\1", text, flags=re.S)
+    return typed(plain, type)
+
+
+def alike(text: str, type: str) -> str:
+    """Return the literal of another text that the collation holds equal to this one, where there is one."""
+    change = (
+        (lambda quoted: f"{quoted[0][:-1]} '") if "RTRIM" in type else lambda quoted: quoted[0].swapcase()
+    )
+    return re.sub(r"'[^']*'", change, text)
 
 
 def is_whole(type: str) -> bool:

@@ -173,11 +173,12 @@ class World:
 
 
 def drawn(seed: int, tables: int, steps: int) -> tuple[list[Life], tuple[tuple[str, str], ...]]:
-    """Return the lives of a world's tables and its settings."""
+    """Return the lives of a world's tables and its settings. Half of the worlds have columns with collations."""
     chance = random.Random(f"world {seed}")
+    collations = random.Random(f"collations {seed}").random() < 0.5
     twins = chance.sample(range(tables), 2) if tables > 1 and chance.random() < 0.7 else []
     lives = [
-        life(chance, f"t{number}", chance.randint(2, steps), is_twin=number in twins)
+        life(chance, f"t{number}", chance.randint(2, steps), is_twin=number in twins, collations=collations)
         for number in range(tables)
     ]
     return lives, tuple((key, chance.choice(choices)) for key, choices in SETTINGS.items())

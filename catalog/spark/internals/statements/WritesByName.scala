@@ -1,5 +1,6 @@
 package org.apache.spark.sql.lakelog
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.{AnalysisException, SparkSession}
@@ -13,7 +14,7 @@ import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
-import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation, V2CommandExec}
 
 /**
  * Statements that write to a table by its name, which another table may have by the time of the commit. The commit is refused
@@ -98,14 +99,23 @@ private[lakelog] object WritesByName {
   }
 
   /**
-   * Not in a transaction, whose other steps are of the same moment; not in a streaming query, which knows its batches by the
-   * table that has them; not where a DataFrame has loaded the target itself, whose rows would go to another table then; and
-   * not where an expression says that it does not give the same twice.
+   * Not in a transaction, whose other steps are of the same moment; not in a streaming query, and not as a write with a number,
+   * which are known by the table that has them; not where a DataFrame has loaded the target itself, whose rows would go to another
+   * table then; and not where an expression says that it does not give the same twice.
    */
   private def mayRunAgain(plan: LogicalPlan, statement: Given): Boolean = targetOf(plan).exists { target =>
-    statement.again < AgainMost && !target.isInTransaction && !StatementInternals.isStreaming &&
+    statement.again < AgainMost && !target.isInTransaction && !StatementInternals.isStreaming && !isNumbered(plan) &&
     !parts(statement.plan) { case PlanInternals.TableOf(table: LakeTable) => table.access.ident == target.ident } &&
     !parts(plan) { case part => part.expressions.exists(_.exists(isOwnChance)) }
+  }
+
+  /** By the options of a DataFrame's write, or by those of the table in a statement. */
+  private def isNumbered(plan: LogicalPlan): Boolean = plan match {
+    case write: AppendData => NumberedWrites.areIn(write.writeOptions) || isNumbered(write.table)
+    case write: OverwriteByExpression => NumberedWrites.areIn(write.writeOptions) || isNumbered(write.table)
+    case write: OverwritePartitionsDynamic => NumberedWrites.areIn(write.writeOptions) || isNumbered(write.table)
+    case relation: DataSourceV2Relation => NumberedWrites.areIn(relation.options.asScala.toMap)
+    case _ => false
   }
 
   private def parts(plan: LogicalPlan)(is: PartialFunction[LogicalPlan, Boolean]): Boolean =
@@ -130,6 +140,8 @@ private[lakelog] object WritesByName {
 
   private def tableOf(plan: LogicalPlan): Option[Target] = plan.collectFirst {
     case PlanInternals.TableOf(table) => table
+    // Of a DELETE without a condition, Spark takes the table for one that is read.
+    case scan: DataSourceV2ScanRelation => scan.relation.table
     case ResolvedTable(_, _, table, _) => table
   }.flatMap(lakeTable).map(table => Target(table.access.ident, table.access.channel.isInTransaction))
 
