@@ -174,7 +174,7 @@ def test_a_decision_says_nothing_of_logs_that_are_not_in_its_folder(place: Place
         key = f"{own}/_txn/{txn}.json"
         place.store.put(key, hashed(forged | {"time_us": 5, "positions": positions}))
         found = place.catalog().fsck().found
-        assert {each.kind for each in found} <= {"decision-unused", "decision-disagrees"}
+        assert {each.kind for each in found} <= {"decision-unused", "decision-void"}
         assert {each.where for each in found} <= {f"{place.url}/{key}"}, (folder, listed, positions)
         place.store.delete([key])
     assert victim

@@ -304,14 +304,12 @@ def test_a_decision_has_the_logs_and_the_folder_that_its_transaction_began_with(
     decision = decode_decision(data, str(path))
     more = msgspec.structs.replace(decision, positions=decision.positions | {"n-more": 1}, hash="")
     path.write_bytes(encode_object(more))
-    assert [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)] == [
-        ("decision-disagrees", str(path))
-    ]
+    assert [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)] == [("decision-void", str(path))]
     path.write_bytes(data)
     elsewhere = folder.path / "_txn" / path.name
     elsewhere.parent.mkdir(exist_ok=True)
     elsewhere.write_bytes(data)
-    assert ("decision-disagrees", str(elsewhere)) in {(f.kind, f.where) for f in folder.check().found}
+    assert ("decision-void", str(elsewhere)) in {(f.kind, f.where) for f in folder.check().found}
 
 
 def test_a_name_that_outlived_its_table_is_removed_by_repair(folder: Folder) -> None:

@@ -51,7 +51,7 @@ def check_decisions(walk: Walk) -> None:
             else:
                 # It says nothing of any log: a client that may write there, and nowhere else, can forge it.
                 walk.findings.damage(
-                    "decision-disagrees",
+                    "decision-void",
                     url,
                     "is in another folder, or names other logs, than those that the transaction's id has the hash of",
                     "restore the objects of this transaction from one backup",
