@@ -14,7 +14,7 @@ from typing import Any
 import pyspark
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, InvalidInput
 from lakelog.cli.main import run
 from lakelog.spark import configure, spark_conf
 from lakelog.spark.jar import jar_path
@@ -42,6 +42,7 @@ OPTIONS = {
     "path_style": (["--path-style"], True),
     "fsync": (["--no-fsync"], False),
     "as_of": (["--as-of", "2026-11-20 18:00"], "2026-11-20 18:00"),
+    "as_of_namespace": (["--as-of-namespace", "a.b"], "a.b"),
     "statement_text": (["--statement-text", "full"], "full"),
     "stored_code": (["--stored-code", "none"], "none"),
     "python": (["--python", "/usr/bin/other"], "/usr/bin/other"),
@@ -57,16 +58,22 @@ def test_the_command_has_an_option_for_all_that_configure_takes(capsys: pytest.C
         == list(OPTIONS)
         == [name for name in inspect.signature(configure).parameters if name != "builder"]
     )
-    for left_out in ("as_of", "session_catalog"):  # which exclude each other
-        given = {name: option for name, option in OPTIONS.items() if name != left_out}
+    of_past = {"as_of", "as_of_namespace"}
+    for left_out in (of_past, {"session_catalog"}):  # which exclude each other
+        given = {name: option for name, option in OPTIONS.items() if name not in left_out}
         arguments = [part for option, _ in given.values() for part in option]
         assert run(["spark-conf", *arguments, "--json"]) == 0
         values: dict[str, Any] = {name: value for name, (_, value) in given.items()}
         assert json.loads(capsys.readouterr().out) == spark_conf(**values)
-        for name in given.keys() - {"warehouse", "path_style"}:
+        for name in given.keys() - {"warehouse", "path_style", "as_of"}:
             assert spark_conf(**values) != spark_conf(
                 **{key: each for key, each in values.items() if key != name}
             )
+
+
+def test_a_namespace_is_one_of_a_cut() -> None:
+    with pytest.raises(InvalidInput, match="give the name of a cut of that namespace"):
+        spark_conf("s3://b/w", as_of_namespace="a.b")
 
 
 def test_own_jars_stand_beside_lakelogs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,6 +67,10 @@ def spark_conf(
         raise InvalidInput(
             "as_of cannot be combined with session_catalog, which shows the present: leave out one of them"
         )
+    if as_of_namespace is not None and as_of is None:
+        raise InvalidInput(
+            f"as_of_namespace is {as_of_namespace!r} and as_of is not given: give the name of a cut of that namespace"
+        )
     options = {
         "warehouse": canonical_url(warehouse),
         "python": python or sys.executable,

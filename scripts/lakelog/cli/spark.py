@@ -32,6 +32,11 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
     help="Show everything as it stood at a time (UTC unless it has a time zone) or in a saved cut, read-only.",
 )
 @click.option(
+    "--as-of-namespace",
+    metavar="NAMESPACE",
+    help="Whose saved cut --as-of names: what is in this namespace, as it stood then. [default: the whole catalog's]",
+)
+@click.option(
     "--stored-code",
     type=click.Choice(STORED_CODE),
     help="Which code from the warehouse may run: none, sql (views and functions of SQL; the default), or all.",
@@ -61,6 +66,7 @@ def spark_conf(
     session_catalog: bool,
     jars: str,
     as_of: str | None,
+    as_of_namespace: str | None,
     stored_code: str | None,
     statement_text: str | None,
     fsync: bool | None,
@@ -82,6 +88,7 @@ def spark_conf(
         path_style=place.path_style or None,
         fsync=fsync,
         as_of=as_of,
+        as_of_namespace=as_of_namespace,
         statement_text=statement_text,
         stored_code=stored_code,
         python=python,

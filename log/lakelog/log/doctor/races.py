@@ -193,34 +193,42 @@ def threads(
     for key in keys:
         race = Race(key)
         barrier = threading.Barrier(racers)
+        # Thread.join, once a signal has interrupted it, returns at once from then on, whatever the thread does.
+        ended = [threading.Event() for _ in range(racers)]
 
-        def run(racer: int, race: Race = race, barrier: threading.Barrier = barrier) -> None:
+        def run(
+            racer: int,
+            race: Race = race,
+            barrier: threading.Barrier = barrier,
+            ended: Sequence[threading.Event] = ended,
+        ) -> None:
             try:
                 barrier.wait()
+                race.outcomes.append(
+                    attempt(
+                        store,
+                        race.key,
+                        racer,
+                        lambda: steady_clock_us() < end_us and not interrupted.is_set(),
+                    )
+                )
             except threading.BrokenBarrierError:
                 return
-            race.outcomes.append(
-                attempt(
-                    store,
-                    race.key,
-                    racer,
-                    lambda: steady_clock_us() < end_us and not interrupted.is_set(),
-                )
-            )
+            finally:
+                ended[racer].set()
 
-        started: list[threading.Thread] = []
+        started = 0
         try:
             for racer in range(racers):
-                thread = threading.Thread(target=run, args=(racer,), daemon=True)
-                thread.start()
-                started.append(thread)
-            for thread in started:
-                thread.join()
+                threading.Thread(target=run, args=(racer,), daemon=True).start()
+                started += 1
+            for each in ended:
+                each.wait()
         except BaseException as error:
             interrupted.set()
             barrier.abort()
-            for thread in started:
-                thread.join()
+            for each in ended[:started]:
+                each.wait()
             if isinstance(error, RuntimeError):
                 raise CannotTry(f"this host could not start {racers} threads: {error}") from error
             raise
