@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.adapter
 
-CONDITIONS = 45
+CONDITIONS = 30
 
 TYPES = {
     "i": "INT", "d": "DECIMAL(5, 2)", "x": "DOUBLE", "b": "BOOLEAN", "s": "STRING", "c": "CHAR(5)", "t": "TIMESTAMP",

@@ -17,7 +17,7 @@ import pytest
 from tests.spark.conftest import Lake
 from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 from lakelog.catalog import CommitConflict, col
 
@@ -135,7 +135,7 @@ def race(tries: Iterator[Try], known: Acknowledged, deadline: float) -> None:
             return
 
 
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(lake, mode):
     lake.sql(
         f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, CAST(0 AS BIGINT) AS v FROM range(0, 70, 1, 2)"

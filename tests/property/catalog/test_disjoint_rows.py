@@ -11,9 +11,14 @@ from tests.property.catalog.row_sessions import World
 
 from lakelog.catalog.schema import COPY_ON_WRITE
 
-SHORT = range(1, 13)
+SHORT = range(1, 9)
 FULL = range(SHORT.stop, 1500)
 SEEDS_OF_MUTATIONS = range(1, 301)
+LATE = {
+    "rows-that-are-gone-are-not-held-against-the-condition": 7,
+    "what-cannot-be-evaluated-is-false": 9,
+}
+"""Seeds seen to fail, of mutations that few find."""
 KINDS = [
     (isolation, mode)
     for isolation in ("serializable", "snapshot")
@@ -64,4 +69,4 @@ def is_caught(seed: int) -> bool:
 @pytest.mark.parametrize("mutation", sorted(MUTATIONS))
 def test_some_run_fails_once_a_protection_is_removed(mutation: str) -> None:
     with MUTATIONS[mutation]():
-        assert any(is_caught(seed) for seed in SEEDS_OF_MUTATIONS)
+        assert any(is_caught(seed) for seed in (LATE.get(mutation, 1), *SEEDS_OF_MUTATIONS))

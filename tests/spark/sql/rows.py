@@ -6,7 +6,7 @@ import pytest
 
 MODES = ("merge-on-read", "copy-on-write")
 in_one_mode = pytest.mark.parametrize("mode", [MODES[0], pytest.param(MODES[1], marks=pytest.mark.slow)])
-"""For what the analyzer decides before the mode matters: the other mode runs in the full form."""
+"""For what the analyzer decides before the mode matters, and for long runs: the other mode is in the full form."""
 
 
 def in_mode(mode: str) -> str:

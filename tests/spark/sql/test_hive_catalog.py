@@ -12,7 +12,7 @@ from tests.spark.test_use import HOME, QUIET, run
 from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
 
-pytestmark = pytest.mark.adapter
+pytestmark = [pytest.mark.adapter, pytest.mark.slow]
 
 KRYO = {
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",

@@ -56,7 +56,7 @@ def rows(lake: Lake, mode: str) -> Lake:
 
 
 @pytest.mark.adapter
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str) -> None:
     lake, own = rows, known(rows)
     assert {version for _, version in own.values()} == {2, 3}
@@ -185,7 +185,7 @@ def test_a_transaction_that_changes_its_own_rows_takes_no_ids_of_other_rows(lake
     assert {version for _, version in found.values()} == {2, 3, 4}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 def test_ids_are_unique_and_stay_in_a_random_sequence(lake: Lake, mode: str) -> None:
     chance = random.Random(f"rows of {mode}")
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)} ")

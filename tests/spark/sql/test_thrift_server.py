@@ -16,7 +16,7 @@ from tests.spark.test_use import HOME, QUIET, arguments, run
 from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
 
-pytestmark = pytest.mark.adapter
+pytestmark = [pytest.mark.adapter, pytest.mark.slow]
 
 SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 START_TIMEOUT_S = 240

@@ -1,0 +1,76 @@
+"""Seeds seen to fail, of removed protections that few seeds notice: they save a search as long as schedules stay.
+
+`python -m tests.sim_catalog.late` looks for them again, and names those that have to be changed here. A test that
+has an old one still holds, after a search of seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+
+LATE_IN_CATALOGS = {
+    "a-cascade-does-not-see-what-was-linked-meanwhile": 737,
+    "a-drop-seals-and-unlinks-by-itself": 170,
+    "a-link-does-not-look-at-the-name-again": 420,
+    "a-name-is-unlinked-by-what-was-read-of-its-table": 427,
+    "a-restore-does-not-look-at-the-name-again": 217,
+    "a-transaction-may-begin-before-what-its-client-has-seen": 737,
+    "a-view-does-not-look-at-the-name-again": 289,
+    "a-write-by-name-does-not-look-at-the-name-again": 737,
+    "ages-are-judged-by-the-hosts-clock": 385,
+    "an-undrop-ignores-the-id": 807,
+    "clocks-do-not-follow-what-was-read": 80,
+    "retried-from-a-fresh-base": 63,
+    "what-was-created-for-nothing-is-left-open": 40,
+    "what-was-read-is-not-validated": 145,
+}
+LATE_IN_ROWS = {
+    "a-compaction-does-not-look-again": 52,
+    "a-file-is-rewritten-whatever-was-deleted-in-it": 52,
+    "a-file-that-is-gone-need-not-be-changed": 18,
+    "a-transaction-may-delete-what-others-have-deleted": 17,
+    "overwrites-look-at-no-files": 375,
+    "rows-that-came-meanwhile-are-not-looked-at": 93,
+    "the-files-that-are-changed-are-not-looked-at": 17,
+    "the-same-row-may-be-changed-twice": 17,
+    "vacuum-does-not-know-vectors": 35,
+    "whole-files-are-removed-whatever-was-deleted-in-them": 38,
+}
+LATE_IN_LINES = {
+    "a-branch-is-not-shown-its-own-changes": 47,
+    "main-does-not-count-its-changes": 74,
+    "maintenance-looks-at-main-alone": 269,
+}
+
+
+def noticed_by(
+    removed: Callable[[], AbstractContextManager[None]],
+    fails: Callable[[int], object],
+    seeds: Iterable[int],
+) -> int | None:
+    """Return the first seed that fails without a protection."""
+    with removed():
+        return next((seed for seed in seeds if fails(seed)), None)
+
+
+def _changed() -> Iterator[str]:
+    from tests.sim_catalog import test_simulated_catalog, test_simulated_lines, test_simulated_rows
+
+    tests: list[tuple[Mapping[str, int], Iterable[str], Callable[[str], int | None]]] = [
+        (LATE_IN_CATALOGS, test_simulated_catalog.CATALOG_MUTATIONS, test_simulated_catalog.noticing),
+        (LATE_IN_ROWS, test_simulated_rows.ROW_MUTATIONS, test_simulated_rows.noticing),
+        (LATE_IN_LINES, test_simulated_lines.LINE_MUTATIONS, test_simulated_lines.noticing),
+    ]
+    for late, mutations, noticing in tests:
+        for mutation in sorted(mutations):
+            begun = time.monotonic()
+            seed = noticing(mutation)
+            if (mutation in late and late[mutation] != seed) or time.monotonic() - begun > 1:
+                yield f'    "{mutation}": {seed},'
+
+
+if __name__ == "__main__":
+    for line in _changed():
+        print(line, flush=True)
