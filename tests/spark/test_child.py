@@ -7,12 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 from tests.spark.conftest import children
 from tests.spark.hooks import HOOK
 
@@ -95,15 +93,14 @@ def prepare(lake):
     lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id, 'a' AS k")
 
 
-def moments() -> Iterator[ParameterSet]:
-    """Each statement, killed before and after its commit; one of the two in the short form, in turns."""
-    for number, statement in enumerate(STATEMENTS):
-        for after in (False, True):
-            marks = [pytest.mark.slow] if (number % 2 == 0) == after else []
-            yield pytest.param(statement, after, marks=marks)
-
-
-@pytest.mark.parametrize(("statement", "after"), moments())
+@pytest.mark.parametrize(
+    ("statement", "after"),
+    [
+        pytest.param(statement, after, marks=[pytest.mark.slow] if (number % 2 == 0) == after else [])
+        for number, statement in enumerate(STATEMENTS)
+        for after in (False, True)
+    ],
+)
 def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(
     make_lake, warm, tmp_path, statement, after
 ):
