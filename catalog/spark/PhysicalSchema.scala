@@ -101,6 +101,7 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
 private[lakelog] object PhysicalSchema {
   private val Id = "lakelog.id"
   private val Physical = "lakelog.physical"
+  private val PartIds = "lakelog.part-ids"
   private val ReadKeys = Seq("CURRENT_DEFAULT", "EXISTS_DEFAULT")
 
   private def find(struct: StructType, name: String): Option[StructField] =
@@ -160,8 +161,11 @@ private[lakelog] object PhysicalSchema {
     builder.build()
   }
 
-  private def writeMetadata(field: StructField): Metadata =
-    new MetadataBuilder().putLong("parquet.field.id", field.metadata.getLong(Id)).build()
+  private def writeMetadata(field: StructField): Metadata = {
+    val builder = new MetadataBuilder().putLong(FieldIds.OfField, field.metadata.getLong(Id))
+    if (field.metadata.contains(PartIds)) builder.putMetadata(FieldIds.OfParts, field.metadata.getMetadata(PartIds))
+    builder.build()
+  }
 
   private def strip(dataType: DataType, as: (StructField, StructField) => StructField): DataType = dataType match {
     case struct: StructType => StructType(struct.fields.map { field =>
@@ -174,7 +178,7 @@ private[lakelog] object PhysicalSchema {
     case other => other
   }
 
-  private val InternalKeys = Seq(Id, Physical, "lakelog.part-ids", GeneratedColumns.Key) ++ IdentityColumns.Keys
+  private val InternalKeys = Seq(Id, Physical, PartIds, GeneratedColumns.Key) ++ IdentityColumns.Keys
 
   private def leavesOf(struct: StructType, above: Seq[String]): Seq[(Seq[String], (Long, DataType))] =
     struct.fields.toSeq.flatMap { field =>

@@ -41,7 +41,7 @@ class TrueStore(MemoryStore):
         folder, _, name = key.rpartition("/")
         if folder.endswith("/sidecars"):
             self.created_sidecars[name] = data
-        if name.endswith(".dv"):
+        if name.endswith(".puffin"):
             self.created_vectors.put(key, data)
         super().put(key, data)
 

@@ -360,13 +360,13 @@ class TestDeletionVectors:
         lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(0, 20000, 1, 1)")
         lake.sql("DELETE FROM lake.t WHERE hash(id) % 3 = 0")
         table = lake.catalog.load_table("t")
-        (vector,) = Path(table.location).rglob("*.dv")
+        (vector,) = Path(table.location).rglob("*.puffin")
         content = vector.read_bytes()
         vector.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
         with pytest.raises(Exception, match="deletion vector.*altered"):
             lake.sql("SELECT count(id), max(id) FROM lake.t WHERE id > -1")
         vector.unlink()
-        with pytest.raises(Exception, match=r"\.dv"):
+        with pytest.raises(Exception, match=r"\.puffin"):
             lake.sql("SELECT max(id) FROM lake.t WHERE id > -1")
 
     def test_a_vector_of_rows_that_the_file_does_not_have_is_an_error(self, lake, monkeypatch):
@@ -384,7 +384,7 @@ class TestDeletionVectors:
         lake.sql("DELETE FROM lake.t WHERE hash(id) % 3 = 0")
         assert len({json.loads(deletes)["offset"] for deletes in files(lake).values()}) == 3
         lake.sql("DELETE FROM lake.t WHERE id BETWEEN 15000 AND 25000")
-        assert len(list(Path(lake.catalog.load_table("t").location).rglob("*.dv"))) == 2
+        assert len(list(Path(lake.catalog.load_table("t").location).rglob("*.puffin"))) == 2
         assert lake.sorted("SELECT id FROM lake.t") == lake.sorted(
             "SELECT id FROM range(60000) WHERE hash(id) % 3 <> 0 AND id NOT BETWEEN 15000 AND 25000"
         )

@@ -2,6 +2,8 @@
 
 import datetime
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import col
@@ -185,13 +187,38 @@ def test_files_are_closed_when_they_are_large_enough(lake):
 
 
 def test_spark_and_python_read_what_the_other_wrote(lake):
-    import pyarrow as pa
-
     lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING) PARTITIONED BY (k)")
     lake.sql("INSERT INTO lake.t VALUES (1, 'spark')")
     lake.catalog.load_table("t").append(pa.table({"id": [2, 3], "k": ["python", None]}))
     assert lake.sql("SELECT * FROM lake.t ORDER BY id") == [(1, "spark"), (2, "python"), (3, None)]
     assert sorted(lake.catalog.load_table("t").to_arrow()["id"].to_pylist()) == [1, 2, 3]
+
+
+def test_files_of_spark_and_python_have_the_ids_of_all_that_columns_hold(lake):
+    lake.sql(
+        "CREATE TABLE lake.t (id BIGINT, l ARRAY<STRUCT<x: INT, m: MAP<STRING, ARRAY<INT>>>>, "
+        "m MAP<STRUCT<a: INT>, ARRAY<ARRAY<STRING>>>, s STRUCT<l: ARRAY<INT>>, v VARIANT)"
+    )
+    lake.sql("INSERT INTO lake.t (id) VALUES (1)")
+    table = lake.catalog.load_table("t")
+    table = table.append(table.to_arrow())
+    schemas = [pq.read_schema(f"{table.location}/{path}") for path in table.plan()["path"].to_pylist()]
+    ids = [dict(field_ids(each)) for each in schemas]
+    assert ids[0] == ids[1]
+    assert sorted(ids[0].values()) == list(range(1, table.schema.last_id + 1))
+
+
+def field_ids(type, path=""):
+    """The ids of columns and of what they hold, in a file, by their paths."""
+    if isinstance(type, pa.MapType):
+        fields = [type.key_field, type.item_field]
+    else:
+        fields = [type.field(i) for i in range(len(type) if isinstance(type, pa.Schema) else type.num_fields)]
+    for field in fields:
+        name = f"{path}.{field.name}"
+        if b"PARQUET:field_id" in (field.metadata or {}):
+            yield name, int(field.metadata[b"PARQUET:field_id"])
+        yield from field_ids(field.type, name)
 
 
 def test_the_sessions_settings_do_not_change_what_files_hold(lake):

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.util.SerializableConfiguration
 
 /** How Spark writes Parquet files: settings that the driver fixes, and the writer that executors make of them. */
@@ -69,6 +69,15 @@ private[lakelog] object WriteInternals {
     extends ParquetWriter.Builder[InternalRow, RowWriterBuilder](file) {
     override protected def self: RowWriterBuilder = this
     override protected def getWriteSupport(configuration: Configuration): WriteSupport[InternalRow] =
-      new ParquetWriteSupport
+      new IdentifiedRows
+  }
+
+  /** Spark's writer of rows, in files in which elements, keys and values have their ids too. */
+  private final class IdentifiedRows extends ParquetWriteSupport {
+    override def init(configuration: Configuration): WriteSupport.WriteContext = {
+      val plain = super.init(configuration)
+      val schema = DataType.fromJson(configuration.get(ParquetWriteSupport.SPARK_ROW_SCHEMA)).asInstanceOf[StructType]
+      new WriteSupport.WriteContext(FieldIds.ofParts(plain.getSchema, schema), plain.getExtraMetaData)
+    }
   }
 }

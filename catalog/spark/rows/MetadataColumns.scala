@@ -35,9 +35,13 @@ private[lakelog] object RowIds {
 
   case object Version extends RowFact("_version", LongType, true, "the version that last changed the row")
 
-  /** The columns of a file with ids and versions of rows that came from elsewhere; NULL for all others. */
+  /**
+   * The columns of a file with ids and versions of rows that came from elsewhere; NULL for all others. Their field ids
+   * are those that Iceberg reserves for the same.
+   */
   val own: ListMap[RowFact, StructField] = ListMap(
-    Id -> StructField("_lakelog_row_id", LongType), Version -> StructField("_lakelog_row_version", LongType))
+    Id -> FieldIds.identified(StructField("_lakelog_row_id", LongType), 2147483540L),
+    Version -> FieldIds.identified(StructField("_lakelog_row_version", LongType), 2147483539L))
 }
 
 /**

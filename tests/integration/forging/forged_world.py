@@ -161,7 +161,7 @@ def kind_of(key: str) -> str:
         if folder in key and key.endswith(".json"):
             return kind
     if "/data/" in key:
-        return "vectors" if key.endswith(".dv") else "data file"
+        return "vectors" if key.endswith(".puffin") else "data file"
     if name == "latest.json":
         return "hint"
     for kind in ("snapshot", "manifest", "sidecar", "base"):

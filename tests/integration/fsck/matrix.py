@@ -57,7 +57,7 @@ def kind_of(key: str, data: bytes) -> str:
         return "decision"
     if "_cut/" in key:
         return "cut"
-    if key.endswith(".dv"):
+    if key.endswith(".puffin"):
         return "vectors"
     if "/data/" in key:
         return "data file"

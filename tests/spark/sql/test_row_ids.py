@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection
 from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.spark.conftest import Lake
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 from lakelog.catalog import Table
-from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
+from lakelog.catalog.files.row_ids import OWN_FIELD_IDS, ROW_ID, ROW_VERSION
 
 Known = dict[int, tuple[int | None, int | None]]
 """The row id and version of each row, by its column `id`."""
@@ -147,6 +148,9 @@ def test_columns_of_files_are_no_columns_of_the_table(rows: Lake, mode: str) -> 
     assert table.to_arrow().column_names == ["id", "k", "v"]
     paths = [f"{table.location}/{path}" for path in table.plan()["path"].to_pylist()]
     read = [set(lake.spark.read.parquet(path).columns) for path in paths]
+    for file in map(pq.read_schema, paths):
+        for name in {ROW_ID, ROW_VERSION} & set(file.names):
+            assert file.field(name).metadata == {b"PARQUET:field_id": str(OWN_FIELD_IDS[name]).encode()}
     assert {ROW_ID, ROW_VERSION} <= set.union(*read), "rows that came from elsewhere bring their ids along"
     assert not all(ROW_ID in columns for columns in read), "an append writes none"
     for shown in ("DESCRIBE lake.t", "SELECT * FROM lake.t.files LIMIT 5"):

@@ -89,7 +89,7 @@ def _value(annotated: Any, name: str, *, full: bool, depth: int) -> Any:
     raise AssertionError(f"there is no sample of {annotated}")
 
 
-_FORMS = ("x" * 26, "0" * 64, "data/x.parquet", f"data/{1:020d}-x-0.dv", f"x-{'0' * 32}")
+_FORMS = ("x" * 26, "0" * 64, "data/x.parquet", f"data/{1:020d}-x-0.puffin", f"x-{'0' * 32}")
 
 
 def _within(value: Any, limits: tuple[Any, ...]) -> Any:

@@ -73,6 +73,7 @@ from lakelog.catalog.files.manifests import (
     Manifest,
 )
 from lakelog.catalog.files.row_ids import (
+    OWN_FIELD_IDS,
     ROW_ID,
     ROW_VERSION,
     UNCOMMITTED,
@@ -115,6 +116,7 @@ __all__ = [
     "NAMES",
     "Numbers",
     "Positions",
+    "OWN_FIELD_IDS",
     "ROW_ID",
     "ROW_VERSION",
     "RemovedFile",

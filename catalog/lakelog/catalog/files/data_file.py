@@ -60,7 +60,7 @@ _COLUMNS = {field.name: field.type for field in BASE_SCHEMA} | {
     **dict.fromkeys((NAMES, CONSTANTS, DELETES), pa.string()),
 }
 
-_OWN = re.compile(r"data/([0-9]{20})-([a-z2-7]{26})-[^/\\\x00-\x1f\x7f]+\.(?:parquet|dv)")
+_OWN = re.compile(r"data/([0-9]{20})-([a-z2-7]{26})-[^/\\\x00-\x1f\x7f]+\.(?:parquet|puffin)")
 
 _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
 

@@ -1,9 +1,9 @@
 """Deletion vectors: which rows of a data file are deleted, though they are still in it.
 
 A vector is a 32-bit Roaring bitmap in its portable form, of the positions of rows in the file, from 0. Small ones stand
-in the file's entry, the others of a commit together in one object, which is named like a data file of the same write,
-so that abandoned ones are deleted like abandoned data files. A vector is never changed: a delete of more rows gives
-the file another one, which has the older positions too. Pure: `logs.stored_vectors` reads and writes the objects.
+in the file's entry, the others of a commit together in one puffin file, which is named like a data file of the same
+write, so that abandoned ones are deleted like abandoned data files. A vector is never changed: a delete of more rows
+gives the file another one, which has the older positions too. Pure: `logs.stored_vectors` reads and writes the objects.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import base64
 import binascii
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lakelog.catalog.files.puffin import Vector, puffin_of_vectors
 from lakelog.log import WriteRef
 from lakelog.log.decoding import JSON_MAX, decoded
 from lakelog.log.errors import FormatError, InvalidInput
@@ -86,30 +87,34 @@ def bitmap_of(encoded: str) -> BitMap:
 
 
 def packed_vectors(
-    write: WriteRef, vectors: Mapping[str, BitMap]
+    write: WriteRef, vectors: Mapping[str, BitMap], location: Callable[[str], str]
 ) -> tuple[dict[str, Deletes], str | None, bytes]:
-    """Return the references to `vectors`, under the same keys, and the object of those that are not inline.
+    """Return the references to `vectors`, by the same paths of files, and the object of those that are not inline.
 
-    The object is its path, relative to the table's location, and its content; None and empty where all are inline. Its
-    name depends on what is in it: a commit that is decided again on a newer state puts another one.
+    The object is its path, relative to the table's location, and its content, a puffin file; None and empty where all
+    are inline. Its name depends on what is in it: a commit that is decided again on a newer state puts another one.
+    `location` returns the absolute path or URL of a file.
     """
-    blobs = {key: _packed(vectors[key]) for key in sorted(vectors)}
-    content = b"".join(blob for blob in blobs.values() if len(blob) > INLINE_MAX_BYTES)
-    path = _path_of(write, content) if content else None
-    found: dict[str, Deletes] = {}
-    offset = 0
-    for key, blob in blobs.items():
-        is_apart = len(blob) > INLINE_MAX_BYTES
-        found[key] = Deletes(
-            rows=len(vectors[key]),
-            size_bytes=len(blob),
-            crc=zlib.crc32(blob),
-            inline=None if is_apart else base64.b64encode(blob).decode(),
-            path=path if is_apart else None,
-            offset=offset if is_apart else None,
+    bitmaps = {path: _packed(vectors[path]) for path in sorted(vectors)}
+    apart = {
+        path: Vector(bitmap, len(vectors[path]), location(path))
+        for path, bitmap in bitmaps.items()
+        if len(bitmap) > INLINE_MAX_BYTES
+    }
+    content, offsets = puffin_of_vectors(apart) if apart else (b"", {})
+    object_path = _path_of(write, content) if content else None
+    found = {
+        path: Deletes(
+            rows=len(vectors[path]),
+            size_bytes=len(bitmap),
+            crc=zlib.crc32(bitmap),
+            inline=None if path in offsets else base64.b64encode(bitmap).decode(),
+            path=object_path if path in offsets else None,
+            offset=offsets.get(path),
         )
-        offset += len(blob) if is_apart else 0
-    return found, path, content
+        for path, bitmap in bitmaps.items()
+    }
+    return found, object_path, content
 
 
 def inline_deletes(vector: BitMap) -> Deletes:
@@ -131,7 +136,7 @@ def _packed(vector: BitMap) -> bytes:
 
 def _path_of(write: WriteRef, content: bytes) -> str:
     """Return the path of an object of vectors (see `data_file.file_path`)."""
-    return f"data/{write.version:020d}-{write.id}-{hashlib.sha256(content).hexdigest()[:16]}.dv"
+    return f"data/{write.version:020d}-{write.id}-{hashlib.sha256(content).hexdigest()[:16]}.puffin"
 
 
 def decoded_vector(deletes: Deletes, blob: bytes, physical_rows: int) -> BitMap:

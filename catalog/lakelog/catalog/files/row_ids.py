@@ -20,6 +20,9 @@ from lakelog.catalog.files.data_file import FIRST_ROW, VERSION, DataFile, physic
 ROW_ID, ROW_VERSION = "_lakelog_row_id", "_lakelog_row_version"
 """The columns of a file with the ids and versions of rows that came from another file; NULL for all others."""
 
+OWN_FIELD_IDS = {ROW_ID: 2147483540, ROW_VERSION: 2147483539}
+"""Their ids in files, which Iceberg reserves for `_row_id` and `_last_updated_sequence_number`: they are the same."""
+
 UNCOMMITTED = 0
 """The version of files that a transaction has added, as long as it is not committed."""
 

@@ -6,9 +6,10 @@ Their bytes and checks are `files.deletion_vectors`'.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lakelog.catalog.files import Deletes, decoded_vector, inline_bytes, packed_vectors
+from lakelog.catalog.files import Deletes, decoded_vector, inline_bytes, is_elsewhere, packed_vectors
 from lakelog.log import ObjectStore, WriteRef
 from lakelog.log.errors import FormatError, NotFound
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 def write_vectors(
     store: ObjectStore, prefix: str, write: WriteRef, vectors: Mapping[str, BitMap]
 ) -> dict[str, Deletes]:
-    """Return the references to `vectors`, by the same keys, once they can be read. Costs at most 1 PUT."""
-    found, path, content = packed_vectors(write, vectors)
+    """Return the references to `vectors`, by the same paths of files, once they can be read. Costs at most 1 PUT."""
+    found, path, content = packed_vectors(write, vectors, partial(_location, store, prefix))
     if path is not None:
         store.put(_key(prefix, path), content)
     return found
@@ -57,3 +58,7 @@ def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
 
 def _key(prefix: str, path: str) -> str:
     return f"{prefix}/{path}" if prefix else path
+
+
+def _location(store: ObjectStore, prefix: str, path: str) -> str:
+    return path if is_elsewhere(path) else f"{store.url}/{_key(prefix, path)}"

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakelog.catalog.files import (
+    OWN_FIELD_IDS,
     ROW_ID,
     ROW_VERSION,
     DataFile,
@@ -31,6 +32,7 @@ from lakelog.catalog.schema import (
     PartitionSpec,
     Schema,
     SortOrder,
+    identified_field,
     schema_to_arrow,
     value_of,
 )
@@ -139,8 +141,8 @@ class _Writing:
         self._physical = schema_to_arrow(schema, physical=True)
         self._row_ids = row_ids
         if row_ids:
-            for name in (ROW_ID, ROW_VERSION):
-                self._physical = self._physical.append(pa.field(name, pa.int64()))
+            for name, id in OWN_FIELD_IDS.items():
+                self._physical = self._physical.append(identified_field(name, pa.int64(), True, id))
         self._measured = measured_columns(schema)
         self._floats = [column for column in self._measured if column.is_float]
         self._codec = codec_of(properties)

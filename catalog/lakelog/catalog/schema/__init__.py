@@ -7,6 +7,7 @@ It must not know data files, logs, stores, clocks or the system. Rows appear onl
 from lakelog.catalog.schema.arrow_types import (
     VARIANT,
     field_to_arrow,
+    identified_field,
     is_list,
     schema_from_arrow,
     schema_to_arrow,
@@ -262,6 +263,7 @@ __all__ = [
     "refuse_identity",
     "relaxed",
     "result_type",
+    "identified_field",
     "schema_from_arrow",
     "schema_from_spark",
     "schema_to_arrow",

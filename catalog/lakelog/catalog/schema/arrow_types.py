@@ -65,7 +65,7 @@ def schema_to_arrow(schema: Schema, *, physical: bool = False) -> pa.Schema:
 
 def field_to_arrow(field: Field, *, physical: bool = False) -> pa.Field:
     name = field.physical if physical else field.name
-    return _field(name, type_to_arrow(field.type, physical=physical), field.nullable, field.id)
+    return identified_field(name, type_to_arrow(field.type, physical=physical), field.nullable, field.id)
 
 
 def type_to_arrow(type: Type, *, physical: bool = False) -> pa.DataType:
@@ -74,14 +74,15 @@ def type_to_arrow(type: Type, *, physical: bool = False) -> pa.DataType:
             return pa.struct([field_to_arrow(field, physical=physical) for field in type.fields])
         case ListType():
             element = type_to_arrow(type.element, physical=physical)
-            return pa.list_(_field(ELEMENT, element, type.element_nullable, type.element_id))
+            return pa.list_(identified_field(ELEMENT, element, type.element_nullable, type.element_id))
         case MapType():
             key, value = (
                 type_to_arrow(type.key, physical=physical),
                 type_to_arrow(type.value, physical=physical),
             )
             return pa.map_(
-                _field(KEY, key, False, type.key_id), _field(VALUE, value, type.value_nullable, type.value_id)
+                identified_field(KEY, key, False, type.key_id),
+                identified_field(VALUE, value, type.value_nullable, type.value_id),
             )
         case AtomicType():
             if type.family == "decimal":
@@ -150,5 +151,6 @@ def _field_from_arrow(field: pa.Field, parent: tuple[str, ...]) -> Field:
     )
 
 
-def _field(name: str, type: pa.DataType, nullable: bool, id: int) -> pa.Field:
+def identified_field(name: str, type: pa.DataType, nullable: bool, id: int) -> pa.Field:
+    """Return a field that has its id in files, where readers of other formats look for it."""
     return pa.field(name, type, nullable=nullable, metadata={FIELD_ID: str(id).encode()})

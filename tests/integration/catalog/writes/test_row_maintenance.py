@@ -40,7 +40,7 @@ def table(catalog: Catalog) -> Table:
 
 def vectors(table: Table) -> list[str]:
     prefix = f"{table.head.tracked.prefix}/data/"
-    return [key for key in table.head.tracked.store.list_after(prefix) if key.endswith(".dv")]
+    return [key for key in table.head.tracked.store.list_after(prefix) if key.endswith(".puffin")]
 
 
 def ids(table: Table) -> list[int]:

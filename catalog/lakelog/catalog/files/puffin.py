@@ -1,0 +1,63 @@
+"""Puffin files: Iceberg's container of blobs, for those deletion vectors that entries of files have no room for.
+
+A blob of a vector is the 32-bit bitmap between a head and a checksum, so that a log refers to the bitmap itself, and
+Iceberg to the blob around it. Pure. Source: the Puffin specification of Apache Iceberg, `deletion-vector-v1`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+MAGIC = b"PFA1"
+_VECTOR_MAGIC = bytes.fromhex("D1D33964")
+_ONE_BITMAP = struct.pack("<qi", 1, 0)
+"""How many 32-bit bitmaps follow, and the high half of the first one's positions: files have fewer than 2^32 rows."""
+_UNCOMPRESSED = struct.pack("<i", 0)
+
+HEAD_BYTES = 4 + len(_VECTOR_MAGIC) + len(_ONE_BITMAP)
+"""How far the bitmap is behind the beginning of its blob."""
+AROUND_BYTES = HEAD_BYTES + 4
+"""How much longer a blob is than its bitmap."""
+
+
+class Vector(NamedTuple):
+    """A bitmap of `rows` positions in the data file at `file`, an absolute path or URL."""
+
+    bitmap: bytes
+    rows: int
+    file: str
+
+
+def puffin_of_vectors(vectors: Mapping[str, Vector]) -> tuple[bytes, dict[str, int]]:
+    """Return a puffin file of the vectors, in their order, and by their keys the offsets of the bitmaps in it."""
+    parts, blobs, offsets = [MAGIC], [], dict[str, int]()
+    offset = len(MAGIC)
+    for key, vector in vectors.items():
+        blob = _blob(vector.bitmap)
+        offsets[key] = offset + HEAD_BYTES
+        blobs.append(
+            {
+                "type": "deletion-vector-v1",
+                "fields": [],
+                "snapshot-id": -1,
+                "sequence-number": -1,
+                "offset": offset,
+                "length": len(blob),
+                "properties": {"referenced-data-file": vector.file, "cardinality": str(vector.rows)},
+            }
+        )
+        parts.append(blob)
+        offset += len(blob)
+    footer = msgspec.json.encode({"blobs": blobs, "properties": {"created-by": "lakelog"}})
+    parts += [MAGIC, footer, struct.pack("<i", len(footer)), _UNCOMPRESSED, MAGIC]
+    return b"".join(parts), offsets
+
+
+def _blob(bitmap: bytes) -> bytes:
+    content = _VECTOR_MAGIC + _ONE_BITMAP + bitmap
+    return struct.pack(">i", len(content)) + content + struct.pack(">I", zlib.crc32(content))
