@@ -37,7 +37,8 @@ private[lakelog] object Constant extends Companion[Constant] {
 
 /**
  * How many rows of a file are deleted, and where their positions are: `inline` (Base64), or in `path` at `offset`.
- * `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location.
+ * `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, and
+ * `object_size_bytes` the size of what is there.
  */
 private[lakelog] final case class Deletes(
     rows: Long,
@@ -45,7 +46,8 @@ private[lakelog] final case class Deletes(
     crc: Long,
     inline: Option[String] = None,
     path: Option[String] = None,
-    offset: Option[Long] = None)
+    offset: Option[Long] = None,
+    `object`: Option[Long] = None)
   extends Message {
   override def members: Members = List(
     "rows" -> put(rows),
@@ -53,7 +55,8 @@ private[lakelog] final case class Deletes(
     "crc" -> put(crc),
     "inline" -> putIfAny(inline),
     "path" -> putIfAny(path),
-    "offset" -> putIfAny(offset))
+    "offset" -> putIfAny(offset),
+    "object" -> putIfAny(`object`))
 }
 
 private[lakelog] object Deletes extends Companion[Deletes] {
@@ -63,7 +66,8 @@ private[lakelog] object Deletes extends Companion[Deletes] {
     take[Long](json, "crc"),
     takeIfAny[String](json, "inline"),
     takeIfAny[String](json, "path"),
-    takeIfAny[Long](json, "offset"))
+    takeIfAny[Long](json, "offset"),
+    takeIfAny[Long](json, "object"))
 }
 
 /**

@@ -34,7 +34,8 @@ POSITION_LIMIT = 2**32
 class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How many rows of a file are deleted, and where their positions are: `inline` (Base64), or in `path` at `offset`.
 
-    `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location.
+    `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, and
+    `object_size_bytes` the size of what is there.
     """
 
     rows: Number
@@ -43,6 +44,7 @@ class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     inline: str | None = None
     path: WrittenPath | None = None
     offset: Number | None = None
+    object_size_bytes: Number | None = msgspec.field(name="object", default=None)
 
 
 _DELETES = msgspec.json.Decoder(Deletes)
@@ -111,6 +113,7 @@ def packed_vectors(
             inline=None if path in offsets else base64.b64encode(bitmap).decode(),
             path=object_path if path in offsets else None,
             offset=offsets.get(path),
+            object_size_bytes=len(content) if path in offsets else None,
         )
         for path, bitmap in bitmaps.items()
     }
