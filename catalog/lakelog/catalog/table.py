@@ -12,6 +12,7 @@ from typing import Any
 
 from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
+from lakelog.catalog.iceberg import Exported, export
 from lakelog.catalog.logs import TableHead, Token, check_not_own
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
 from lakelog.catalog.planning import Values, predicate_of
@@ -32,7 +33,7 @@ from lakelog.catalog.writes import (
     tags_and_branches,
 )
 from lakelog.log import WriteRef
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import InvalidInput, Unsupported
 
 _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
@@ -263,6 +264,24 @@ class Table(TableVersion):
                 self.head, kind, name, if_exists=if_exists, is_past=self.is_past, token=token
             )
         )
+
+    # For readers of other formats
+
+    def export_iceberg(self, to: str | None = None) -> Exported:
+        """Let readers of Iceberg read the newest version, with its history, tags and branches.
+
+        The metadata comes into the table's own place, or into the folder or URL `to`; data files stay where they are.
+        Costs what has changed since the last export. Unsupported where readers of Iceberg would read rows wrongly, or
+        the property `lakelog.iceberg` is `off`.
+        """
+        self.head.logs.check_writable()
+        if self.head.tracked.transaction.is_open:
+            raise Unsupported(
+                f"{self.name} is of a transaction, and others cannot see it so: commit first, then export"
+            )
+        if to is not None:
+            check_not_own(to)
+        return export(self.head.on(MAIN).refreshed(), to)
 
     # For engines, which write files themselves
 

@@ -22,10 +22,12 @@ from lakelog.catalog.schema import (
     Constraint,
     Filter,
     Metadata,
+    Obstacle,
     PartitionSpec,
     Schema,
     SortOrder,
     as_predicate,
+    obstacles,
     values_json,
 )
 from lakelog.catalog.state import Goal, Group, HistoryEntry, Ref, entry_of
@@ -227,6 +229,10 @@ class TableVersion:
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of a metadata table, with all columns or `columns`: see docs/sql/metadata.md."""
         return read_metadata(self.head, name, columns)
+
+    def iceberg_obstacles(self) -> list[Obstacle]:
+        """Return what Iceberg cannot say of the table, what blocks an export first: see `Table.export_iceberg`."""
+        return obstacles(self.schema, self.constraints, self.metadata.clustering)
 
     # Reading
 

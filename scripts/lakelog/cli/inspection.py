@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
@@ -77,6 +78,7 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
                 "columns": schema_to_spark(loaded.schema, internal=False)["fields"],
                 "partitioning": partitioning,
                 "properties": dict(loaded.properties),
+                "iceberg": [asdict(each) for each in loaded.iceberg_obstacles()],
             }
         )
         return
@@ -104,6 +106,13 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
     )
     if loaded.properties:
         answer.rows(("property", "value"), sorted(loaded.properties.items()), empty="")
+    if obstacles := loaded.iceberg_obstacles():
+        effects = {"blocks": "Iceberg: no export", "lost": "Iceberg: not known there"}
+        answer.rows(
+            ("for readers of", "of", "because"),
+            [(effects[each.effect], each.where, each.why) for each in obstacles],
+            empty="",
+        )
 
 
 @click.command()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from lakelog.cli import answer, audit, doctor, dropped, fsck, inspection, maintenance, refs, spark
+from lakelog.cli import answer, audit, doctor, dropped, fsck, iceberg, inspection, maintenance, refs, spark
 from lakelog.log.errors import LakelogError
 
 
@@ -33,6 +33,7 @@ for command in (
     *maintenance.COMMANDS,
     *doctor.COMMANDS,
     *fsck.COMMANDS,
+    *iceberg.COMMANDS,
     *spark.COMMANDS,
 ):
     cli.add_command(command)

@@ -34,6 +34,7 @@ from lakelog.catalog.schema import (
     assign_ids,
     check_alterable,
     check_defined,
+    check_iceberg,
     check_identity,
     check_properties,
     clustering_from,
@@ -241,6 +242,7 @@ def _stage(
         write=WriteRef(id=tree.logs.new_id(), version=version),
     )
     check_identity(stage)
+    check_iceberg(schema, properties)
     return stage
 
 

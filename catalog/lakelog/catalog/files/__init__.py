@@ -72,6 +72,12 @@ from lakelog.catalog.files.manifests import (
     Fetch,
     Manifest,
 )
+from lakelog.catalog.files.puffin import (
+    AROUND_BYTES,
+    HEAD_BYTES,
+    Vector,
+    puffin_of_vectors,
+)
 from lakelog.catalog.files.row_ids import (
     OWN_FIELD_IDS,
     ROW_ID,
@@ -96,6 +102,10 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
+    "AROUND_BYTES",
+    "HEAD_BYTES",
+    "Vector",
+    "puffin_of_vectors",
     "BASE_SCHEMA",
     "CONSTANTS",
     "CRC",

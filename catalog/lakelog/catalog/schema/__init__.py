@@ -46,6 +46,13 @@ from lakelog.catalog.schema.generated import (
     not_generated,
     refuse_generated,
 )
+from lakelog.catalog.schema.iceberg_limits import (
+    ICEBERG_TYPES,
+    Obstacle,
+    check_exportable,
+    check_iceberg,
+    obstacles,
+)
 from lakelog.catalog.schema.identity import (
     ValuesTaken,
     check_identity,
@@ -73,6 +80,7 @@ from lakelog.catalog.schema.metadata import (
     leave_out_empty,
 )
 from lakelog.catalog.schema.partitioning import (
+    FIRST_FIELD_ID,
     IDENTITY,
     PartitionField,
     PartitionSpec,
@@ -107,6 +115,9 @@ from lakelog.catalog.schema.predicate import (
 from lakelog.catalog.schema.properties import (
     COMPRESSION_CODEC,
     COPY_ON_WRITE,
+    ICEBERG,
+    ICEBERG_OFF,
+    ICEBERG_ON,
     ISOLATION,
     SERIALIZABLE,
     SNAPSHOT,
@@ -162,10 +173,21 @@ from lakelog.catalog.schema.types import (
     Type,
     children,
     is_collated,
+    walk,
     with_children,
 )
 
 __all__ = [
+    "ICEBERG_ON",
+    "ICEBERG_OFF",
+    "ICEBERG",
+    "obstacles",
+    "check_iceberg",
+    "check_exportable",
+    "Obstacle",
+    "ICEBERG_TYPES",
+    "FIRST_FIELD_ID",
+    "walk",
     "COLLATED",
     "is_collated",
     "ALWAYS_FALSE",

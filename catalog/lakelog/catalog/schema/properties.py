@@ -75,8 +75,19 @@ WRITE_MODES = {
 }
 """By the statement, in lower case."""
 
+ICEBERG_OFF, ICEBERG_ON_DEMAND, ICEBERG_ON = "off", "on-demand", "on"
+
+ICEBERG = Property(
+    name="lakelog.iceberg",
+    default=ICEBERG_ON_DEMAND,
+    about="Whether readers of Iceberg find the table: after each commit (on), or once it is exported (on-demand). With "
+    "on, a change that Iceberg cannot express is refused when it is made.",
+    choices=(ICEBERG_OFF, ICEBERG_ON_DEMAND, ICEBERG_ON),
+)
+
 KNOWN: Mapping[str, Property] = {
-    each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION, *WRITE_MODES.values())
+    each.name: each
+    for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION, *WRITE_MODES.values(), ICEBERG)
 }
 
 

@@ -61,7 +61,7 @@ from lakelog.catalog.schema.table_changes import (
     UpdateColumnType,
     changes_from,
 )
-from lakelog.catalog.schema.type_widening import is_widening, keeps_partition_values
+from lakelog.catalog.schema.type_widening import is_iceberg_promotion, is_widening, keeps_partition_values
 from lakelog.catalog.schema.types import (
     KEY,
     AtomicType,
@@ -378,7 +378,10 @@ def _retyped(table: Altered, path: Path, json: SparkType) -> _Edit:
             )
         _refuse_moving_partitions(table, field, new, path)
         refuse_collated_keys(table.constraints, field.id, path, new)
-        return _replaced(fields, index, type=new)
+        widened = field.widened
+        if not is_iceberg_promotion(field.type, new):
+            widened = (*widened, field.type.name)
+        return _replaced(fields, index, type=new, widened=widened)
 
     return edit
 

@@ -20,6 +20,7 @@ _WIDER = {
 _WHOLE_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 _INTEGERS = ("byte", "short", "integer", "long")
 _TEXTS = ("char", "varchar", "string")
+_TEXTS_OF_ALL = (*_TEXTS, COLLATED)
 
 
 def is_widening(old: AtomicType, new: AtomicType) -> bool:
@@ -40,6 +41,20 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
             return new.precision >= old.precision
         case _:
             return False
+
+
+def is_iceberg_promotion(old: AtomicType, new: AtomicType) -> bool:
+    """Return whether readers of Iceberg read files with `old` as `new`: a widening of other kinds they do not know."""
+    if (
+        old.family in _INTEGERS
+        and new.family in _INTEGERS
+        or old.family in _TEXTS_OF_ALL
+        and new.family in _TEXTS_OF_ALL
+    ):
+        return True
+    if old.family == new.family == "decimal":
+        return old.scale == new.scale
+    return (old.family, new.family) == ("float", "double") or old.family == new.family
 
 
 def keeps_partition_values(old: AtomicType, new: AtomicType) -> bool:

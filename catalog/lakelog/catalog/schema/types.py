@@ -115,7 +115,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A column, or a field of a struct. An id of 0 means "not assigned yet" and is never stored."""
+    """A column, or a field of a struct. An id of 0 means "not assigned yet" and is never stored.
+
+    `widened` has the names of its former types that files may still have, and that Iceberg does not read as this one.
+    """
 
     id: Int32 = 0
     name: str
@@ -127,6 +130,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     generated: Generated | None = None
     identity: Identity | None = None
     metadata: dict[str, Any] = {}
+    widened: tuple[str, ...] = ()
 
 
 class StructType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="struct"):

@@ -1,0 +1,13 @@
+"""Iceberg's metadata of a table, beside lakelog's own: what a reader of Iceberg finds of it.
+
+Rule: an export is derived. It is a function of a version of the log, of the export that it continues and of the table's
+place, and lakelog reads none of it but to go on from there. Only `exporter` reads and writes a store; all else is pure.
+It must not know names, sessions or who asks for an export.
+"""
+
+from lakelog.catalog.iceberg.exporter import (
+    Exported,
+    export,
+)
+
+__all__ = ["Exported", "export"]

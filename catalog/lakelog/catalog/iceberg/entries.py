@@ -1,0 +1,134 @@
+"""Data files and their deletion vectors as entries of Iceberg's manifests. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakelog.catalog.files import AROUND_BYTES, HEAD_BYTES, DataFile, is_elsewhere
+from lakelog.catalog.iceberg.avro_files import ADDED, DATA, EXISTING, POSITION_DELETES, avro_name
+from lakelog.catalog.iceberg.values import binary, in_partition
+from lakelog.catalog.schema import AtomicType, PartitionSpec, Schema
+from lakelog.log.errors import Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Where the vector of a file is for Iceberg: a blob in a puffin file of `file_size_bytes`."""
+
+    path: str
+    offset: int
+    size_bytes: int
+    file_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Makes the entries of one version of the table at `location`, which is snapshot `snapshot_id`."""
+
+    location: str
+    schema: Schema
+    specs: Mapping[int, PartitionSpec]
+    snapshot_id: int
+    version: int
+
+    def absolute(self, path: str) -> str:
+        return path if is_elsewhere(path) else f"{self.location}/{path}"
+
+    def data(self, file: DataFile) -> dict[str, Any]:
+        """Return the entry of a data file, which this snapshot has added if it is of this version."""
+        if file.first_row is None:
+            raise Unsupported(
+                f"the data file {file.path} is of a time before there were row ids, which Iceberg needs: compact the "
+                "table and export it again"
+            )
+        if file.names is not None:
+            raise Unsupported(
+                f"the data file {file.path} has column ids that are not the table's, or none: compact the table, which "
+                "writes its rows into a file of its own, and export it again"
+            )
+        version = self.version if file.version in (None, 0) else file.version
+        is_new = version == self.version
+        made = self._of_file(file) | {
+            "content": DATA,
+            "file_path": self.absolute(file.path),
+            "file_format": "PARQUET",
+            "record_count": file.physical_rows,
+            "file_size_in_bytes": file.size_bytes,
+            "first_row_id": file.first_row,
+            **self._statistics(file),
+        }
+        return _entry(ADDED if is_new else EXISTING, self.snapshot_id if is_new else version, version, made)
+
+    def vector(self, file: DataFile, blob: Blob, *, is_new: bool) -> dict[str, Any]:
+        """Return the entry of a file's deletion vector."""
+        assert file.deletes is not None
+        made = self._of_file(file) | {
+            "content": POSITION_DELETES,
+            "file_path": blob.path,
+            "file_format": "PUFFIN",
+            "record_count": file.deletes.rows,
+            "file_size_in_bytes": blob.file_size_bytes,
+            "referenced_data_file": self.absolute(file.path),
+            "content_offset": blob.offset,
+            "content_size_in_bytes": blob.size_bytes,
+        }
+        return _entry(ADDED if is_new else EXISTING, self.snapshot_id, self.version, made)
+
+    def _of_file(self, file: DataFile) -> dict[str, Any]:
+        spec = self.specs[file.spec_id]
+        return {
+            "partition": {
+                avro_name(field.name): in_partition(file.partition.get(field.id), field.result)
+                for field in spec.fields
+            }
+        }
+
+    def _statistics(self, file: DataFile) -> dict[str, Any]:
+        nulls: list[dict[str, Any]] = []
+        counts, nans, low, high = list(nulls), list(nulls), list(nulls), list(nulls)
+        for id, known in sorted(file.stats.items()):
+            type = self.schema.field_by_id(id).type if self.schema.has_id(id) else None
+            if not isinstance(type, AtomicType):
+                continue
+            if known.nulls is not None:
+                counts.append({"key": id, "value": file.physical_rows})
+                nulls.append({"key": id, "value": known.nulls})
+            if known.nans is not None:
+                nans.append({"key": id, "value": known.nans})
+            if known.min is not None:
+                low.append({"key": id, "value": binary(known.min, type)})
+            if known.max is not None:
+                high.append({"key": id, "value": binary(known.max, type)})
+        return {
+            "value_counts": counts or None,
+            "null_value_counts": nulls or None,
+            "nan_value_counts": nans or None,
+            "lower_bounds": low or None,
+            "upper_bounds": high or None,
+        }
+
+
+def _entry(status: int, snapshot_id: int, version: int, data_file: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "status": status,
+        "snapshot_id": snapshot_id,
+        "sequence_number": version,
+        "file_sequence_number": version,
+        "data_file": data_file,
+    }
+
+
+def blob_of(file: DataFile, absolute: Callable[[str], str]) -> Blob | None:
+    """Return where a file's vector lies as a blob; None where the log has it itself."""
+    deletes = file.deletes
+    if deletes is None or deletes.path is None:
+        return None
+    assert deletes.offset is not None and deletes.object_size_bytes is not None
+    return Blob(
+        absolute(deletes.path),
+        deletes.offset - HEAD_BYTES,
+        deletes.size_bytes + AROUND_BYTES,
+        deletes.object_size_bytes,
+    )

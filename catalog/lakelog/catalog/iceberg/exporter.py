@@ -1,0 +1,338 @@
+"""The export of a table: Iceberg's metadata beside lakelog's own, made from the log and from the export before.
+
+Rule: what an export writes is a function of the version, of the export that it continues, and of the table's place. So
+any number of exporters agree, and the first one to create `v<number>.metadata.json` has made it. No reader of lakelog's
+own reads anything of it. It must not know names: a table is at a place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.files import FileSet
+from lakelog.catalog.iceberg import metadata_json
+from lakelog.catalog.iceberg.manifests import Misfit
+from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
+from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, snapshot_of
+from lakelog.catalog.logs import TableHead, naming
+from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, value_of
+from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
+from lakelog.log import Commit, View
+from lakelog.log.decoding import decoded
+from lakelog.log.errors import LakelogError, NotFound, Unsupported
+
+LISTED = 100
+"""How many snapshots an export lists, beside those of tags and branches."""
+FOLDER = "metadata"
+_HINT = f"{FOLDER}/version-hint.text"
+_DOCUMENT = msgspec.json.Decoder(dict[str, Any])
+_AUTHOR = ("user", "engine", "client", "application", "host")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """An export: the URL of its metadata, its number, the version that it has, and how many objects it has put."""
+
+    url: str
+    number: int
+    version: int
+    objects: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    number: int
+    document: Document | None
+
+
+def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Exported:
+    """Export the version that `head` is of, unless that or a newer one was exported.
+
+    The metadata comes into `metadata/` beside the table's log, or in the folder or URL `to`; data files stay where they
+    are. Costs 3 GETs where nothing is new; else also what the log has since, and a PUT for each new object.
+
+    Unsupported, with the reasons, for a table that readers of Iceberg would read wrongly.
+    """
+    check_exportable(head.schema, f"{head.name} is to be exported")
+    if value_of(head.metadata.properties, ICEBERG) == ICEBERG_OFF:
+        raise Unsupported(
+            f"the property {ICEBERG.name} of {head.name} is {ICEBERG_OFF}: set it to on-demand, or to on"
+        )
+    exporter = _Exporter(head, to, listed)
+    while (done := exporter.attempt()) is None:
+        pass
+    return done
+
+
+class _Exporter:
+    def __init__(self, head: TableHead, to: str | None, listed: int) -> None:
+        self.head = head
+        self.listed = listed
+        places = head.logs.places
+        place = head.tracked.location if to is None else places.location(to)
+        self.location = places.url(place)
+        self.store, prefix = places.open(place)
+        self.prefix = f"{prefix}/" if prefix else ""
+        self._tables: dict[int, tuple[FileSet, pa.Table]] = {}
+
+    def attempt(self) -> Exported | None:
+        """Export once; None where another exporter was first, and this is to be tried again."""
+        base = self._newest()
+        if base.document is not None and self._is_of_this_table(base.document):
+            if int(base.document["properties"][VERSION]) >= self.head.version:
+                self._hint(base.number)
+                return self._exported(base, {})
+            try:
+                return self._export(base, base.document)
+            except (Misfit, NotFound):
+                pass  # what the older export stands on has expired, or was altered: begin anew
+        return self._export(base, None)
+
+    def _export(self, base: _Base, continued: Document | None) -> Exported | None:
+        tree = Tree(location=self.head.url, folder=f"{self.location}/{FOLDER}", read=self._read)
+        document = self._document(tree, continued)
+        if base.document is not None:
+            log = [*base.document["metadata-log"], self._logged(base)] if continued is not None else []
+            document |= {"metadata-log": log[-self.listed :]}
+        for path, data in tree.made.items():
+            self.store.put(self._key(path), data)
+        number = base.number + 1
+        data = metadata_json.encode(document)
+        if not self.store.put_if_absent(f"{self.prefix}{_metadata_path(number)}", data):
+            return None
+        self._hint(number)
+        made = {**tree.made, "": data}
+        return self._exported(_Base(number, document), made)
+
+    def _exported(self, base: _Base, made: dict[str, bytes]) -> Exported:
+        assert base.document is not None
+        return Exported(
+            url=f"{self.location}/{_metadata_path(base.number)}",
+            number=base.number,
+            version=int(base.document["properties"][VERSION]),
+            objects=len(made),
+            size_bytes=sum(map(len, made.values())),
+        )
+
+    def _logged(self, base: _Base) -> Document:
+        assert base.document is not None
+        return {
+            "timestamp-ms": base.document["last-updated-ms"],
+            "metadata-file": f"{self.location}/{_metadata_path(base.number)}",
+        }
+
+    # What was exported before
+
+    def _newest(self) -> _Base:
+        """Return the newest export: the hint's, or one after it. Costs 3 GETs where the hint is right."""
+        hint = self.store.get(f"{self.prefix}{_HINT}")
+        number = 0
+        with contextlib.suppress(ValueError):
+            number = max(0, int((hint or b"0").decode("ascii", "replace")[:20]))
+        document = self._metadata(number) if number else None
+        if number and document is None:
+            number, document = 0, None
+        while (after := self._metadata(number + 1)) is not None:
+            number, document = number + 1, after
+        return _Base(number, document)
+
+    def _metadata(self, number: int) -> Document | None:
+        data = self.store.get(f"{self.prefix}{_metadata_path(number)}")
+        if data is None:
+            return None
+        try:
+            return decoded(_DOCUMENT, data, "Iceberg's metadata", size_max=1 << 30)
+        except LakelogError:
+            return {}
+
+    def _is_of_this_table(self, document: Document) -> bool:
+        properties = document.get("properties") or {}
+        return (
+            properties.get(LOG_ID) == self.head.id
+            and str(properties.get(VERSION, "")).isdigit()
+            and document.get("location") == self.location
+        )
+
+    def _hint(self, number: int) -> None:
+        """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
+        hint = self.store.get(f"{self.prefix}{_HINT}") or b"0"
+        if not hint.isdigit() or int(hint) < number:
+            self.store.put(f"{self.prefix}{_HINT}", str(number).encode())
+
+    # What is exported
+
+    def _document(self, tree: Tree, continued: Document | None) -> Document:
+        first = self._first() if continued is None else int(continued["properties"][VERSION])
+        before: _At | None = None
+        if continued is not None:
+            before = self._at(first, self.head.tracked.view_at(first))
+        document = continued or metadata_json.empty_document(self.location, self.head.id)
+        heads: dict[str, Document] = {} if continued is None else _heads(continued)
+        snapshots: list[Document] = []
+        for now in self._versions(first, before):
+            document, made, heads = self._step(tree, document, before, now, heads)
+            snapshots += made
+            before = now
+        assert before is not None
+        refs = {
+            name: {
+                "snapshot-id": snapshot["snapshot-id"],
+                "type": "tag" if name != MAIN and before.state.refs[name].kind == TAG else "branch",
+            }
+            for name, snapshot in heads.items()
+        }
+        document = metadata_json.with_metadata(
+            document, before.state.current, self.head.id, before.version, before.time_us
+        )
+        return metadata_json.with_snapshots(document, snapshots, refs, before.state.next_row, self.listed)
+
+    def _first(self) -> int:
+        """Return the first version that a first export lists."""
+        return max(1, self.head.version - self.listed + 1, min(self.head.state.expired, self.head.version))
+
+    def _versions(self, first: int, before: _At | None) -> Iterator[_At]:
+        """Yield the versions from `first` on, or those after it where it is `before`, each made from the one before."""
+        tracked = self.head.tracked
+        if before is None:
+            try:
+                before = self._at(first, tracked.view_at(first))
+            except NotFound:
+                # Nothing between this and the head can be read one by one.
+                before = self._at(self.head.version, self.head.view)
+            yield before
+        state = before.state
+        if before.version < self.head.version:
+            for entry in tracked.log.replay.effects(before.version + 1, self.head.version):
+                if not isinstance(entry, Commit):
+                    raise NotFound(f"version {entry.version} expired")
+                blobs = tracked.log.replay.sidecars([entry])[entry.version] or []
+                state = TableProjection().apply(state, entry, blobs)
+                yield _At(entry.version, entry.time_us, state, entry)
+
+    def _at(self, version: int, view: View[TableState]) -> _At:
+        return _At(version, view.time_us, view.state, None)
+
+    def _step(
+        self, tree: Tree, document: Document, before: _At | None, now: _At, heads: dict[str, Document]
+    ) -> tuple[Document, list[Document], dict[str, Document]]:
+        """Return the document with the columns of one version, its snapshots, and the snapshot of each line."""
+        moment = now.moment(0 if before is None else before.state.next_row)
+        lines = [MAIN, *sorted(now.state.refs)]
+        made: list[Document] = []
+        after: dict[str, Document] = {}
+        contents: dict[str, Contents] = {}
+        for number, name in enumerate(lines):
+            seen = now.state.on(name)
+            old = None if before is None else _same_line(before.state, now.state, name)
+            if old is not None and old.files is seen.files and old.current == seen.current and name in heads:
+                after[name] = heads[name]
+                continue
+            document, schema = metadata_json.with_schema(document, seen.current)
+            here = Contents(table=self._table(seen), metadata=seen.current, schema=schema)
+            contents[name] = here
+            parent, was = self._origin(document, name, old, heads, after, contents, seen)
+            changed = difference(was.table if was is not None else here.table.slice(0, 0), here.table)
+            if parent is not None and changed.is_empty and self._is_as(parent, schema, name):
+                after[name] = parent
+                continue
+            if parent is None and not here.table.num_rows:
+                continue
+            snapshot = snapshot_of(tree, moment, number, parent, was, here, changed)
+            made.append(snapshot)
+            after[name] = snapshot
+        wanted = {id(now.state.on(name).files) for name in lines}
+        self._tables = {key: known for key, known in self._tables.items() if key in wanted}
+        return document, made, after
+
+    def _origin(
+        self,
+        document: Document,
+        name: str,
+        old: TableState | None,
+        heads: dict[str, Document],
+        after: dict[str, Document],
+        contents: dict[str, Contents],
+        seen: TableState,
+    ) -> tuple[Document | None, Contents | None]:
+        """Return the snapshot that a line's new one follows, and the files of that: its own; main's for a new line."""
+        if old is not None and name in heads:
+            _, schema = metadata_json.with_schema(document, old.current)
+            return heads[name], Contents(table=self._table(old), metadata=old.current, schema=schema)
+        if name != MAIN and MAIN in after:
+            main = seen.on(MAIN)
+            _, schema = metadata_json.with_schema(document, main.current)
+            known = contents.get(MAIN) or Contents(
+                table=self._table(main), metadata=main.current, schema=schema
+            )
+            return after[MAIN], known
+        return None, None
+
+    def _is_as(self, parent: Document, schema: Document, name: str) -> bool:
+        """Return whether a line needs no snapshot of its own: main has the table's columns in any case."""
+        return name == MAIN or parent["schema-id"] == schema["schema-id"]
+
+    def _table(self, state: TableState) -> pa.Table:
+        """Return the files of a line, as one table; what the step before has made is made once."""
+        key = id(state.files)
+        if key not in self._tables:
+            with naming(self.head.tracked.log.location):
+                self._tables[key] = state.files, state.files.table(self.head.tracked.log.read_blobs)
+        return self._tables[key][1]
+
+    # Objects
+
+    def _key(self, path: str) -> str:
+        return f"{self.prefix}{path.removeprefix(self.location + '/')}"
+
+    def _read(self, path: str) -> bytes:
+        data = self.store.get(self._key(path)) if path.startswith(f"{self.location}/{FOLDER}/") else None
+        if data is None:
+            raise Misfit(f"{path} is missing")
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    version: int
+    time_us: int
+    state: TableState
+    commit: Commit | None
+
+    def moment(self, first_row: int) -> Moment:
+        commit = self.commit
+        operations = [] if commit is None else operations_of(commit)
+        return Moment(
+            version=self.version,
+            time_ms=self.time_us // 1000,
+            operation=", ".join(operations),
+            author={} if commit is None else {k: v for k in _AUTHOR if (v := commit.writer.get(k))},
+            first_row=first_row,
+            next_row=self.state.next_row,
+        )
+
+
+def _same_line(before: TableState, now: TableState, name: str) -> TableState | None:
+    """Return a line as it was before, where it is the same one."""
+    if name == MAIN:
+        return before
+    old = before.refs.get(name)
+    return before.on(name) if old is not None and old.id == now.refs[name].id else None
+
+
+def _heads(document: Document) -> dict[str, Document]:
+    known = {each["snapshot-id"]: each for each in document["snapshots"]}
+    try:
+        return {name: known[ref["snapshot-id"]] for name, ref in document["refs"].items()}
+    except (KeyError, TypeError) as error:
+        raise Misfit("the exported metadata has a tag or branch without a snapshot") from error
+
+
+def _metadata_path(number: int) -> str:
+    return f"{FOLDER}/v{number}.metadata.json"

@@ -1,0 +1,131 @@
+"""Columns, partitions and orders in Iceberg's JSON. Pure.
+
+Column ids are field ids, and partition fields have Iceberg's ids and transforms already. Source: the specification of
+Iceberg's table format, version 3, appendix C.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import Any
+
+from lakelog.catalog.schema import (
+    ICEBERG_TYPES,
+    AtomicType,
+    Field,
+    ListType,
+    MapType,
+    PartitionSpec,
+    Schema,
+    SortOrder,
+    StructType,
+    Type,
+    parse_literal,
+)
+from lakelog.log.errors import InvalidInput
+
+
+def schema_json(schema: Schema, schema_id: int) -> dict[str, Any]:
+    return {"type": "struct", "schema-id": schema_id, "fields": [_field(field) for field in schema.fields]}
+
+
+def _field(field: Field) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "id": field.id,
+        "name": field.name,
+        "required": not field.nullable,
+        "type": type_json(field.type),
+    }
+    if field.comment is not None:
+        made["doc"] = field.comment
+    if field.default is not None:
+        for member, sql in (
+            ("initial-default", field.default.exists),
+            ("write-default", field.default.current),
+        ):
+            value = None if sql is None else _literal(sql, field.type)
+            if value is not None:
+                made[member] = value
+    return made
+
+
+def type_json(type: Type) -> Any:
+    match type:
+        case StructType():
+            return {"type": "struct", "fields": [_field(field) for field in type.fields]}
+        case ListType():
+            return {
+                "type": "list",
+                "element-id": type.element_id,
+                "element-required": not type.element_nullable,
+                "element": type_json(type.element),
+            }
+        case MapType():
+            return {
+                "type": "map",
+                "key-id": type.key_id,
+                "key": type_json(type.key),
+                "value-id": type.value_id,
+                "value-required": not type.value_nullable,
+                "value": type_json(type.value),
+            }
+        case AtomicType():
+            if type.family == "decimal":
+                return f"decimal({type.precision}, {type.scale})"
+            return ICEBERG_TYPES[type.family]
+
+
+def _literal(sql: str, type: Type) -> Any:
+    """Return the value of an SQL literal as Iceberg's JSON has it; None for NULL, and for another expression."""
+    try:
+        value = parse_literal(sql, type)
+    except InvalidInput:
+        return None
+    match value:
+        case dt.datetime():
+            # Microseconds are always written, as in Iceberg's own files.
+            return value.isoformat(timespec="microseconds")
+        case dt.time():
+            return value.isoformat(timespec="microseconds")
+        case dt.date():
+            return value.isoformat()
+        case Decimal():
+            return format(value, "f")
+        case bytes():
+            return value.hex()
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return value
+
+
+def spec_json(spec: PartitionSpec) -> dict[str, Any]:
+    return {
+        "spec-id": spec.id,
+        "fields": [
+            {
+                "source-id": field.source_id,
+                "field-id": field.id,
+                "name": field.name,
+                "transform": str(field.transform),
+            }
+            for field in spec.fields
+        ],
+    }
+
+
+def order_json(order: SortOrder, order_id: int) -> dict[str, Any]:
+    return {
+        "order-id": order_id,
+        "fields": [
+            {
+                "transform": str(field.transform),
+                "source-id": field.source_id,
+                "direction": field.direction,
+                "null-order": f"nulls-{field.nulls}",
+            }
+            for field in order.fields
+        ],
+    }

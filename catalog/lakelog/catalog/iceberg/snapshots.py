@@ -1,0 +1,286 @@
+"""Snapshots: what each version of a table is in Iceberg's metadata, made from that of the version before. Pure.
+
+A snapshot's id and sequence number are the version, so that row ids and versions of rows are Iceberg's row lineage as
+they are. Where one version changes several lines, the others' ids have the number of the line above the version's bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import (
+    AROUND_BYTES,
+    DELETES,
+    HEAD_BYTES,
+    DataFile,
+    Vector,
+    files_from_arrow,
+    inline_bytes,
+    puffin_of_vectors,
+)
+from lakelog.catalog.iceberg import avro_files
+from lakelog.catalog.iceberg.avro_files import DATA
+from lakelog.catalog.iceberg.avro_files import DELETES as VECTORS
+from lakelog.catalog.iceberg.entries import Blob, Writer, blob_of
+from lakelog.catalog.iceberg.manifests import Change, Entry, Keyed, Manifests, Stored
+from lakelog.catalog.schema import Metadata
+
+LINE_BITS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A version that is exported: which rows' ids it gave, and what its commit says of itself."""
+
+    version: int
+    time_ms: int
+    operation: str
+    author: Mapping[str, str]
+    first_row: int
+    next_row: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Tree:
+    """The objects of one export of the table at `location`: new ones by their absolute paths in `folder`, and those of
+    older exports by `read`."""
+
+    location: str
+    folder: str
+    read: Callable[[str], bytes]
+    made: dict[str, bytes] = field(default_factory=dict)
+
+    def bytes_of(self, path: str) -> bytes:
+        return self.made[path] if path in self.made else self.read(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """The files of a line at one version, `table`, and its columns, which have the id `schema_id` in `schema`."""
+
+    table: pa.Table
+    metadata: Metadata
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Files that differ between two sets: `came` and `gone` as data, and files of both with other vectors."""
+
+    came: pa.Table
+    gone: pa.Table
+    vectors_came: pa.Table
+    vectors_gone: pa.Table
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(each.num_rows for each in (self.came, self.gone, self.vectors_came, self.vectors_gone))
+
+
+def difference(before: pa.Table, after: pa.Table) -> Difference:
+    """Return how one set of files differs from another."""
+    old, new = _keys(before), _keys(after)
+    old_vectors, new_vectors = _vector_keys(before, old), _vector_keys(after, new)
+    return Difference(
+        came=_only(after, new, old),
+        gone=_only(before, old, new),
+        vectors_came=_only(after, new_vectors, old_vectors),
+        vectors_gone=_only(before, old_vectors, new_vectors),
+    )
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    return pc.binary_join_element_wise(files["path"].combine_chunks(), files["write"].combine_chunks(), "\n")
+
+
+def _vector_keys(files: pa.Table, keys: pa.Array) -> pa.Array:
+    """Return the keys of files with their vectors; NULL for files without one."""
+    if DELETES not in files.column_names:
+        return pa.nulls(files.num_rows, pa.string())
+    return pc.binary_join_element_wise(keys, files[DELETES].combine_chunks(), "\n")
+
+
+def _only(files: pa.Table, keys: pa.Array, others: pa.Array) -> pa.Table:
+    if not files.num_rows:
+        return files
+    return files.filter(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=others))))
+
+
+def snapshot_of(
+    tree: Tree,
+    moment: Moment,
+    line: int,
+    parent: Mapping[str, Any] | None,
+    before: Contents | None,
+    after: Contents,
+    changed: Difference,
+) -> dict[str, Any]:
+    """Return the snapshot of a line in which it changes from `before`, that of `parent`, to `after`."""
+    snapshot_id = moment.version | (line << LINE_BITS)
+    writer = Writer(
+        tree.location, after.metadata.schema, after.metadata.specs_by_id, snapshot_id, moment.version
+    )
+    stored = [] if parent is None else manifests_of(tree, parent)
+    known = {spec.id: spec for each in (before, after) if each is not None for spec in each.metadata.specs}
+    both = [each.table for each in (before, after) if each is not None]
+
+    def read(each: Stored) -> Sequence[Entry]:
+        return avro_files.read_manifest(tree.bytes_of(each.path), known[each.spec_id])
+
+    maker = Manifests(
+        folder=tree.folder,
+        snapshot_id=snapshot_id,
+        version=moment.version,
+        fresh_from=moment.first_row if parent is not None else 0,
+        schema=after.schema,
+        read=read,
+        first_rows=lambda paths: _first_rows(both, tree.location, paths),
+    )
+    changes: dict[tuple[int, int], Change] = {}
+
+    def change(content: int, file: DataFile) -> Change:
+        return changes.setdefault((content, file.spec_id), Change())
+
+    added = _files(changed.came)
+    for file in added:
+        change(DATA, file).came.append(Keyed(file.first_row or 0, writer.data(file)))
+    gone = _files(changed.gone)
+    for file in gone:
+        change(DATA, file).gone[writer.absolute(file.path)] = file.first_row or 0
+    with_vectors = _files(changed.vectors_came)
+    blobs = _blobs(tree, moment.version, with_vectors, writer)
+    for file in with_vectors:
+        entry = writer.vector(file, blobs[file.path], is_new=parent is not None)
+        change(VECTORS, file).came.append(Keyed(file.first_row or 0, entry))
+    without = _files(changed.vectors_gone)
+    for file in without:
+        change(VECTORS, file).gone[writer.absolute(file.path)] = file.first_row or 0
+
+    kept = [each for each in stored if (each.content, each.spec_id) not in changes and each.live]
+    for (content, spec_id), each in sorted(changes.items(), key=lambda item: item[0]):
+        of_it = [one for one in stored if (one.content, one.spec_id) == (content, spec_id)]
+        written, objects = maker.changed(of_it, each, known[spec_id], content)
+        kept += written
+        tree.made.update(objects)
+    kept.sort(key=lambda each: (each.content, each.spec_id, each.start))
+    snapshot: dict[str, Any] = {
+        "snapshot-id": snapshot_id,
+        **({} if parent is None else {"parent-snapshot-id": parent["snapshot-id"]}),
+        "sequence-number": moment.version,
+        "timestamp-ms": moment.time_ms,
+        "schema-id": after.schema["schema-id"],
+        "first-row-id": moment.first_row,
+        "added-rows": moment.next_row - moment.first_row,
+        "summary": _summary(moment, after.table, added, gone, with_vectors, without),
+    }
+    data = avro_files.manifest_list([each.record for each in kept], snapshot)
+    name = f"snap-{snapshot_id}-{hashlib.sha256(data).hexdigest()[:16]}.avro"
+    snapshot["manifest-list"] = f"{tree.folder}/{name}"
+    tree.made[snapshot["manifest-list"]] = data
+    return snapshot
+
+
+def manifests_of(tree: Tree, snapshot: Mapping[str, Any]) -> list[Stored]:
+    return [Stored(each) for each in avro_files.read_manifest_list(tree.bytes_of(snapshot["manifest-list"]))]
+
+
+def _files(table: pa.Table) -> list[DataFile]:
+    return files_from_arrow(table) if table.num_rows else []
+
+
+def _blobs(tree: Tree, version: int, files: Sequence[DataFile], writer: Writer) -> dict[str, Blob]:
+    """Return where the vectors of `files` lie; those that stand in the log are written to a puffin file."""
+    found: dict[str, Blob] = {}
+    inline: dict[str, Vector] = {}
+    for file in sorted(files, key=lambda each: each.path):
+        blob = blob_of(file, writer.absolute)
+        if blob is not None:
+            found[file.path] = blob
+            continue
+        assert file.deletes is not None
+        bitmap = inline_bytes(file.deletes)
+        assert bitmap is not None
+        inline[file.path] = Vector(bitmap, file.deletes.rows, writer.absolute(file.path))
+    if inline:
+        content, offsets = puffin_of_vectors(inline)
+        path = f"{tree.folder}/{version:020d}-vectors-{hashlib.sha256(content).hexdigest()[:16]}.puffin"
+        tree.made[path] = content
+        for each, vector in inline.items():
+            size = len(vector.bitmap) + AROUND_BYTES
+            found[each] = Blob(path, offsets[each] - HEAD_BYTES, size, len(content))
+    return found
+
+
+def _first_rows(tables: Sequence[pa.Table], location: str, paths: Sequence[str]) -> list[int | None]:
+    """Return the ids of the first rows of files by their absolute paths."""
+    if not paths:
+        return []
+    own = f"{location}/"
+    known = pa.chunked_array([chunk for table in tables for chunk in table["path"].chunks], pa.string())
+    rows = pa.chunked_array(
+        [chunk for table in tables for chunk in _column(table, "first_row").chunks], pa.int64()
+    )
+    relative = pa.array([path.removeprefix(own) for path in paths], pa.string())
+    found: list[int | None] = rows.take(pc.index_in(relative, value_set=known.combine_chunks())).to_pylist()
+    return found
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if name in table.column_names:
+        return table[name]
+    return pa.chunked_array([pa.nulls(table.num_rows, pa.int64())])
+
+
+def _summary(
+    moment: Moment,
+    table: pa.Table,
+    added: Sequence[DataFile],
+    gone: Sequence[DataFile],
+    with_vectors: Sequence[DataFile],
+    without: Sequence[DataFile],
+) -> dict[str, str]:
+    positions = sum(file.deletes.rows for file in with_vectors if file.deletes)
+    deleted = pc.sum(table["deleted"]).as_py() if "deleted" in table.column_names else 0
+    removes = bool(gone or with_vectors)
+    if moment.operation == "compact":
+        operation = "replace"
+    elif not removes:
+        operation = "append"
+    else:
+        operation = "overwrite" if added else "delete"
+    counts = {
+        "added-data-files": len(added),
+        "added-records": sum(file.physical_rows for file in added),
+        "added-files-size": sum(file.size_bytes for file in added),
+        "deleted-data-files": len(gone),
+        "deleted-records": sum(file.physical_rows for file in gone),
+        "removed-files-size": sum(file.size_bytes for file in gone),
+        "added-dvs": len(with_vectors),
+        "removed-dvs": len(without),
+        "added-position-deletes": positions,
+    }
+    totals = {
+        "total-data-files": table.num_rows,
+        "total-records": (pc.sum(table["rows"]).as_py() or 0) + (deleted or 0),
+        "total-files-size": pc.sum(table["size"]).as_py() or 0,
+        "total-position-deletes": deleted or 0,
+        "total-delete-files": _vector_count(table),
+        "total-equality-deletes": 0,
+    }
+    return {
+        "operation": operation,
+        **{name: str(count) for name, count in counts.items() if count},
+        **{name: str(int(count)) for name, count in totals.items()},
+        "lakelog.operation": moment.operation,
+        **{f"lakelog.{name}": text for name, text in sorted(moment.author.items())},
+    }
+
+
+def _vector_count(table: pa.Table) -> int:
+    return table.num_rows - table[DELETES].null_count if DELETES in table.column_names else 0
