@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
+from lakelog.catalog.iceberg import Following
 from lakelog.catalog.logs import (
     Cut,
     LogCache,
@@ -60,6 +61,7 @@ class Catalog(CatalogNames):
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(os.fspath(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions())
+        logs.after_commit = Following(logs).committed
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
 
     # Several changes at once

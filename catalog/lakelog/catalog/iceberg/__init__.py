@@ -9,5 +9,12 @@ from lakelog.catalog.iceberg.exporter import (
     Exported,
     export,
 )
+from lakelog.catalog.iceberg.following import (
+    Following,
+)
+from lakelog.catalog.iceberg.leftovers import (
+    objects_of,
+    unneeded,
+)
 
-__all__ = ["Exported", "export"]
+__all__ = ["Exported", "Following", "export", "objects_of", "unneeded"]

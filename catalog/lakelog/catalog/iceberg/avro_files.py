@@ -61,30 +61,14 @@ def manifest_list(manifests: Iterable[Mapping[str, Any]], snapshot: Mapping[str,
     return _written(_MANIFEST_FILE, manifests, header)
 
 
-def read_manifest(data: bytes, spec: PartitionSpec) -> list[dict[str, Any]]:
-    """Return the entries of a manifest of this module. FormatError for another file."""
-    # Without logical types: years beyond 9999 are no dates in Python.
-    return _read(data, _plain(_entry(spec)))
-
-
-def read_manifest_list(data: bytes) -> list[dict[str, Any]]:
-    """Return the manifests in a list of this module. FormatError for another file."""
-    return _read(data, _MANIFEST_FILE)
-
-
-def _read(data: bytes, schema: Any) -> list[dict[str, Any]]:
+def read(data: bytes) -> list[dict[str, Any]]:
+    """Return the records of a file of this module. FormatError for another one, and for dates that Python has not."""
     import fastavro
 
     try:
-        return cast(list[dict[str, Any]], list(fastavro.reader(io.BytesIO(data), schema)))
+        return cast(list[dict[str, Any]], list(fastavro.reader(io.BytesIO(data))))
     except Exception as error:  # what the reader raises depends on where it stumbles
         raise FormatError(f"an exported Avro file cannot be read ({type(error).__name__})") from error
-
-
-def _plain(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {key: _plain(value) for key, value in schema.items() if key != "logicalType"}
-    return [_plain(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _written(schema: Any, records: Iterable[Mapping[str, Any]], header: Mapping[str, str]) -> bytes:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.files import FileSet
 from lakelog.catalog.iceberg import metadata_json
+from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path
 from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
 from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, snapshot_of
@@ -24,14 +23,10 @@ from lakelog.catalog.logs import TableHead, naming
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.log import Commit, View
-from lakelog.log.decoding import decoded
-from lakelog.log.errors import LakelogError, NotFound, Unsupported
+from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
 
 LISTED = 100
 """How many snapshots an export lists, beside those of tags and branches."""
-FOLDER = "metadata"
-_HINT = f"{FOLDER}/version-hint.text"
-_DOCUMENT = msgspec.json.Decoder(dict[str, Any])
 _AUTHOR = ("user", "engine", "client", "application", "host")
 
 
@@ -91,12 +86,17 @@ class _Exporter:
                 return self._exported(base, {})
             try:
                 return self._export(base, base.document)
-            except (Misfit, NotFound):
+            except (Misfit, NotFound, FormatError):
                 pass  # what the older export stands on has expired, or was altered: begin anew
         return self._export(base, None)
 
     def _export(self, base: _Base, continued: Document | None) -> Exported | None:
-        tree = Tree(location=self.head.url, folder=f"{self.location}/{FOLDER}", read=self._read)
+        tree = Tree(
+            location=self.head.url,
+            folder=f"{self.location}/{FOLDER}",
+            version=self.head.version,
+            read=self._read,
+        )
         document = self._document(tree, continued)
         if base.document is not None:
             log = [*base.document["metadata-log"], self._logged(base)] if continued is not None else []
@@ -105,7 +105,7 @@ class _Exporter:
             self.store.put(self._key(path), data)
         number = base.number + 1
         data = metadata_json.encode(document)
-        if not self.store.put_if_absent(f"{self.prefix}{_metadata_path(number)}", data):
+        if not self.store.put_if_absent(f"{self.prefix}{metadata_path(number)}", data):
             return None
         self._hint(number)
         made = {**tree.made, "": data}
@@ -114,7 +114,7 @@ class _Exporter:
     def _exported(self, base: _Base, made: dict[str, bytes]) -> Exported:
         assert base.document is not None
         return Exported(
-            url=f"{self.location}/{_metadata_path(base.number)}",
+            url=f"{self.location}/{metadata_path(base.number)}",
             number=base.number,
             version=int(base.document["properties"][VERSION]),
             objects=len(made),
@@ -125,14 +125,14 @@ class _Exporter:
         assert base.document is not None
         return {
             "timestamp-ms": base.document["last-updated-ms"],
-            "metadata-file": f"{self.location}/{_metadata_path(base.number)}",
+            "metadata-file": f"{self.location}/{metadata_path(base.number)}",
         }
 
     # What was exported before
 
     def _newest(self) -> _Base:
         """Return the newest export: the hint's, or one after it. Costs 3 GETs where the hint is right."""
-        hint = self.store.get(f"{self.prefix}{_HINT}")
+        hint = self.store.get(f"{self.prefix}{HINT}")
         number = 0
         with contextlib.suppress(ValueError):
             number = max(0, int((hint or b"0").decode("ascii", "replace")[:20]))
@@ -144,11 +144,11 @@ class _Exporter:
         return _Base(number, document)
 
     def _metadata(self, number: int) -> Document | None:
-        data = self.store.get(f"{self.prefix}{_metadata_path(number)}")
+        data = self.store.get(f"{self.prefix}{metadata_path(number)}")
         if data is None:
             return None
         try:
-            return decoded(_DOCUMENT, data, "Iceberg's metadata", size_max=1 << 30)
+            return metadata_json.decoded_document(data)
         except LakelogError:
             return {}
 
@@ -162,9 +162,9 @@ class _Exporter:
 
     def _hint(self, number: int) -> None:
         """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
-        hint = self.store.get(f"{self.prefix}{_HINT}") or b"0"
+        hint = self.store.get(f"{self.prefix}{HINT}") or b"0"
         if not hint.isdigit() or int(hint) < number:
-            self.store.put(f"{self.prefix}{_HINT}", str(number).encode())
+            self.store.put(f"{self.prefix}{HINT}", str(number).encode())
 
     # What is exported
 
@@ -191,7 +191,9 @@ class _Exporter:
         document = metadata_json.with_metadata(
             document, before.state.current, self.head.id, before.version, before.time_us
         )
-        return metadata_json.with_snapshots(document, snapshots, refs, before.state.next_row, self.listed)
+        return metadata_json.with_snapshots(
+            document, snapshots, refs, before.state.next_row, self.listed, before.state.expired
+        )
 
     def _first(self) -> int:
         """Return the first version that a first export lists."""
@@ -332,7 +334,3 @@ def _heads(document: Document) -> dict[str, Document]:
         return {name: known[ref["snapshot-id"]] for name, ref in document["refs"].items()}
     except (KeyError, TypeError) as error:
         raise Misfit("the exported metadata has a tag or branch without a snapshot") from error
-
-
-def _metadata_path(number: int) -> str:
-    return f"{FOLDER}/v{number}.metadata.json"

@@ -8,7 +8,6 @@ of n files has about n / `FILES_MAX` + log2(`FILES_MAX`) manifests.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -89,11 +88,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """Makes the manifests of one snapshot below `folder`. `read` returns the entries of a manifest of an older one, and
-    `first_rows` the ids of the first rows of that one's files, by their absolute paths; `schema` is Iceberg's JSON.
-    `fresh_from` is the lowest row id that no older file has."""
+    """Makes the manifests of one snapshot.
 
-    folder: str
+    `put` takes one, and returns its path; `read` returns the entries of a manifest of an older one, and `first_rows`
+    the ids of the first rows of that one's files, by their absolute paths. `schema` is Iceberg's JSON. `fresh_from` is
+    the lowest row id that no older file has.
+    """
+
+    put: Callable[[str, str, bytes], str]
     snapshot_id: int
     version: int
     fresh_from: int
@@ -103,9 +105,8 @@ class Manifests:
 
     def changed(
         self, stored: Sequence[Stored], change: Change, spec: PartitionSpec, content: int
-    ) -> tuple[list[Stored], dict[str, bytes]]:
-        """Return the manifests after a change of those that are `stored`, of one content and partitioning, and the new
-        objects by their paths."""
+    ) -> list[Stored]:
+        """Return the manifests after a change of those that are `stored`, of one content and partitioning."""
         parts = [_Part(each.start, each) for each in sorted(stored, key=lambda each: each.start) if each.live]
         gone, fresh = _by_part(parts, change.gone.items(), lambda item: item[1]), list[Keyed]()
         came: dict[int, list[Keyed]] = {}
@@ -122,8 +123,7 @@ class Manifests:
             else:
                 made.append(part)
         made = self._with_fresh(made, sorted(fresh, key=lambda each: each.first_row))
-        objects: dict[str, bytes] = {}
-        return [self._written(part, spec, content, objects) for part in made], objects
+        return [self._written(part, spec, content) for part in made]
 
     def _rewritten(self, part: _Part, paths: set[str], came: Iterable[Keyed]) -> _Part:
         loaded = self._loaded(part)
@@ -171,15 +171,13 @@ class Manifests:
             new = _Part(before.start, None, (*before.entries, *new.entries), before.gone)
         return [*parts, *self._split(new)]
 
-    def _written(self, part: _Part, spec: PartitionSpec, content: int, objects: dict[str, bytes]) -> Stored:
+    def _written(self, part: _Part, spec: PartitionSpec, content: int) -> Stored:
         if part.stored is not None:
             return part.stored
         entries = [each.entry for each in (*part.entries, *part.gone)]
         data = avro_files.manifest(entries, spec, self.schema, content)
         kind = "deletes" if content else "data"
-        name = f"{self.version:020d}-{kind}-{spec.id}-{part.start:020d}-{hashlib.sha256(data).hexdigest()[:16]}.avro"
-        path = f"{self.folder}/{name}"
-        objects[path] = data
+        path = self.put(f"{kind}-{spec.id}-{part.start:020d}", "avro", data)
         return Stored(self._record(path, len(data), entries, spec, content, part))
 
     def _record(

@@ -14,11 +14,14 @@ import msgspec
 from lakelog.catalog.iceberg.schemas import order_json, schema_json, spec_json
 from lakelog.catalog.schema import FIRST_FIELD_ID, Metadata
 from lakelog.catalog.state import MAIN
+from lakelog.log.decoding import decoded
 
 VERSION, LOG_ID = "lakelog.version", "lakelog.log-id"
 """The properties that say which version of which log was exported."""
 
 Document = dict[str, Any]
+_DOCUMENT = msgspec.json.Decoder(Document)
+_SIZE_MAX = 1 << 30
 
 
 def empty_document(location: str, log_id: str) -> Document:
@@ -95,12 +98,16 @@ def with_snapshots(
     refs: Mapping[str, Document],
     next_row: int,
     listed: int,
+    expired: int,
 ) -> Document:
-    """Return the document with more snapshots, of which the newest `listed` and those of `refs` stay."""
+    """Return the document with more snapshots, of which the newest `listed` and those of `refs` stay.
+
+    Of versions before `expired`, none stay but those of `refs`: their files may be gone.
+    """
     known = {each["snapshot-id"]: each for each in [*document["snapshots"], *snapshots]}
     ordered = sorted(known.values(), key=lambda each: (each["sequence-number"], each["snapshot-id"]))
     wanted = {each["snapshot-id"] for each in refs.values()}
-    wanted |= {each["snapshot-id"] for each in ordered[-listed:]}
+    wanted |= {each["snapshot-id"] for each in ordered[-listed:] if each["sequence-number"] >= expired}
     kept = [each for each in ordered if each["snapshot-id"] in wanted]
     for number, each in enumerate(kept):
         # A parent that is listed no more is no parent: readers look for it.
@@ -131,3 +138,8 @@ def _uuid(log_id: str) -> str:
     """Return the same UUID for the same table, whoever exports it."""
     digits = hashlib.sha256(log_id.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
+
+
+def decoded_document(data: bytes) -> Document:
+    """Return what `encode` wrote. FormatError for other bytes."""
+    return decoded(_DOCUMENT, data, "Iceberg's metadata", size_max=_SIZE_MAX)

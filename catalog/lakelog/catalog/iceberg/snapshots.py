@@ -48,13 +48,20 @@ class Moment:
 
 @dataclass(slots=True, kw_only=True)
 class Tree:
-    """The objects of one export of the table at `location`: new ones by their absolute paths in `folder`, and those of
-    older exports by `read`."""
+    """The objects of an export of one version of the table at `location`: new ones by their absolute paths in `folder`,
+    and those of older exports by `read`."""
 
     location: str
     folder: str
+    version: int
     read: Callable[[str], bytes]
     made: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, kind: str, suffix: str, data: bytes) -> str:
+        """Add an object of the version that is exported; return its path. Its name depends on what is in it."""
+        path = f"{self.folder}/{self.version:020d}-{kind}-{hashlib.sha256(data).hexdigest()[:16]}.{suffix}"
+        self.made[path] = data
+        return path
 
     def bytes_of(self, path: str) -> bytes:
         return self.made[path] if path in self.made else self.read(path)
@@ -131,10 +138,10 @@ def snapshot_of(
     both = [each.table for each in (before, after) if each is not None]
 
     def read(each: Stored) -> Sequence[Entry]:
-        return avro_files.read_manifest(tree.bytes_of(each.path), known[each.spec_id])
+        return avro_files.read(tree.bytes_of(each.path))
 
     maker = Manifests(
-        folder=tree.folder,
+        put=tree.add,
         snapshot_id=snapshot_id,
         version=moment.version,
         fresh_from=moment.first_row if parent is not None else 0,
@@ -154,7 +161,7 @@ def snapshot_of(
     for file in gone:
         change(DATA, file).gone[writer.absolute(file.path)] = file.first_row or 0
     with_vectors = _files(changed.vectors_came)
-    blobs = _blobs(tree, moment.version, with_vectors, writer)
+    blobs = _blobs(tree, with_vectors, writer)
     for file in with_vectors:
         entry = writer.vector(file, blobs[file.path], is_new=parent is not None)
         change(VECTORS, file).came.append(Keyed(file.first_row or 0, entry))
@@ -165,9 +172,7 @@ def snapshot_of(
     kept = [each for each in stored if (each.content, each.spec_id) not in changes and each.live]
     for (content, spec_id), each in sorted(changes.items(), key=lambda item: item[0]):
         of_it = [one for one in stored if (one.content, one.spec_id) == (content, spec_id)]
-        written, objects = maker.changed(of_it, each, known[spec_id], content)
-        kept += written
-        tree.made.update(objects)
+        kept += maker.changed(of_it, each, known[spec_id], content)
     kept.sort(key=lambda each: (each.content, each.spec_id, each.start))
     snapshot: dict[str, Any] = {
         "snapshot-id": snapshot_id,
@@ -180,21 +185,19 @@ def snapshot_of(
         "summary": _summary(moment, after.table, added, gone, with_vectors, without),
     }
     data = avro_files.manifest_list([each.record for each in kept], snapshot)
-    name = f"snap-{snapshot_id}-{hashlib.sha256(data).hexdigest()[:16]}.avro"
-    snapshot["manifest-list"] = f"{tree.folder}/{name}"
-    tree.made[snapshot["manifest-list"]] = data
+    snapshot["manifest-list"] = tree.add(f"snap-{snapshot_id}", "avro", data)
     return snapshot
 
 
 def manifests_of(tree: Tree, snapshot: Mapping[str, Any]) -> list[Stored]:
-    return [Stored(each) for each in avro_files.read_manifest_list(tree.bytes_of(snapshot["manifest-list"]))]
+    return [Stored(each) for each in avro_files.read(tree.bytes_of(snapshot["manifest-list"]))]
 
 
 def _files(table: pa.Table) -> list[DataFile]:
     return files_from_arrow(table) if table.num_rows else []
 
 
-def _blobs(tree: Tree, version: int, files: Sequence[DataFile], writer: Writer) -> dict[str, Blob]:
+def _blobs(tree: Tree, files: Sequence[DataFile], writer: Writer) -> dict[str, Blob]:
     """Return where the vectors of `files` lie; those that stand in the log are written to a puffin file."""
     found: dict[str, Blob] = {}
     inline: dict[str, Vector] = {}
@@ -209,8 +212,7 @@ def _blobs(tree: Tree, version: int, files: Sequence[DataFile], writer: Writer) 
         inline[file.path] = Vector(bitmap, file.deletes.rows, writer.absolute(file.path))
     if inline:
         content, offsets = puffin_of_vectors(inline)
-        path = f"{tree.folder}/{version:020d}-vectors-{hashlib.sha256(content).hexdigest()[:16]}.puffin"
-        tree.made[path] = content
+        path = tree.add("vectors", "puffin", content)
         for each, vector in inline.items():
             size = len(vector.bitmap) + AROUND_BYTES
             found[each] = Blob(path, offsets[each] - HEAD_BYTES, size, len(content))

@@ -6,12 +6,14 @@ Source: the specification of Iceberg's table format, appendix D (binary single-v
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import struct
 from decimal import Decimal
 from typing import Any
 
 from lakelog.catalog.schema import AtomicType, Scalar, float_from_json
 
+_EPOCH = dt.datetime(1970, 1, 1)
 _PACKED = {
     "byte": "<i",
     "short": "<i",
@@ -58,11 +60,18 @@ def _whole(number: int) -> bytes:
 
 def as_number(value: Any, type: AtomicType) -> Any:
     """Return a value of a partition, as Avro's writer takes it or its reader returns it, so that it can be compared."""
-    if type.family != "decimal":
-        return value
-    if isinstance(value, bytes):
-        return int.from_bytes(value, "big", signed=True)
-    return _unscaled(value, type.scale)
+    match value:
+        case Decimal():
+            return _unscaled(value, type.scale)
+        case dt.datetime():
+            since = value.replace(tzinfo=None) - _EPOCH
+            return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        case dt.date():
+            return (value - _EPOCH.date()).days
+        case dt.time():
+            return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+        case _:
+            return value
 
 
 def bound(value: Any, type: AtomicType) -> bytes:

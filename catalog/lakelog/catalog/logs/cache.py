@@ -79,13 +79,15 @@ class LogCache:
     """Opens the logs of one warehouse, and of the places that users chose, under one configuration.
 
     A commit's time is later than all that this process has read, so that a cut by time never holds an effect without
-    its cause, even if clocks are wrong. Ages are judged by `now_us`, which no time in a log moves.
+    its cause, even if clocks are wrong. Ages are judged by `now_us`, which no time in a log moves. `after_commit` is
+    called with each log that was committed to, and must not wait.
     """
 
     def __init__(self, places: Places, writer: Mapping[str, Json], log_options: LogOptions) -> None:
         self.places = places
         self.writer = dict(writer)
         self._seen_us = 0
+        self.after_commit: Callable[[TrackedLog[Any], View[Any]], None] = lambda tracked, view: None
         in_parallel = log_options.in_parallel
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
@@ -188,13 +190,17 @@ class LogCache:
                 opened=self.places.warehouse,
             )
             with self._lock:
-                tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix, self._saw))
+                made = TrackedLog(log, location, store, prefix, self._saw, self._committed)
+                tracked = cache.setdefault(location, made)
         return tracked
 
     def _time_us(self, location: str) -> int:
         """Return a writer's clock: the store's time where this host's differs too much. Else the log would discard the
         host's, and with it the times that this process has seen."""
         return max(self.likely_us(location), self._seen_us + 1)
+
+    def _committed(self, tracked: TrackedLog[Any], view: View[Any]) -> None:
+        self.after_commit(tracked, view)
 
     def _saw(self, time_us: int) -> None:
         with self._lock:
@@ -258,7 +264,7 @@ class LogCache:
             parts, decisions=Decisions(store, prefix), commit_id=commit_id, validate=validate
         )
         for change, committed in zip(changes, done, strict=True):
-            change.tracked.offer(committed.view)
+            change.tracked.offer_committed(committed.view)
 
 
 def _home_of(view: View[Any]) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from lakelog.catalog.logs.in_transaction import InTransaction, NoTransaction
 from lakelog.catalog.logs.named_errors import naming
@@ -30,13 +30,20 @@ class TrackedLog(Generic[S]):
     """One log and the newest view that this process has of it. Safe to share between threads."""
 
     def __init__(
-        self, log: Log[S], location: str, store: ObjectStore, prefix: str, seen: Callable[[int], None]
+        self,
+        log: Log[S],
+        location: str,
+        store: ObjectStore,
+        prefix: str,
+        seen: Callable[[int], None],
+        committed: Callable[[TrackedLog[Any], View[Any]], None] = lambda tracked, view: None,
     ) -> None:
         self.log = log
         self.location = location
         self.store = store
         self.prefix = prefix
         self._seen = seen
+        self._committed = committed
         self._view: View[S] | None = None
         self._loaded_at = 0
         self._lock = threading.Lock()
@@ -111,15 +118,22 @@ class TrackedLog(Generic[S]):
 
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
         """Create the log (see `Log.create`) and remember it."""
-        return self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id))
+        view = self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id))
+        self._committed(self, view)
+        return view
 
     def commit(
         self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
     ) -> Committed[S]:
         """Commit (see `Log.commit`) and remember the resulting view."""
         committed = self.log.commit(view, decide, commit_id=commit_id, base=base)
-        self.offer(committed.view)
+        self.offer_committed(committed.view)
         return committed
+
+    def offer_committed(self, view: View[S]) -> None:
+        """Remember a view that a commit has made, and have what follows commits begin."""
+        self.offer(view)
+        self._committed(self, view)
 
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         """Return the version from `first` to `last` that is that commit (see `Log.find`)."""

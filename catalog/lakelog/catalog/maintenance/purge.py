@@ -17,6 +17,7 @@ from typing import Any
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import LinkedElsewhere
 from lakelog.catalog.files import started_at
+from lakelog.catalog.iceberg import objects_of
 from lakelog.catalog.logs import (
     NameTree,
     Target,
@@ -98,6 +99,13 @@ def data_of(store: ObjectStore, prefix: str) -> Content:
     return content
 
 
+def all_of(store: ObjectStore, prefix: str) -> Content:
+    """Return the data files at a place, and the objects of exports. One LIST more than `data_of`."""
+    content = data_of(store, prefix)
+    content.objects |= objects_of(store, prefix)
+    return content
+
+
 def plan_purge(
     tree: NameTree,
     kind: str,
@@ -151,7 +159,7 @@ def plan_purge(
                 continue
             children += [] if found is None else [found]
     else:
-        content = data_of(tracked.store, folder(tracked))
+        content = all_of(tracked.store, folder(tracked))
     content.objects |= _metadata(tracked, view)
     return Purge(tracked, view, kind, name, content, tuple(children), tuple(refused))
 
@@ -238,7 +246,7 @@ def _empty(purge: Purge, view: View[Any]) -> None:
     """Delete the objects of a purged log: data files first, and last the hint, which then says that nothing is left."""
     tracked = purge.tracked
     if purge.kind != NAMESPACE:
-        delete(tracked.store, data_of(tracked.store, folder(tracked)))
+        delete(tracked.store, all_of(tracked.store, folder(tracked)))
     expiry.expire(tracked.log, view.version)
     rest = unreferenced(tracked.log, view, expiry.last_base(tracked.log))
     rest |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")

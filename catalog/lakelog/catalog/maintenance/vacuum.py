@@ -21,6 +21,7 @@ import msgspec
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
 from lakelog.catalog.files import started_at
+from lakelog.catalog.iceberg import unneeded
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
 from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
@@ -183,6 +184,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     objects = unreferenced(tracked.log, view, base)
     for place in (tracked.log.keys.log, f"{prefix}_txn"):
         objects |= tracked.store.list_leftovers(f"{place}/")
+    objects |= unneeded(tracked.store, prefix, tree.logs.url(tracked.location))
     unreached = _unreached(tracked, view, prefix, listed.files)
     if not unreached:
         fence = 0  # none is needed

@@ -1,0 +1,58 @@
+"""Tables that are Iceberg's at all times: an export in the background after each commit, never within it.
+
+Work that a process does not come to is done after the next commit, by whichever process makes it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from lakelog.catalog.iceberg.exporter import export
+from lakelog.catalog.logs import LogCache, TableHead, TrackedLog
+from lakelog.catalog.schema import ICEBERG, ICEBERG_ON, value_of
+from lakelog.catalog.state import TableState
+from lakelog.log import View
+from lakelog.log.errors import LakelogError
+
+_LOGGER = logging.getLogger("lakelog.catalog")
+
+
+class Following:
+    """Exports what was committed to tables whose property `lakelog.iceberg` is `on`. Safe to share between threads."""
+
+    def __init__(self, logs: LogCache) -> None:
+        self._logs = logs
+        self._lock = threading.Lock()
+        self._exported: dict[str, int] = {}
+
+    def committed(self, tracked: TrackedLog[Any], view: View[Any]) -> None:
+        """Have a new version of a log exported soon, if it is such a table's. Costs nothing here."""
+        state = view.state
+        if not isinstance(state, TableState) or state.metadata is None or view.sealed:
+            return
+        if value_of(state.metadata.properties, ICEBERG) == ICEBERG_ON:
+            # Each commit asks for itself: one that comes while an export is under way is not in that.
+            name = f"version {view.version} of {tracked.log.location}, as an Iceberg table"
+            self._logs.log_options.in_background(name, lambda: self._export(tracked, view))
+
+    def _export(self, tracked: TrackedLog[TableState], view: View[TableState]) -> None:
+        key = f"{tracked.location} {view.log_id}"
+        with self._lock:
+            if self._exported.get(key, 0) >= view.version:
+                return
+        newest = tracked.known
+        if newest is None or newest.log_id != view.log_id or newest.sealed:
+            newest = view
+        try:
+            done = export(TableHead.at_place(self._logs, tracked, newest))
+        except LakelogError as error:
+            _LOGGER.warning(
+                "%s was not exported for readers of Iceberg, who find an older version: %s",
+                tracked.log.location,
+                error,
+            )
+            return
+        with self._lock:
+            self._exported[key] = max(self._exported.get(key, 0), done.version)

@@ -1,0 +1,102 @@
+"""Whatever a table has been through, other readers of its export find the rows, versions and ids that lakelog has."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.integration.iceberg.lives import Life
+from tests.integration.iceberg.readers import READERS, by_duckdb, plain, refs
+
+from lakelog.catalog import Catalog, Table
+
+SHORT = range(1, 7)
+FULL = range(SHORT.stop, 400)
+STEPS = 12
+
+
+def differences(table: Table, url: str, chance: random.Random) -> list[str]:
+    """Return what readers find that lakelog does not, or the other way round."""
+    found = []
+    expected = plain(table.to_arrow())
+    snapshots = refs(url)
+    for name, read in READERS.items():
+        try:
+            rows = plain(read(url)) if "main" in snapshots else []
+        except Exception as error:
+            found.append(f"{name}: {type(error).__name__}: {str(error)[:500]}")
+            continue
+        ours = expected
+        if name == "pyiceberg":
+            # Where it gives a file's rows the columns of the table, it makes empty lists of those that are NULL.
+            rows, ours = [_without_empty(row) for row in rows], [_without_empty(row) for row in expected]
+        if rows != ours:
+            found.append(f"{name} finds {len(rows)} rows of {len(expected)}: {first_difference(rows, ours)}")
+        for ref in sorted(snapshots.keys() - {"main"}):
+            there = table.at(ref=ref)
+            ids = sorted(there.to_arrow()["id"].to_pylist())
+            try:
+                others = sorted(read(url, snapshots[ref])["id"].to_pylist())
+            except Exception as error:
+                found.append(f"{name} on {ref}: {type(error).__name__}: {str(error)[:500]}")
+                continue
+            if others != ids:
+                found.append(f"{name} finds other rows on {ref}: {len(others)} of {len(ids)}")
+    if set(snapshots) - {"main"} != set(table.refs) and table.row_count:
+        found.append(f"the tags and branches are {sorted(snapshots)} and not {sorted(table.refs)}")
+    if "main" in snapshots:
+        found += row_ids(table, url)
+    return found
+
+
+def _without_empty(row: dict) -> dict:
+    return {name: None if value == [] else value for name, value in row.items()}
+
+
+def row_ids(table: Table, url: str) -> list[str]:
+    ours = table.scan(["id"], row_ids=True).to_arrow().select(["id", "_row_id", "_row_version"])
+    theirs = by_duckdb(url, columns="id, _row_id, _last_updated_sequence_number AS _row_version")
+    names = ["id", "_row_id", "_row_version"]
+    if [tuple(row[name] for name in names) for row in plain(ours)] != [
+        tuple(row[name] for name in names) for row in plain(pa.table(theirs))
+    ]:
+        return ["duckdb finds other ids of rows"]
+    return []
+
+
+def first_difference(rows: list[dict], expected: list[dict]) -> str:
+    for one, other in zip(rows, expected, strict=False):
+        if one != other:
+            return str(
+                {
+                    name: (one.get(name), other.get(name))
+                    for name in {*one, *other}
+                    if one.get(name) != other.get(name)
+                }
+            )
+    return "one has rows that the other has not"
+
+
+def live(folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    life = Life(Catalog(str(folder / "w")), chance)
+    done = []
+    for _ in range(STEPS):
+        done.append(life.step())
+        if chance.random() < 0.6:
+            url = life.table.export_iceberg().url
+            found = differences(life.table, url, chance)
+            assert not found, f"seed {seed}, after {', '.join(done)} ({url}):\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("seed", SHORT)
+def test_readers_of_iceberg_find_what_lakelog_has(tmp_path: Path, seed: int) -> None:
+    live(tmp_path, seed)
+
+
+@pytest.mark.slow
+def test_readers_of_iceberg_find_what_lakelog_has_in_hundreds_of_lives(tmp_path: Path) -> None:
+    for seed in FULL:
+        live(tmp_path / str(seed), seed)
