@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import msgspec
 
@@ -28,6 +27,7 @@ from lakelog.catalog.schema.types import (
 )
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import Int32
+from lakelog.log.once import once
 
 NAME_LIMIT_BYTES = 255
 DEPTH_LIMIT = 64
@@ -94,7 +94,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         except KeyError:
             raise NoSuchColumn(f"there is no column with the id {id} in this version of the schema") from None
 
-    @cached_property
+    @once
     def _by_id(self) -> dict[int, tuple[tuple[str, ...], Field]]:
         return {field.id: (path, field) for path, field in self.walk()}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from lakelog.catalog.planning import Bound, match
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, value_of
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
+from lakelog.log.once import once
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -93,11 +93,11 @@ class PartialFiles:
         emptied, marked = with_deletes(self._base.tracked, self._write, entries, vectors)
         return Replaced(marked=marked, emptied=emptied)
 
-    @cached_property
+    @once
     def _found(self) -> tuple[pa.Table, Bound]:
         return self._find()
 
-    @cached_property
+    @once
     def _positions(self) -> Mapping[str, BitMap]:
         tracked, (files, bound) = self._base.tracked, self._found
         if self._given is not None:
@@ -119,7 +119,7 @@ class PartialFiles:
                 )
         return positions
 
-    @cached_property
+    @once
     def _copies(self) -> Sequence[DataFile]:
         files, bound = self._found
         touched = pc.is_in(files["path"], value_set=pa.array(sorted(self._positions), pa.string()))

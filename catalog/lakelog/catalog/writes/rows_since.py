@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +29,7 @@ from lakelog.catalog.logs import TableHead, read_vector
 from lakelog.catalog.parquet import PlacedRows, read_placed_rows
 from lakelog.catalog.planning import Bound, evaluate, may_match, possible, terms
 from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.once import once
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -150,21 +150,21 @@ class RowsSince:
         fresh: Mask = (versions > self._base.version) | (versions <= UNCOMMITTED)
         return fresh
 
-    @cached_property
+    @once
     def _files(self) -> tuple[pa.Table, pa.Table]:
         return self._base.all_files(), self._now.all_files()
 
-    @cached_property
+    @once
     def _came(self) -> pa.Table:
         before, after = self._files
         return after.filter(pc.invert(pc.is_in(_keys(after), value_set=_keys(before))))
 
-    @cached_property
+    @once
     def _gone(self) -> pa.Table:
         before, after = self._files
         return before.filter(pc.invert(pc.is_in(_keys(before), value_set=_keys(after))))
 
-    @cached_property
+    @once
     def _marked(self) -> pa.Table:
         """The files, as they were, of which rows were deleted since."""
         before, after = self._files

@@ -1,0 +1,197 @@
+"""Exports of a table: what they cost, that exporters agree, what they refuse, and what maintenance does about them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.integration.iceberg.readers import by_duckdb, by_pyiceberg, hint, plain, refs
+
+from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog.iceberg import export
+from lakelog.log import CountingStore, LogOptions
+from lakelog.log.errors import InvalidInput, Unsupported
+
+IDS = pa.schema({"id": pa.int64()})
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64())})
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(str(tmp_path / "w"), log_options=LogOptions(in_background=lambda name, work: work()))
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    table = catalog.create_table("t", IDS).append(rows(*range(1000)))
+    return table.delete(col("id") < 5).append(rows(1000))
+
+
+def metadata(url: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(url).read_bytes())
+    return found
+
+
+def objects(table: Table) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(table.location, "metadata").iterdir()}
+
+
+def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_path: Path) -> None:
+    exports = [table.export_iceberg(), table.export_iceberg(), table.export_iceberg(str(tmp_path / "there"))]
+    assert [(each.number, each.version) for each in exports] == [(1, 4)] * 3
+    assert exports[1].objects == 0
+    first = objects(table)
+    for path in Path(table.location, "metadata").iterdir():
+        path.unlink()
+    table.export_iceberg()
+    assert objects(table) == first
+
+    table = table.append(rows(2000))
+    # What is lost is not missed: the next export is whole.
+    (lost,) = [name for name in first if "-snap-4-" in name]
+    Path(table.location, "metadata", lost).unlink()
+    done = table.export_iceberg()
+    assert (done.number, done.version, hint(Path(table.location))) == (2, 5, 2)
+    assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
+    Path(table.location, "metadata/v2.metadata.json").write_bytes(b'{"properties": 7}')
+    Path(table.location, "metadata/version-hint.text").write_bytes(b"a page of a server")
+    table = table.append(rows(2001))
+    done = table.export_iceberg()
+    assert (done.number, hint(Path(table.location))) == (3, 3)
+    assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
+
+
+def test_an_export_of_an_older_version_is_that_of_the_newest(table: Table) -> None:
+    newer = table.append(rows(7000))
+    assert newer.export_iceberg().version == 5
+    assert export(table.head).version == 5
+    assert hint(Path(table.location)) == 1
+
+
+def test_an_export_costs_what_has_changed(tmp_path: Path) -> None:
+    store = None
+
+    def counted(url: str) -> CountingStore:
+        nonlocal store
+        return store  # pragma: no cover
+
+    table = Catalog(str(tmp_path / "w")).create_table("t", IDS)
+    for number in range(12):
+        table = table.append(rows(number))
+    assert table.export_iceberg().objects == 1 + 2 * 12
+    assert table.append(rows(99)).export_iceberg().objects == 3
+    assert table.refresh().delete(col("id") == 3).export_iceberg().objects == 3
+    assert table.refresh().export_iceberg().objects == 0
+
+
+def test_versions_tags_and_branches_are_snapshots_with_their_columns(table: Table) -> None:
+    table = table.create_tag("then").create_branch("side")
+    table.at(ref="side").append(rows(5000))
+    table = table.refresh().alter([{"change": "add-column", "name": ["more"], "type": "string"}])
+    table = table.overwrite(pa.table({"id": [1], "more": ["x"]}))
+    done = table.export_iceberg()
+    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]][:3] == [2, 3, 4]
+    assert by_pyiceberg(done.url, 3).num_rows == 995
+    named = refs(done.url)
+    assert named.keys() == {"main", "then", "side"} and named["then"] == 4
+    assert sorted(by_pyiceberg(done.url, named["side"])["id"].to_pylist())[-1] == 5000
+    summary = metadata(done.url)["snapshots"][-1]["summary"]
+    assert (summary["operation"], summary["lakelog.operation"]) == ("overwrite", "overwrite")
+    assert "lakelog.user" in summary
+    assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
+
+
+def test_only_the_newest_snapshots_are_listed_and_none_that_have_expired(catalog: Catalog) -> None:
+    table = catalog.create_table("t", IDS)
+    for number in range(8):
+        table = table.append(rows(number))
+    listed = [each["snapshot-id"] for each in metadata(export(table.head, listed=3).url)["snapshots"]]
+    assert listed == [7, 8, 9]
+    table = table.append(rows(8))
+    listed = [each["snapshot-id"] for each in metadata(export(table.head, listed=3).url)["snapshots"]]
+    assert listed == [8, 9, 10]
+    catalog.expire("t", version=10, dry_run=False)
+    table = table.refresh().append(rows(9))
+    done = table.export_iceberg()
+    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [10, 12]
+    assert all("parent-snapshot-id" not in each for each in metadata(done.url)["snapshots"][:1])
+    assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
+
+
+def test_a_table_that_is_on_is_exported_after_each_commit(catalog: Catalog) -> None:
+    table = catalog.create_table("t", IDS, properties={"lakelog.iceberg": "on"})
+    for number in range(3):
+        table = table.append(rows(number))
+        assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
+    with catalog.transaction() as transaction:
+        transaction.load_table("t").append(rows(10))
+        with pytest.raises(Unsupported, match="of a transaction"):
+            transaction.load_table("t").export_iceberg()
+    assert by_duckdb(table.location).num_rows == 4
+    table = catalog.load_table("t").alter(
+        [{"change": "set-property", "key": "lakelog.iceberg", "value": "off"}]
+    )
+    with pytest.raises(Unsupported, match=r"lakelog\.iceberg .* is off: set it to on-demand"):
+        table.export_iceberg()
+    table.append(rows(11))
+    assert by_duckdb(table.location).num_rows == 4
+
+
+def test_what_iceberg_cannot_have_is_refused_by_name(catalog: Catalog) -> None:
+    columns = pa.schema({"id": pa.int64(), "n": pa.int32(), "pause": pa.duration("us")})
+    table = catalog.create_table("t", columns)
+    assert [each.where for each in table.iceberg_obstacles()] == ["the column pause"]
+    with pytest.raises(Unsupported, match="the column pause: Iceberg has no type for interval"):
+        table.export_iceberg()
+    with pytest.raises(Unsupported, match=r"is on, and Iceberg cannot have this table \(the column pause"):
+        table.alter([{"change": "set-property", "key": "lakelog.iceberg", "value": "on"}])
+    with pytest.raises(Unsupported, match="the column pause"):
+        catalog.create_table("u", columns, properties={"lakelog.iceberg": "on"})
+    table = table.alter(
+        [
+            {"change": "delete-column", "name": ["pause"]},
+            {"change": "set-property", "key": "lakelog.iceberg", "value": "on"},
+        ]
+    )
+    with pytest.raises(Unsupported, match="may have it as integer, which Iceberg does not read as double"):
+        table.alter([{"change": "update-column-type", "name": ["n"], "type": "double"}])
+    table = table.alter([{"change": "update-column-type", "name": ["n"], "type": "long"}])
+    assert table.iceberg_obstacles() == []
+    with pytest.raises(InvalidInput, match="inside of lakelog's own folders"):
+        table.export_iceberg(f"{table.location}/_log/there")
+
+
+def test_files_of_others_are_refused_by_name(catalog: Catalog, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(rows(1), tmp_path / "other.parquet")
+    table = catalog.create_table("t", IDS).add_files(str(tmp_path / "other.parquet"))
+    with pytest.raises(
+        Unsupported, match=r"other\.parquet has column ids that are not the table's, or none: compact"
+    ):
+        table.export_iceberg()
+
+
+def test_vacuum_and_purge_delete_what_exports_no_longer_need(catalog: Catalog) -> None:
+    table = catalog.create_table("t", IDS, properties={"lakelog.iceberg": "on"})
+    for number in itertools.chain(range(5), range(2000, 2003)):
+        table = table.append(rows(number)).delete(col("id") == number)
+    before = objects(table)
+    catalog.expire("t", retain_last=1, dry_run=False)
+    table = table.refresh().append(rows(1))
+    done = catalog.vacuum("t", older_than=dt.timedelta(0), dry_run=False)[0]
+    assert done.objects > 10
+    assert len(objects(table)) < len(before)
+    assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
+    assert catalog.fsck(deep=True).found == []
+    place = Path(table.location)
+    catalog.drop_table("t", purge=True)
+    assert list(place.rglob("*.avro")) == list(place.rglob("*.metadata.json")) == []
