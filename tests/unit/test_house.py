@@ -181,5 +181,6 @@ def test_pure_rooms_take_only_values_from_the_log() -> None:
         "lakelog.log.decoding",
         "lakelog.log.errors",
         "lakelog.log.grammar",
+        "lakelog.log.once",
         "lakelog.log.secrets",
     }

@@ -65,6 +65,9 @@ from lakelog.catalog.files import (
     Positions,
     TableEstimates,
 )
+from lakelog.catalog.iceberg import (
+    Exported,
+)
 from lakelog.catalog.logs import (
     Token,
 )
@@ -100,6 +103,7 @@ from lakelog.catalog.schema import (
     Generated,
     Identity,
     Metadata,
+    Obstacle,
     PartitionField,
     PartitionSpec,
     Predicate,
@@ -161,6 +165,8 @@ from lakelog.log.errors import (
 )
 
 __all__ = [
+    "Exported",
+    "Obstacle",
     "Aggregate",
     "AlreadyExists",
     "AtomicType",

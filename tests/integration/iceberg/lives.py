@@ -104,8 +104,8 @@ class Life:
         steps: list[tuple[int, Callable[[], None]]] = [
             (6, self.append), (4, self.delete), (1, self.delete_much), (1, self.overwrite), (3, self.add_column),
             (1, self.rename_column), (1, self.drop_column), (1, self.widen), (1, self.evolve_partitions),
-            (2, self.compact), (1, self.rollback), (1, self.tag), (2, self.branch), (1, self.fast_forward), (1, self.change_nested),
-            (1, self.truncate),
+            (2, self.compact), (1, self.rollback), (1, self.tag), (2, self.branch), (1, self.fast_forward),
+            (1, self.change_nested), (1, self.truncate),
         ]  # fmt: skip
         (chosen,) = self.chance.choices([step for _, step in steps], [weight for weight, _ in steps])
         chosen()

@@ -20,7 +20,7 @@ from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
 from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, snapshot_of
 from lakelog.catalog.logs import TableHead, naming
-from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, value_of
+from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.log import Commit, View
 from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
@@ -55,7 +55,6 @@ def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Expo
 
     Unsupported, with the reasons, for a table that readers of Iceberg would read wrongly.
     """
-    check_exportable(head.schema, f"{head.name} is to be exported")
     if value_of(head.metadata.properties, ICEBERG) == ICEBERG_OFF:
         raise Unsupported(
             f"the property {ICEBERG.name} of {head.name} is {ICEBERG_OFF}: set it to on-demand, or to on"
@@ -153,9 +152,10 @@ class _Exporter:
             return {}
 
     def _is_of_this_table(self, document: Document) -> bool:
-        properties = document.get("properties") or {}
+        properties = document.get("properties")
         return (
-            properties.get(LOG_ID) == self.head.id
+            isinstance(properties, dict)
+            and properties.get(LOG_ID) == self.head.id
             and str(properties.get(VERSION, "")).isdigit()
             and document.get("location") == self.location
         )
@@ -177,7 +177,15 @@ class _Exporter:
         heads: dict[str, Document] = {} if continued is None else _heads(continued)
         snapshots: list[Document] = []
         for now in self._versions(first, before):
-            document, made, heads = self._step(tree, document, before, now, heads)
+            try:
+                document, made, heads = self._step(tree, document, before, now, heads)
+            except Unsupported:
+                if now.version == self.head.version:
+                    raise
+                # A version that Iceberg cannot have: what is listed begins after it.
+                document = {**document, "snapshots": [], "snapshot-log": [], "refs": {}}
+                snapshots, heads, before = [], {}, None
+                continue
             snapshots += made
             before = now
         assert before is not None
@@ -232,6 +240,9 @@ class _Exporter:
         contents: dict[str, Contents] = {}
         for number, name in enumerate(lines):
             seen = now.state.on(name)
+            if name != MAIN and any(each.effect == "blocks" for each in obstacles(seen.current.schema)):
+                continue  # a tag of a time when Iceberg could not have the table
+            check_exportable(seen.current.schema, f"{self.head.name} is to be exported")
             old = None if before is None else _same_line(before.state, now.state, name)
             if old is not None and old.files is seen.files and old.current == seen.current and name in heads:
                 after[name] = heads[name]

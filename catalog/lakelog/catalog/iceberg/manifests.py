@@ -1,4 +1,4 @@
-"""Which manifests hold the files of a snapshot: those of the snapshot before it, but for what has changed. Pure.
+"""Which manifests hold the files of a snapshot: those of the snapshot before it, except for what has changed. Pure.
 
 A manifest holds files of one partitioning whose first row ids are in one interval, so that the manifest of a file is
 known without a look into any. Where files are removed, their manifests are written anew; new files come into a

@@ -135,7 +135,7 @@ def encode(document: Document) -> bytes:
 
 
 def _uuid(log_id: str) -> str:
-    """Return the same UUID for the same table, whoever exports it."""
+    """Return the same UUID for the same table, by any exporter."""
     digits = hashlib.sha256(log_id.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 

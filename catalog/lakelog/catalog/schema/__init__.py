@@ -173,7 +173,6 @@ from lakelog.catalog.schema.types import (
     Type,
     children,
     is_collated,
-    walk,
     with_children,
 )
 
@@ -187,7 +186,6 @@ __all__ = [
     "Obstacle",
     "ICEBERG_TYPES",
     "FIRST_FIELD_ID",
-    "walk",
     "COLLATED",
     "is_collated",
     "ALWAYS_FALSE",
