@@ -12,7 +12,7 @@ from typing import Any
 
 from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
-from lakelog.catalog.iceberg import Exported, export
+from lakelog.catalog.iceberg import Exported, export, newest_metadata
 from lakelog.catalog.logs import TableHead, Token, check_not_own
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
 from lakelog.catalog.planning import Values, predicate_of
@@ -33,7 +33,7 @@ from lakelog.catalog.writes import (
     tags_and_branches,
 )
 from lakelog.log import WriteRef
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, PermissionDenied, Unsupported
 
 _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
@@ -282,6 +282,21 @@ class Table(TableVersion):
         if to is not None:
             check_not_own(to)
         return export(self.head.on(MAIN).refreshed(), to)
+
+    def iceberg_metadata(self) -> tuple[str, bytes]:
+        """Return the URL and the JSON of Iceberg's metadata of the newest version, which is exported if it was not.
+
+        Of the newest export, where this client may read only. Unsupported as by `export_iceberg`.
+        """
+        try:
+            self.export_iceberg()
+        except PermissionDenied:
+            if (known := newest_metadata(self.head)) is None:
+                raise
+            return known
+        found = newest_metadata(self.head)
+        assert found is not None, "what was exported can be read"
+        return found
 
     # For engines, which write files themselves
 

@@ -45,11 +45,11 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _duckdb() -> Any:
+def duckdb_with_iceberg() -> Any:
     import duckdb
 
     connection = duckdb.connect()
-    for name in ("avro", "iceberg"):
+    for name in ("avro", "httpfs", "iceberg"):
         files = importlib.metadata.files(f"duckdb-extension-{name}") or []
         (path,) = [each.locate() for each in files if each.name.endswith(".duckdb_extension")]
         connection.execute(f"LOAD '{path}'")
@@ -59,7 +59,7 @@ def _duckdb() -> Any:
 
 def by_duckdb(url: str, snapshot: int | None = None, *, columns: str = "*") -> pa.Table:
     at = "" if snapshot is None else f", snapshot_from_id = {snapshot}::UBIGINT"
-    found = _duckdb().execute(f"SELECT {columns} FROM iceberg_scan('{url}'{at})")
+    found = duckdb_with_iceberg().execute(f"SELECT {columns} FROM iceberg_scan('{url}'{at})")
     return found.to_arrow_table()
 
 

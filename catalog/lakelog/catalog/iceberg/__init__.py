@@ -8,6 +8,7 @@ It must not know names, sessions or who asks for an export.
 from lakelog.catalog.iceberg.exporter import (
     Exported,
     export,
+    newest_metadata,
 )
 from lakelog.catalog.iceberg.following import (
     Following,
@@ -17,4 +18,4 @@ from lakelog.catalog.iceberg.leftovers import (
     unneeded,
 )
 
-__all__ = ["Exported", "Following", "export", "objects_of", "unneeded"]
+__all__ = ["Exported", "Following", "export", "newest_metadata", "objects_of", "unneeded"]

@@ -65,6 +65,15 @@ def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Expo
     return done
 
 
+def newest_metadata(head: TableHead) -> tuple[str, bytes] | None:
+    """Return the URL and the bytes of the newest export beside the log of a table; None where there is none of it."""
+    exporter = _Exporter(head, None, LISTED)
+    base = exporter.newest()
+    if base.document is None or not exporter.is_of_this_table(base.document):
+        return None
+    return f"{exporter.location}/{metadata_path(base.number)}", metadata_json.encode(base.document)
+
+
 class _Exporter:
     def __init__(self, head: TableHead, to: str | None, listed: int) -> None:
         self.head = head
@@ -78,8 +87,8 @@ class _Exporter:
 
     def attempt(self) -> Exported | None:
         """Export once; None where another exporter was first, and this is to be tried again."""
-        base = self._newest()
-        if base.document is not None and self._is_of_this_table(base.document):
+        base = self.newest()
+        if base.document is not None and self.is_of_this_table(base.document):
             if int(base.document["properties"][VERSION]) >= self.head.version:
                 self._hint(base.number)
                 return self._exported(base, {})
@@ -129,7 +138,7 @@ class _Exporter:
 
     # What was exported before
 
-    def _newest(self) -> _Base:
+    def newest(self) -> _Base:
         """Return the newest export: the hint's, or one after it. Costs 3 GETs where the hint is right."""
         hint = self.store.get(f"{self.prefix}{HINT}")
         number = 0
@@ -151,7 +160,7 @@ class _Exporter:
         except LakelogError:
             return {}
 
-    def _is_of_this_table(self, document: Document) -> bool:
+    def is_of_this_table(self, document: Document) -> bool:
         properties = document.get("properties")
         return (
             isinstance(properties, dict)

@@ -1,0 +1,121 @@
+"""What a client of Iceberg's REST catalog is answered, by the path that it asks for.
+
+Source: the OpenAPI description of Apache Iceberg's REST catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import msgspec
+
+from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, NoSuchView
+from lakelog.catalog.names import Identifier
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, PermissionDenied, Unsupported
+
+SEPARATOR = "\x1f"
+"""Between the parts of a namespace's name, in paths and parameters."""
+
+_NAMESPACE = "/v1/{prefix}/namespaces"
+_TABLE = f"{_NAMESPACE}/{{namespace}}/tables"
+ENDPOINTS = [
+    f"GET {_NAMESPACE}",
+    f"GET {_NAMESPACE}/{{namespace}}",
+    f"HEAD {_NAMESPACE}/{{namespace}}",
+    f"GET {_TABLE}",
+    f"GET {_TABLE}/{{table}}",
+    f"HEAD {_TABLE}/{{table}}",
+]
+
+_ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
+    (NoSuchNamespace, 404, "NoSuchNamespaceException"),
+    (NoSuchTable, 404, "NoSuchTableException"),
+    (NoSuchView, 404, "NoSuchTableException"),
+    (NotFound, 404, "NotFoundException"),
+    (PermissionDenied, 403, "ForbiddenException"),
+    (Unsupported, 400, "UnsupportedOperationException"),
+    (InvalidInput, 400, "BadRequestException"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status, and JSON."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Answers:
+    """Answers requests about a warehouse. Safe to share between threads."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def answer(self, method: str, target: str) -> Answer:
+        """Return the answer to `method` for a path with its query. Never raises a LakelogError."""
+        path, _, query = target.partition("?")
+        parts = [unquote(part) for part in path.strip("/").split("/")]
+        if method not in ("GET", "HEAD"):
+            return _error(
+                405,
+                "UnsupportedOperationException",
+                f"this catalog is read only, and {method} was asked for: write with lakelog, and read here",
+            )
+        found = self._route(parts, parse_qs(query))
+        if found is None:
+            return _error(404, "NotFoundException", f"this catalog has no {path}")
+        try:
+            made = found()
+        except LakelogError as error:
+            for kind, status, name in _ERRORS:
+                if isinstance(error, kind):
+                    return _error(status, name, str(error))
+            return _error(503, "ServiceUnavailableException", str(error))
+        if method == "HEAD":
+            return Answer(204)
+        return Answer(200, msgspec.json.encode(made))
+
+    def _route(self, parts: list[str], query: Mapping[str, list[str]]) -> Callable[[], Any] | None:
+        match parts:
+            case ["v1", "config"]:
+                return self._config
+            case ["v1", "namespaces"]:
+                return lambda: self._namespaces(_namespace(query.get("parent", [""])[0]))
+            case ["v1", "namespaces", name]:
+                return lambda: self._namespace(_namespace(name))
+            case ["v1", "namespaces", name, "tables"]:
+                return lambda: self._tables(_namespace(name))
+            case ["v1", "namespaces", name, "tables", table]:
+                return lambda: self._table((*_namespace(name), table))
+            case _:
+                return None
+
+    def _config(self) -> Any:
+        return {"defaults": {}, "overrides": {}, "endpoints": ENDPOINTS}
+
+    def _namespaces(self, parent: Identifier) -> Any:
+        return {"namespaces": self._catalog.list_namespaces(parent)}
+
+    def _namespace(self, name: Identifier) -> Any:
+        return {"namespace": name, "properties": self._catalog.load_namespace(name)}
+
+    def _tables(self, namespace: Identifier) -> Any:
+        tables = self._catalog.list_tables(namespace)
+        return {"identifiers": [{"namespace": each[:-1], "name": each[-1]} for each in tables]}
+
+    def _table(self, name: Identifier) -> Any:
+        url, metadata = self._catalog.load_table(name).iceberg_metadata()
+        return {"metadata-location": url, "metadata": msgspec.Raw(metadata), "config": {}}
+
+
+def _namespace(text: str) -> Identifier:
+    return tuple(text.split(SEPARATOR)) if text else ()
+
+
+def _error(status: int, name: str, message: str) -> Answer:
+    return Answer(status, msgspec.json.encode({"error": {"message": message, "type": name, "code": status}}))

@@ -1,0 +1,142 @@
+"""Clients of Iceberg's REST catalog, before a server of a warehouse."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.integration.iceberg.readers import duckdb_with_iceberg
+
+from lakelog.catalog import Catalog
+from lakelog.rest import Answers, serve
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> str:
+    catalog = Catalog(str(tmp_path / "w"))
+    catalog.create_namespace("shop", properties={"comment": "of tea"})
+    catalog.create_namespace(("shop", "old/er"))
+    for name, ids in ((("shop", "orders"), [1, 2, 3]), (("shop", "old/er", "t"), [7])):
+        catalog.create_table(name, pa.schema({"id": pa.int64()})).append(pa.table({"id": ids}))
+    catalog.create_table("shop.pauses", pa.schema({"pause": pa.duration("us")}))
+    return str(tmp_path / "w")
+
+
+@pytest.fixture
+def url(warehouse: str) -> Iterator[str]:
+    servers: list[ThreadingHTTPServer] = []
+    urls: list[str] = []
+    ready = threading.Event()
+
+    def began(url: str, server: ThreadingHTTPServer) -> None:
+        urls.append(url)
+        servers.append(server)
+        ready.set()
+
+    thread = threading.Thread(target=lambda: serve(Answers(Catalog(warehouse)), port=0, began=began))
+    thread.start()
+    assert ready.wait(10)
+    yield urls[0]
+    servers[0].shutdown()
+    thread.join()
+
+
+def test_pyiceberg_finds_namespaces_and_tables_and_reads(url: str, warehouse: str) -> None:
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import NoSuchTableError, RESTError
+
+    catalog = load_catalog("lake", type="rest", uri=url)
+    assert catalog.list_namespaces() == [("shop",)]
+    assert catalog.list_namespaces("shop") == [("shop", "old/er")]
+    assert catalog.load_namespace_properties("shop")["comment"] == "of tea"
+    assert sorted(catalog.list_tables("shop")) == [("shop", "orders"), ("shop", "pauses")]
+    orders = catalog.load_table("shop.orders")
+    assert orders.scan().to_arrow()["id"].to_pylist() == [1, 2, 3]
+    assert catalog.load_table(("shop", "old/er", "t")).scan().to_arrow()["id"].to_pylist() == [7]
+    # What is committed later, a client finds when it loads again.
+    Catalog(warehouse).load_table("shop.orders").append(pa.table({"id": [4]}))
+    assert orders.refresh().scan().to_arrow().num_rows == 4
+    assert catalog.table_exists("shop.orders") and not catalog.table_exists("shop.none")
+    with pytest.raises(NoSuchTableError, match="there is no table"):
+        catalog.load_table("shop.none")
+    with pytest.raises(RESTError, match=r"Iceberg cannot have this table \(the column pause"):
+        catalog.load_table("shop.pauses")
+    with pytest.raises((RESTError, NotImplementedError)):
+        catalog.create_namespace("more")
+    assert Catalog(warehouse).list_namespaces() == [("shop",)]
+
+
+def test_duckdb_attaches_the_warehouse(url: str) -> None:
+    connection = duckdb_with_iceberg().cursor()
+    connection.execute(f"ATTACH '' AS lake (TYPE iceberg, ENDPOINT '{url}', AUTHORIZATION_TYPE 'none')")
+    try:
+        assert connection.execute("SELECT sum(id) FROM lake.shop.orders").fetchall() == [(6,)]
+    finally:
+        connection.execute("DETACH lake")
+
+
+def asked(url: str, method: str = "GET") -> tuple[int, dict]:
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, method=method, data=b"{}" if method == "POST" else None)
+        ) as got:
+            body = got.read()
+            return got.status, json.loads(body) if body else {}
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read() or b"{}")
+
+
+def test_what_is_no_read_is_refused_and_says_why(url: str) -> None:
+    status, found = asked(f"{url}/v1/namespaces", "POST")
+    assert status == 405 and "read only" in found["error"]["message"]
+    assert asked(f"{url}/v1/config")[1]["endpoints"][0] == "GET /v1/{prefix}/namespaces"
+    assert asked(f"{url}/v1/namespaces/shop", "HEAD") == (204, {})
+    assert asked(f"{url}/v1/namespaces/nothing", "HEAD")[0] == 404
+    assert asked(f"{url}/v1/namespaces/nothing/tables")[1]["error"]["type"] == "NoSuchNamespaceException"
+    for path in (
+        "",
+        "/v2/config",
+        "/v1/namespaces/shop/tables/orders/more",
+        "/v1/namespaces/..%2F..%2Fetc/tables/x",
+    ):
+        assert asked(url + path)[0] == 404, path
+    assert asked(f"{url}/v1/namespaces?parent=%00%1f")[0] in (400, 404)
+
+
+def test_the_command_serves_until_it_is_interrupted(warehouse: str) -> None:
+    command = [sys.executable, "-m", "lakelog.cli", "serve", "--warehouse", warehouse, "--port", "0"]
+    server = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    assert server.stderr is not None
+    try:
+        match = re.search(r"at (http://127\.0\.0\.1:\d+), read only", server.stderr.readline())
+        assert match is not None
+        assert asked(f"{match[1]}/v1/namespaces")[1] == {"namespaces": [["shop"]]}
+        assert "/v1/namespaces" in server.stderr.readline()
+        taken = subprocess.run(
+            [*command[:-1], match[1].rpartition(":")[2]],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert taken.returncode == 1 and "choose another --host or --port" in taken.stderr
+        server.send_signal(signal.SIGINT)
+        assert server.wait(30) == 130
+    finally:
+        server.kill()
+        server.wait()
+        server.stderr.close()
