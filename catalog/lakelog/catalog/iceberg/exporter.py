@@ -66,7 +66,7 @@ def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Expo
 
 
 def newest_metadata(head: TableHead) -> tuple[str, bytes] | None:
-    """Return the URL and the bytes of the newest export beside the log of a table; None where there is none of it."""
+    """Return the URL and the bytes of the newest export beside the log of a table; None where it has no export."""
     exporter = _Exporter(head, None, LISTED)
     base = exporter.newest()
     if base.document is None or not exporter.is_of_this_table(base.document):
