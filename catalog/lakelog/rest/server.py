@@ -1,4 +1,4 @@
-"""A server of the answers, for clients on this host or, at another address, on others.
+"""A server of the answers, for clients on this host or, at another address, on others."""
 
 from __future__ import annotations
 
