@@ -65,6 +65,10 @@ PARTITIONS = [
 ]
 
 
+def _source(part: Any) -> str:
+    return part if isinstance(part, str) else part["column"][0]
+
+
 class Life:
     """One table, and what may happen to it next."""
 
@@ -105,7 +109,7 @@ class Life:
             (6, self.append), (4, self.delete), (1, self.delete_much), (1, self.overwrite), (3, self.add_column),
             (1, self.rename_column), (1, self.drop_column), (1, self.widen), (1, self.evolve_partitions),
             (2, self.compact), (1, self.rollback), (1, self.tag), (2, self.branch), (1, self.fast_forward),
-            (1, self.change_nested), (1, self.truncate),
+            (1, self.change_nested), (1, self.truncate), (1, self.drop_partitioned),
         ]  # fmt: skip
         (chosen,) = self.chance.choices([step for _, step in steps], [weight for weight, _ in steps])
         chosen()
@@ -202,7 +206,18 @@ class Life:
                 return
 
     def evolve_partitions(self) -> None:
-        self.alter({"change": "set-partitioning", "fields": self.chance.choice(PARTITIONS)})
+        gone = {"k", "s", "d", "at", "price"} - self.made.keys()
+        left = [each for each in PARTITIONS if not gone & {_source(part) for part in each}]
+        self.alter({"change": "set-partitioning", "fields": self.chance.choice(left)})
+
+    def drop_partitioned(self) -> None:
+        """Drop a column that files are partitioned by, and the table no longer is."""
+        name = self.chance.choice(["k", "d", "price"])
+        if name in self.made and name not in {
+            self.table.schema.field_by_id(each.source_id).name for each in self.table.spec.fields
+        }:
+            self.alter({"change": "delete-column", "name": [name]})
+            del self.made[name]
 
     def compact(self) -> None:
         self.table = self.table.compact()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -44,11 +45,27 @@ def differences(table: Table, url: str, chance: random.Random) -> list[str]:
                 continue
             if others != ids:
                 found.append(f"{name} finds other rows on {ref}: {len(others)} of {len(ids)}")
+    found += of_a_version(table, url, chance)
     if set(snapshots) - {"main"} != set(table.refs) and table.row_count:
         found.append(f"the tags and branches are {sorted(snapshots)} and not {sorted(table.refs)}")
     if "main" in snapshots:
         found += row_ids(table, url)
     return found
+
+
+def of_a_version(table: Table, url: str, chance: random.Random) -> list[str]:
+    """Return which readers find other rows in a version of the past."""
+    listed = [each["snapshot-id"] for each in json.loads(Path(url).read_bytes())["snapshots"]]
+    versions = [version for version in listed if version < 1 << 40]
+    if not versions:
+        return []
+    version = chance.choice(versions)
+    expected = sorted(table.at(version=version).to_arrow()["id"].to_pylist())
+    return [
+        f"{name} finds other rows in version {version}"
+        for name, read in READERS.items()
+        if sorted(read(url, version)["id"].to_pylist()) != expected
+    ]
 
 
 def _without_empty(row: dict) -> dict:

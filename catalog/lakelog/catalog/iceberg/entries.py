@@ -36,8 +36,8 @@ class Writer:
     def absolute(self, path: str) -> str:
         return path if is_elsewhere(path) else f"{self.location}/{path}"
 
-    def data(self, file: DataFile) -> dict[str, Any]:
-        """Return the entry of a data file, which this snapshot has added if it is of this version."""
+    def data(self, file: DataFile, *, is_new: bool) -> dict[str, Any]:
+        """Return the entry of a data file, which is new in this snapshot, though perhaps of an older version."""
         if file.first_row is None:
             raise Unsupported(
                 f"the data file {file.path} is of a time before there were row ids, which Iceberg needs: compact the "
@@ -49,7 +49,6 @@ class Writer:
                 "writes its rows into a file of its own, and export it again"
             )
         version = self.version if file.version in (None, 0) else file.version
-        is_new = version == self.version
         made = self._of_file(file) | {
             "content": DATA,
             "file_path": self.absolute(file.path),
@@ -59,7 +58,9 @@ class Writer:
             "first_row_id": file.first_row,
             **self._statistics(file),
         }
-        return _entry(ADDED if is_new else EXISTING, self.snapshot_id if is_new else version, version, made)
+        if is_new or version == self.version:
+            return _entry(ADDED, self.snapshot_id, version, self.version, made)
+        return _entry(EXISTING, version, version, version, made)
 
     def vector(self, file: DataFile, blob: Blob, *, is_new: bool) -> dict[str, Any]:
         """Return the entry of a file's deletion vector."""
@@ -74,7 +75,8 @@ class Writer:
             "content_offset": blob.offset,
             "content_size_in_bytes": blob.size_bytes,
         }
-        return _entry(ADDED if is_new else EXISTING, self.snapshot_id, self.version, made)
+        status = ADDED if is_new else EXISTING
+        return _entry(status, self.snapshot_id, self.version, self.version, made)
 
     def _of_file(self, file: DataFile) -> dict[str, Any]:
         spec = self.specs[file.spec_id]
@@ -110,12 +112,14 @@ class Writer:
         }
 
 
-def _entry(status: int, snapshot_id: int, version: int, data_file: dict[str, Any]) -> dict[str, Any]:
+def _entry(
+    status: int, snapshot_id: int, version: int, added_in: int, data_file: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "status": status,
         "snapshot_id": snapshot_id,
         "sequence_number": version,
-        "file_sequence_number": version,
+        "file_sequence_number": added_in,
         "data_file": data_file,
     }
 

@@ -172,8 +172,12 @@ class _Exporter:
     def _hint(self, number: int) -> None:
         """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
         hint = self.store.get(f"{self.prefix}{HINT}") or b"0"
-        if not hint.isdigit() or int(hint) < number:
-            self.store.put(f"{self.prefix}{HINT}", str(number).encode())
+        if hint.isdigit() and int(hint) >= number:
+            return
+        self.store.put(f"{self.prefix}{HINT}", str(number).encode())
+        # Where another exporter has written a higher one between the two requests, it is lower again.
+        if self._metadata(number + 1) is not None:
+            self._hint(number + 1)
 
     # What is exported
 
@@ -260,7 +264,7 @@ class _Exporter:
             here = Contents(table=self._table(seen), metadata=seen.current, schema=schema)
             contents[name] = here
             parent, was = self._origin(document, name, old, heads, after, contents, seen)
-            changed = difference(was.table if was is not None else here.table.slice(0, 0), here.table)
+            changed = difference(was, here)
             if parent is not None and changed.is_empty and self._is_as(parent, schema, name):
                 after[name] = parent
                 continue

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lakelog.catalog.iceberg.schemas import order_json, schema_json, spec_json
+from lakelog.catalog.iceberg.schemas import exported_specs, order_json, schema_json, spec_json
 from lakelog.catalog.schema import FIRST_FIELD_ID, Metadata
 from lakelog.catalog.state import MAIN
 from lakelog.log.decoding import decoded
@@ -56,7 +56,8 @@ def with_metadata(
     """Return the document with the columns, partitioning, order and properties of a version."""
     document, schema = with_schema(document, metadata)
     specs = {each["spec-id"]: each for each in document["partition-specs"]}
-    specs |= {spec.id: spec_json(spec) for spec in metadata.specs}
+    exported = exported_specs(metadata)
+    specs |= {spec.id: spec_json(spec) for spec in exported.values()}
     parts = [field.id for spec in metadata.specs for field in spec.fields]
     order = order_json(metadata.sort_order, 0)
     orders = document["sort-orders"]
@@ -71,7 +72,7 @@ def with_metadata(
         "current-schema-id": schema["schema-id"],
         "last-column-id": max(document["last-column-id"], metadata.schema.last_id),
         "partition-specs": [specs[id] for id in sorted(specs)],
-        "default-spec-id": metadata.spec.id,
+        "default-spec-id": exported[metadata.spec.id].id,
         "last-partition-id": max([document["last-partition-id"], *parts]),
         "sort-orders": orders,
         "default-sort-order-id": order_id,

@@ -10,6 +10,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 from typing import Any
+from zlib import crc32
 
 from lakelog.catalog.schema import (
     ICEBERG_TYPES,
@@ -17,6 +18,7 @@ from lakelog.catalog.schema import (
     Field,
     ListType,
     MapType,
+    Metadata,
     PartitionSpec,
     Schema,
     SortOrder,
@@ -99,6 +101,25 @@ def _literal(sql: str, type: Type) -> Any:
             return value if math.isfinite(value) else None
         case _:
             return value
+
+
+def exported_specs(metadata: Metadata) -> dict[int, PartitionSpec]:
+    """Return, by the ids of a table's partitionings, how readers are shown them: without columns that were dropped.
+
+    They have no type there, and some readers end over it. Partitions only help to find files: fewer fields are right
+    too.
+    """
+    found = {}
+    for spec in metadata.specs:
+        left = tuple(field for field in spec.fields if metadata.schema.has_id(field.source_id))
+        if left != spec.fields:
+            said = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
+            # Any id that the table itself does not give, the same for the same fields.
+            spec_id = (1 << 30) + crc32(said.encode()) % (1 << 29)
+            found[spec.id] = PartitionSpec(id=spec_id, fields=left)
+        else:
+            found[spec.id] = spec
+    return found
 
 
 def spec_json(spec: PartitionSpec) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from lakelog.catalog.iceberg.avro_files import DATA
 from lakelog.catalog.iceberg.avro_files import DELETES as VECTORS
 from lakelog.catalog.iceberg.entries import Blob, Writer, blob_of
 from lakelog.catalog.iceberg.manifests import Change, Entry, Keyed, Manifests, Stored
-from lakelog.catalog.schema import Metadata
+from lakelog.catalog.iceberg.schemas import exported_specs
+from lakelog.catalog.schema import Metadata, PartitionSpec
 
 LINE_BITS = 40
 
@@ -75,6 +76,10 @@ class Contents:
     metadata: Metadata
     schema: Mapping[str, Any]
 
+    @property
+    def specs(self) -> dict[int, PartitionSpec]:
+        return exported_specs(self.metadata)
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -90,20 +95,29 @@ class Difference:
         return not any(each.num_rows for each in (self.came, self.gone, self.vectors_came, self.vectors_gone))
 
 
-def difference(before: pa.Table, after: pa.Table) -> Difference:
-    """Return how one set of files differs from another."""
-    old, new = _keys(before), _keys(after)
-    old_vectors, new_vectors = _vector_keys(before, old), _vector_keys(after, new)
+def difference(before: Contents | None, after: Contents) -> Difference:
+    """Return how one set of files differs from another, by what readers are shown of them."""
+    there, here = after.table.slice(0, 0) if before is None else before.table, after.table
+    old, new = _keys(there, after if before is None else before), _keys(here, after)
+    old_vectors, new_vectors = _vector_keys(there, old), _vector_keys(here, new)
     return Difference(
-        came=_only(after, new, old),
-        gone=_only(before, old, new),
-        vectors_came=_only(after, new_vectors, old_vectors),
-        vectors_gone=_only(before, old_vectors, new_vectors),
+        came=_only(here, new, old),
+        gone=_only(there, old, new),
+        vectors_came=_only(here, new_vectors, old_vectors),
+        vectors_gone=_only(there, old_vectors, new_vectors),
     )
 
 
-def _keys(files: pa.Table) -> pa.Array:
-    return pc.binary_join_element_wise(files["path"].combine_chunks(), files["write"].combine_chunks(), "\n")
+def _keys(files: pa.Table, contents: Contents) -> pa.Array:
+    specs = contents.specs
+    own = pa.array(list(specs), pa.int32())
+    shown = pa.array([str(spec.id) for spec in specs.values()], pa.string())
+    return pc.binary_join_element_wise(
+        files["path"].combine_chunks(),
+        files["write"].combine_chunks(),
+        shown.take(pc.index_in(files["spec"].combine_chunks(), value_set=own)),
+        "\n",
+    )
 
 
 def _vector_keys(files: pa.Table, keys: pa.Array) -> pa.Array:
@@ -130,11 +144,10 @@ def snapshot_of(
 ) -> dict[str, Any]:
     """Return the snapshot of a line in which it changes from `before`, that of `parent`, to `after`."""
     snapshot_id = moment.version | (line << LINE_BITS)
-    writer = Writer(
-        tree.location, after.metadata.schema, after.metadata.specs_by_id, snapshot_id, moment.version
-    )
+    writer = Writer(tree.location, after.metadata.schema, after.specs, snapshot_id, moment.version)
     stored = [] if parent is None else manifests_of(tree, parent)
-    known = {spec.id: spec for each in (before, after) if each is not None for spec in each.metadata.specs}
+    was = after.specs if before is None else before.specs
+    known = {spec.id: spec for spec in (*was.values(), *after.specs.values())}
     both = [each.table for each in (before, after) if each is not None]
 
     def read(each: Stored) -> Sequence[Entry]:
@@ -151,15 +164,17 @@ def snapshot_of(
     )
     changes: dict[tuple[int, int], Change] = {}
 
-    def change(content: int, file: DataFile) -> Change:
-        return changes.setdefault((content, file.spec_id), Change())
+    def change(content: int, file: DataFile, specs: Mapping[int, PartitionSpec] = after.specs) -> Change:
+        return changes.setdefault((content, specs[file.spec_id].id), Change())
 
     added = _files(changed.came)
     for file in added:
-        change(DATA, file).came.append(Keyed(file.first_row or 0, writer.data(file)))
+        change(DATA, file).came.append(
+            Keyed(file.first_row or 0, writer.data(file, is_new=parent is not None))
+        )
     gone = _files(changed.gone)
     for file in gone:
-        change(DATA, file).gone[writer.absolute(file.path)] = file.first_row or 0
+        change(DATA, file, was).gone[writer.absolute(file.path)] = file.first_row or 0
     with_vectors = _files(changed.vectors_came)
     blobs = _blobs(tree, with_vectors, writer)
     for file in with_vectors:
@@ -167,7 +182,7 @@ def snapshot_of(
         change(VECTORS, file).came.append(Keyed(file.first_row or 0, entry))
     without = _files(changed.vectors_gone)
     for file in without:
-        change(VECTORS, file).gone[writer.absolute(file.path)] = file.first_row or 0
+        change(VECTORS, file, was).gone[writer.absolute(file.path)] = file.first_row or 0
 
     kept = [each for each in stored if (each.content, each.spec_id) not in changes and each.live]
     for (content, spec_id), each in sorted(changes.items(), key=lambda item: item[0]):
