@@ -7,7 +7,6 @@ own reads anything of it. It must not know names: a table is at a place.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -83,6 +82,7 @@ class _Exporter:
         self.location = places.url(place)
         self.store, prefix = places.open(place)
         self.prefix = f"{prefix}/" if prefix else ""
+        self._hinted = 0
         self._tables: dict[int, tuple[FileSet, pa.Table]] = {}
 
     def attempt(self) -> Exported | None:
@@ -140,16 +140,17 @@ class _Exporter:
 
     def newest(self) -> _Base:
         """Return the newest export: the hint's, or one after it. Costs 3 GETs where the hint is right."""
-        hint = self.store.get(f"{self.prefix}{HINT}")
-        number = 0
-        with contextlib.suppress(ValueError):
-            number = max(0, int((hint or b"0").decode("ascii", "replace")[:20]))
+        number = self._hinted = self._read_hint()
         document = self._metadata(number) if number else None
         if number and document is None:
             number, document = 0, None
         while (after := self._metadata(number + 1)) is not None:
             number, document = number + 1, after
         return _Base(number, document)
+
+    def _read_hint(self) -> int:
+        hint = self.store.get(f"{self.prefix}{HINT}") or b"0"
+        return int(hint[:18]) if hint[:18].isdigit() else 0
 
     def _metadata(self, number: int) -> Document | None:
         data = self.store.get(f"{self.prefix}{metadata_path(number)}")
@@ -171,10 +172,10 @@ class _Exporter:
 
     def _hint(self, number: int) -> None:
         """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
-        hint = self.store.get(f"{self.prefix}{HINT}") or b"0"
-        if hint.isdigit() and int(hint) >= number:
+        if self._hinted >= number or self._read_hint() >= number:
             return
         self.store.put(f"{self.prefix}{HINT}", str(number).encode())
+        self._hinted = number
         # Where another exporter has written a higher one between the two requests, it is lower again.
         if self._metadata(number + 1) is not None:
             self._hint(number + 1)
