@@ -53,7 +53,7 @@ NESTED: dict[str, tuple[Any, Callable[[random.Random], Any]]] = {
         lambda chance: {"a": chance.randint(0, 99), "t": TYPES["timestamp"](chance)},
     ),
 }  # fmt: skip
-PARTITIONS = [
+PARTITIONS: list[list[Any]] = [
     [],
     ["k"],
     [{"transform": "bucket", "args": [3], "column": ["id"]}],
