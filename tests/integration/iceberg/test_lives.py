@@ -13,7 +13,7 @@ from tests.integration.iceberg.readers import READERS, by_duckdb, plain, refs
 
 from lakelog.catalog import Catalog, Table
 
-SHORT = range(1, 7)
+SHORT = range(1, 4)
 FULL = range(SHORT.stop, 400)
 STEPS = 12
 
