@@ -319,7 +319,7 @@ class TestDeletionVectors:
         "encode(CAST(id AS STRING), 'utf-8') AS y"
     )
 
-    @pytest.mark.parametrize("vectorized", ["true", "false"])
+    @pytest.mark.parametrize("vectorized", ["true", pytest.param("false", marks=pytest.mark.slow)])
     def test_all_types_are_read_past_deleted_rows(self, lake, vectorized):
         lake.sql(f"CREATE TABLE lake.t AS SELECT {self.COLUMNS} FROM range(0, 3000, 1, 1)")
         lake.sql(f"CREATE TABLE lake.u AS SELECT {self.COLUMNS} FROM range(0, 3000, 1, 1)")

@@ -1,7 +1,7 @@
 """A warehouse on S3: the log through s3fs, the data through S3A, by the same options of the catalog."""
 
 import pytest
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import in_mode, in_one_mode
 
 pytestmark = pytest.mark.s3
 
@@ -91,7 +91,7 @@ def test_files_of_others_are_added_on_s3(on_s3):
 
 @pytest.mark.adapter
 @pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 def test_rows_are_deleted_updated_and_merged_on_s3(on_s3, mode):
     from lakelog.catalog import Catalog
 

@@ -70,8 +70,8 @@ def tables(lake, left, right, columns="id BIGINT, k STRING, ts TIMESTAMP, d DECI
         ("days(ts)", "l.ts = r.ts"),
         pytest.param("months(ts)", "l.ts = r.ts", marks=pytest.mark.slow),
         pytest.param("years(ts)", "l.ts = r.ts", marks=pytest.mark.slow),
-        ("hours(ts)", "l.ts = r.ts"),
-        ("d", "l.d = r.d"),
+        pytest.param("hours(ts)", "l.ts = r.ts", marks=pytest.mark.slow),
+        pytest.param("d", "l.d = r.d", marks=pytest.mark.slow),
         ("k, bucket(3, id)", "l.k = r.k AND l.id = r.id"),
     ],
 )

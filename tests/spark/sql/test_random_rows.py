@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 Row = tuple[int | None, str | None, int | None]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -252,7 +252,7 @@ UNSHRUNK = settings(
 )
 
 
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 @settings(UNSHRUNK, max_examples=2)
 @given(data=st.data())
 def test_every_version_has_the_rows_of_the_model(lake, mode: str, data: st.DataObject) -> None:

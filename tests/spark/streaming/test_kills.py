@@ -47,7 +47,7 @@ writer.toTable("lake.a.t").awaitTermination()
 """
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_spark_that_is_killed_around_a_commit_leaves_no_batch_out_and_none_twice(
     lake, streams, tmp_path, after
 ):

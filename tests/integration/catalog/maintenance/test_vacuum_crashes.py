@@ -142,9 +142,13 @@ def nothing(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "operation"), [(nothing, expire), (expire, vacuum), (nothing, vacuum)],
-    ids=["expire", "vacuum", "vacuum-without-expiry"],
-)  # fmt: skip
+    ("before", "operation"),
+    [
+        pytest.param(nothing, expire, id="expire"),
+        pytest.param(expire, vacuum, id="vacuum"),
+        pytest.param(nothing, vacuum, id="vacuum-without-expiry", marks=pytest.mark.slow),
+    ],
+)
 def test_a_cleaner_that_dies_leaves_everything_right_and_the_next_one_finishes(
     before: Callable[[Catalog], None],
     operation: Callable[[Catalog], None],
