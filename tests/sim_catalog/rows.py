@@ -125,7 +125,13 @@ def close_account(world: CatalogWorld, catalog: Catalog) -> None:
     account = world.rng.choice(sorted(empty))
     condition = (col("account") == account) & (col("amount") == 0)
     if world.rng.random() < 0.5:
-        commit(world, table, "delete", [], condition, deletes=[empty[account]])
+        request, made = commit(world, table, "delete", [], condition, deletes=[empty[account]])
+        if made is not None and not world.truth.is_applied(request.commit_id):
+            # Another client has closed it: then there is nothing to commit, which is success.
+            request.acknowledged = False
+            if account < 100 and account in where(made):
+                world.fail(f"the delete of account {account} was acknowledged, and it is still there")
+            world.count("rows: deletes of what others deleted")
     else:
         table.delete(condition)
         world.count("rows: deletes by filter")
@@ -201,17 +207,22 @@ def commit(
     *,
     removed: Sequence[str] = (),
     deletes: Sequence[tuple[str, int, int]] = (),
-) -> None:
+) -> tuple[Request, Table | None]:
+    """Return the request, and the table after it where it was acknowledged."""
     write: WriteRef = table.begin_write()
     files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(rows)) if rows else []
     request = Request(f"{operation} of rows", write.id)
     world.requests.append(request)
+    made: list[Table] = []
     world.ask(
         request,
-        lambda: table.commit_rows(
-            write, operation, files, removed=removed, deletes=positions(deletes), condition=condition
+        lambda: made.append(
+            table.commit_rows(
+                write, operation, files, removed=removed, deletes=positions(deletes), condition=condition
+            )
         ),
     )
+    return request, made[-1] if request.acknowledged else None
 
 
 def overwrite(world: CatalogWorld, table: Table, rows: Sequence[Row], condition: Predicate) -> None:
