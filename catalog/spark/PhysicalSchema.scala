@@ -80,8 +80,10 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
     }
 
   /** Whether the values of a column or field of structs are compared by a collation. */
-  def isCollated(logical: Seq[String]): Boolean =
-    fields(logical).exists(path => SchemaInternals.isCollated(path.last.dataType))
+  def isCollated(logical: Seq[String]): Boolean = typeOf(logical).exists(SchemaInternals.isCollated)
+
+  /** The type of a column or field of structs; None below a list or map, or where there is none. */
+  def typeOf(logical: Seq[String]): Option[DataType] = fields(logical).map(_.last.dataType)
 
   /** The id of every single-valued column and field of structs, with its type, by its path in a file. */
   lazy val leaves: Map[Seq[String], (Long, DataType)] = leavesOf(internal, Nil).toMap

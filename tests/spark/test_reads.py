@@ -1,5 +1,6 @@
 """Scans: what they read is right, and what they need not read they do not."""
 
+import pyarrow as pa
 import pytest
 
 pytestmark = pytest.mark.adapter
@@ -290,3 +291,24 @@ def test_a_statement_reads_one_version_of_a_table_throughout(lake):
 def test_case_of_columns_does_not_matter_unless_the_session_says_so(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS MixedCase, named_struct('Inner', 2) AS S")
     assert lake.sql("SELECT mixedcase, s.INNER FROM lake.t WHERE MIXEDCASE = 1 AND s.inner = 2") == [(1, 2)]
+
+
+def test_conditions_find_nan_in_files_whose_bounds_leave_it_out(lake):
+    nan = float("nan")
+    schema = pa.schema({"id": pa.int64(), "x": pa.float64(), "y": pa.float32()})
+    table = lake.catalog.create_table("t", schema)
+    for values in ([0.0, nan], [0.5, None, nan], [nan, nan], [9.0]):
+        ids = range(table.row_count, table.row_count + len(values))
+        table = table.append(pa.table({"id": ids, "x": values, "y": values}, schema=schema))
+    nan_text = "CAST('NaN' AS DOUBLE)"
+    conditions = [
+        "x > 3", f"x >= {nan_text}", f"x = {nan_text}", f"x <=> {nan_text}", f"x IN (7, {nan_text})", "NOT (x < 3)",
+        "NOT (x <= 0)", "x <> 0", "x NOT IN (0, 0.5)", "3 < x", "x < 3", "x <= 0.5", "x = 9", "x IN (9, 0)", "x IS NULL",
+        f"x BETWEEN 3 AND {nan_text}", f"x > 3 AND x < {nan_text}", "x > 3 OR id = 0", "y > 3", "NOT (y < 3)", "x < y",
+    ]  # fmt: skip
+    by_row = lake.sql(f"SELECT id, {', '.join(f'({each})' for each in conditions)} FROM lake.t")
+    for number, condition in enumerate(conditions, start=1):
+        expected = sorted((row[0],) for row in by_row if row[number])
+        assert lake.sorted(f"SELECT id FROM lake.t WHERE {condition}") == expected, condition
+    lake.sql("DELETE FROM lake.t WHERE x > 3")
+    assert lake.sorted("SELECT id FROM lake.t") == [(0,), (2,), (3,)]

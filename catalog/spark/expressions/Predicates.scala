@@ -124,18 +124,16 @@ private[lakelog] object Predicates {
 
   /**
    * The predicate about the files' columns, as Spark's Parquet reader takes it; None where Parquet cannot be asked: it
-   * lacks a column, for example, or compares it by a collation. Both sides of an OR have to be there, which Spark's own conversion does not see to.
+   * lacks a column, for example, or compares it by a collation. Both sides of an OR have to be there, which Spark's own
+   * conversion does not see to.
    */
   def onFiles(
-      predicate: Predicate, path: Seq[String] => Option[Seq[String]],
-      isCollated: Seq[String] => Boolean): Option[Filter] = predicate match {
-    case and: And =>
-      for (l <- onFiles(and.left, path, isCollated); r <- onFiles(and.right, path, isCollated)) yield sources.And(l, r)
-    case or: Or =>
-      for (l <- onFiles(or.left, path, isCollated); r <- onFiles(or.right, path, isCollated)) yield sources.Or(l, r)
-    case not: Not => onFiles(not.child, path, isCollated).map(sources.Not(_))
-    // Parquet compares bytes.
-    case other if !NullTests(other.name) && other.references.exists(each => isCollated(each.fieldNames.toSeq)) => None
+      predicate: Predicate, path: Seq[String] => Option[Seq[String]], typeOf: Seq[String] => Option[DataType],
+      isNegated: Boolean = false): Option[Filter] = predicate match {
+    case and: And => both(and.left, and.right, path, typeOf, isNegated)(sources.And(_, _))
+    case or: Or => both(or.left, or.right, path, typeOf, isNegated)(sources.Or(_, _))
+    case not: Not => onFiles(not.child, path, typeOf, !isNegated).map(sources.Not(_))
+    case other if !NullTests(other.name) && !boundsDecide(other, typeOf, isNegated) => None
     case other =>
       val children = other.children.toSeq.map {
         case reference: NamedReference => path(reference.fieldNames.toSeq).map(FieldReference(_): Expression)
@@ -145,6 +143,35 @@ private[lakelog] object Predicates {
       }
       if (children.exists(_.isEmpty)) None
       else ReadInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
+  }
+
+  private def both(
+      left: Predicate, right: Predicate, path: Seq[String] => Option[Seq[String]],
+      typeOf: Seq[String] => Option[DataType], isNegated: Boolean)(pair: (Filter, Filter) => Filter): Option[Filter] =
+    for (l <- onFiles(left, path, typeOf, isNegated); r <- onFiles(right, path, typeOf, isNegated)) yield pair(l, r)
+
+  /**
+   * Whether the bounds in a file decide about a comparison as Spark does. Texts with a collation have bounds by bytes. Of
+   * floats, NaN is outside of the bounds that Arrow and others write, and greater than all for Spark: what may be true of
+   * it cannot be asked.
+   */
+  private def boundsDecide(
+      predicate: Predicate, typeOf: Seq[String] => Option[DataType], isNegated: Boolean): Boolean = {
+    val types = predicate.references.toSeq.flatMap(each => typeOf(each.fieldNames.toSeq))
+    def isFalseOfNaN = !isNegated && FalseOfNaN(predicate.name) && predicate.children.tail.forall {
+      case literal: Literal[_] => !isNaN(literal.value)
+      case _ => false
+    }
+    !types.exists(SchemaInternals.isCollated) &&
+    (!types.exists(each => each == FloatType || each == DoubleType) || isFalseOfNaN)
+  }
+
+  private val FalseOfNaN = Set("=", "<=>", "<", "<=", "IN")
+
+  private def isNaN(value: Any): Boolean = value match {
+    case number: Double => number.isNaN
+    case number: Float => number.isNaN
+    case _ => false
   }
 
   /**

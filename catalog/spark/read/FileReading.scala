@@ -47,7 +47,7 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
 
   private def reader(shape: FileShape): (PartitionReaderFactory, ShapedSchema) = {
     val schema = table.physical.forRead(required, shape)
-    val filters = predicates.flatMap(Predicates.onFiles(_, table.physical.path(_, shape), table.physical.isCollated))
+    val filters = predicates.flatMap(Predicates.onFiles(_, table.physical.path(_, shape), table.physical.typeOf))
     val configuration = SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings)
     val factory = ReadInternals.parquetReader(
       schema.columns, filters.toArray, configuration, schema.constants, schema.position)
