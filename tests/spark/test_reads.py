@@ -303,7 +303,8 @@ def test_conditions_find_nan_in_files_whose_bounds_leave_it_out(lake):
     nan_text = "CAST('NaN' AS DOUBLE)"
     conditions = [
         "x > 3", f"x >= {nan_text}", f"x = {nan_text}", f"x <=> {nan_text}", f"x IN (7, {nan_text})", "NOT (x < 3)",
-        "NOT (x <= 0)", "x <> 0", "x NOT IN (0, 0.5)", "3 < x", "x < 3", "x <= 0.5", "x = 9", "x IN (9, 0)", "x IS NULL",
+        "NOT (x <= 0)", "x <> 0", "x NOT IN (0, 0.5)", "3 < x", "x < 3", "x <= 0.5", "x = 9", "x IN (9, 0)",
+        "x IS NULL",
         f"x BETWEEN 3 AND {nan_text}", f"x > 3 AND x < {nan_text}", "x > 3 OR id = 0", "y > 3", "NOT (y < 3)", "x < y",
     ]  # fmt: skip
     by_row = lake.sql(f"SELECT id, {', '.join(f'({each})' for each in conditions)} FROM lake.t")
