@@ -99,6 +99,8 @@ class Writer:
                 nulls.append({"key": id, "value": known.nulls})
             if known.nans is not None:
                 nans.append({"key": id, "value": known.nans})
+            if type.family in ("float", "double") and known.nans:
+                continue  # bounds leave NaN out, and not every reader looks at how many there are
             if known.min is not None:
                 low.append({"key": id, "value": binary(known.min, type)})
             if known.max is not None:
