@@ -26,14 +26,16 @@ from lakelog.catalog.schema import (
     Schema,
     SortOrder,
     as_predicate,
+    schema_to_arrow,
     values_json,
 )
 from lakelog.catalog.state import Goal, Group, HistoryEntry, Ref, entry_of
+from lakelog.catalog.tools import ArrowRows
 from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
 from lakelog.log.errors import InvalidInput
 
 
-class TableVersion:
+class TableVersion(ArrowRows):
     """One version of a table. One that was opened by a name belongs to that name: see `TableRenamed`."""
 
     def __init__(self, head: TableHead, *, of_the_past: bool = False) -> None:
@@ -246,8 +248,12 @@ class TableVersion:
         """
         return Scan(self.head, columns, filter, limit, row_ids=row_ids)
 
-    def to_arrow(self) -> pa.Table:
-        return self.scan().to_arrow()
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return schema_to_arrow(self.schema)
+
+    def _prepared(self) -> Scan:
+        return self.scan()
 
     def changes(
         self,
@@ -297,8 +303,9 @@ class TableVersion:
 
     def can_delete(self, filter: Filter) -> bool:
         """Return whether `delete` with this filter is decided by whole files."""
-        self.head.note_rows_read(filter)
-        return delete.is_by_files(self.head, as_predicate(filter))
+        predicate = as_predicate(filter)
+        self.head.note_rows_read(predicate)
+        return delete.is_by_files(self.head, predicate)
 
     def can_overwrite(self, filter: Filter) -> bool:
         """Return whether `overwrite` accepts this filter: whether lakelog knows exactly which rows it matches."""

@@ -41,6 +41,16 @@ from lakelog.catalog.schema.definition import (
 from lakelog.catalog.schema.expression import (
     Expression,
 )
+from lakelog.catalog.schema.filter_arrow import (
+    from_arrow_expression,
+)
+from lakelog.catalog.schema.filter_polars import (
+    conjuncts,
+)
+from lakelog.catalog.schema.filters import (
+    Filter,
+    as_predicate,
+)
 from lakelog.catalog.schema.generated import (
     check_defined,
     not_generated,
@@ -94,13 +104,11 @@ from lakelog.catalog.schema.predicate import (
     COMPARISONS,
     TEXT_TESTS,
     Column,
-    Filter,
     Literal,
     Operand,
     Predicate,
     Reference,
     Transformed,
-    as_predicate,
     col,
     literal,
 )
@@ -241,11 +249,13 @@ __all__ = [
     "children",
     "clustering_from",
     "col",
+    "conjuncts",
     "dotted",
     "field_to_arrow",
     "float_from_json",
     "float_to_json",
     "from_arrow",
+    "from_arrow_expression",
     "given_to",
     "identity_fields",
     "is_beyond",
