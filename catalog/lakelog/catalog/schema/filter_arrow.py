@@ -79,7 +79,8 @@ def is_one_of(column: Operand, values: Sequence[Literal], *, null_is_value: bool
     known = [each for each in values if each.value is not None]
     test = Predicate("IN", (column, *known))
     if not null_is_value:
-        return test
+        # A list without values is false for all values, and NULL for NULL.
+        return test if known else Predicate("AND", (Predicate("IS_NULL", (column,)), Literal(None)))
     if len(known) < len(values):
         return Predicate("OR", (Predicate("IS_NULL", (column,)), test))
     return Predicate("AND", (Predicate("IS_NOT_NULL", (column,)), test))
@@ -155,9 +156,8 @@ class _Reading:
                 ]
                 return is_one_of(_column(part, name), values, null_is_value=True)
             case _, [part] if name in _TEXT_TESTS and not _option(options, "ignore_case"):
-                return Predicate(
-                    _TEXT_TESTS[name], (_column(part, name), literal(_option(options, "pattern")))
-                )
+                assert options is not None
+                return Predicate(_TEXT_TESTS[name], (_column(part, name), _text(options["pattern"])))
             case _, [left, right] if name in _COMPARISONS:
                 return self._compared(_COMPARISONS[name], left, right)
         _refuse(name)
@@ -178,6 +178,15 @@ def _column(operand: Operand, function: str) -> Column:
     if isinstance(operand, Column):
         return operand
     raise InvalidInput(f"{_WHAT} calls {function} of {operand}, which lakelog cannot do: call it of a column")
+
+
+def _text(pattern: pa.StringScalar) -> Literal:
+    """Return what is searched for: a text, or the bytes of a binary, which the options hold as a text too."""
+    found = pattern.as_buffer().to_pybytes()
+    try:
+        return literal(found.decode())
+    except UnicodeDecodeError:
+        return literal(found)
 
 
 def _is_nan(operand: Operand) -> Predicate:

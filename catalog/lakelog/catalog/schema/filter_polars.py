@@ -140,9 +140,14 @@ def _values(node: Any) -> pa.Array:
     """Return the values of a literal, of which Polars alone knows how its JSON is written."""
     import polars as pl
 
-    values = (
-        pl.select(pl.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")).to_series().to_arrow()
-    )
+    try:
+        literal = pl.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
+        values = pl.select(literal).to_series().to_arrow()
+    except (pl.exceptions.PolarsError, pa.ArrowException):
+        # NaN and the infinities are null in JSON, which Polars refuses to read.
+        raise InvalidInput(
+            f"{_WHAT} has a value that its JSON cannot hold, such as NaN: use is_nan, or write the filter as text"
+        ) from None
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 

@@ -22,6 +22,7 @@ from lakelog.catalog.schema.predicate import (
     Literal,
     Operand,
     Predicate,
+    condition_of,
     literal,
     too_deep,
 )
