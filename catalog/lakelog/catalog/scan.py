@@ -19,7 +19,7 @@ from lakelog.catalog.schema import (
     as_predicate,
     schema_to_arrow,
 )
-from lakelog.catalog.tools import ArrowRows
+from lakelog.catalog.tools import ArrowRows, as_html
 from lakelog.log.errors import InvalidInput
 
 
@@ -45,6 +45,7 @@ class Scan(ArrowRows):
         head.note_rows_read(predicate)
         metadata = head.metadata
         self._head = head
+        self._filter = predicate
         self._metadata = metadata
         self._limit = limit
         self._row_ids = row_ids
@@ -69,6 +70,12 @@ class Scan(ArrowRows):
                 return None
             chunks = matching
         return aggregate(chunks, self._metadata, wanted, group_by)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is to be read, without a request."""
+        facts = {"version": f"{self._head.version:,}", "filter": self._filter, "limit": self._limit}
+        columns = [(field.name, field.type) for field in self.arrow_schema]
+        return as_html(f"Scan of {self._head.name}", facts, ("column", "type in Arrow"), columns)
 
     @property
     def arrow_schema(self) -> pa.Schema:

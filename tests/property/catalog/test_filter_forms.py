@@ -1,4 +1,4 @@
-"""Filters as text, as expressions of pyarrow and of Polars: the same rows as the library's own, or as the predicate's."""
+"""Filters as text, and as expressions of pyarrow and of Polars: the rows that the predicate or the library finds."""
 
 from __future__ import annotations
 

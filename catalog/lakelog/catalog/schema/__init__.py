@@ -42,12 +42,14 @@ from lakelog.catalog.schema.expression import (
     Expression,
 )
 from lakelog.catalog.schema.filter_arrow import (
+    columns_of,
     from_arrow_expression,
 )
 from lakelog.catalog.schema.filter_polars import (
     conjuncts,
 )
 from lakelog.catalog.schema.filters import (
+    ArrowExpression,
     Filter,
     as_predicate,
 )
@@ -179,6 +181,7 @@ __all__ = [
     "ALWAYS_FALSE",
     "ALWAYS_TRUE",
     "Altered",
+    "ArrowExpression",
     "AtomicType",
     "COMPARISONS",
     "COMPRESSION_CODEC",
@@ -249,6 +252,7 @@ __all__ = [
     "children",
     "clustering_from",
     "col",
+    "columns_of",
     "conjuncts",
     "dotted",
     "field_to_arrow",

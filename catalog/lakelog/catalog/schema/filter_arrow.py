@@ -49,6 +49,11 @@ def from_arrow_expression(expression: pc.Expression, *, nan_is_largest: bool = F
     return condition_of(_Reading(expression, nan_is_largest).whole(), _WHAT)
 
 
+def columns_of(expression: pc.Expression) -> list[str]:
+    """Return the names of the columns that an expression needs, also of one that is not understood."""
+    return _Reading(expression, False).columns()
+
+
 def literal_of(scalar: pa.Scalar) -> Literal:
     """Return a value of Arrow's as a literal. InvalidInput for other types, and for parts of microseconds."""
     type, types = scalar.type, pa.types
@@ -131,6 +136,17 @@ class _Reading:
                 return found
             open_calls[-1][1].append(found)
 
+    def columns(self) -> list[str]:
+        found, at = [], 0
+        while at < len(self._pairs):
+            key, value = self._pairs[at]
+            # The names of a nested field follow, of which the first is the column's.
+            parts = int(value) if key == "nested_field_ref" else 0
+            if parts or key == "field_ref":
+                found.append(self._pairs[at + 1][1] if parts else value)
+            at += 1 + parts
+        return list(dict.fromkeys(found))
+
     def _scalar(self, index: str) -> pa.Scalar:
         return self._columns[int(index)][0]
 
@@ -148,6 +164,10 @@ class _Reading:
                 return Predicate("IS_NOT_NULL", (_column(part, name),))
             case "is_nan", [part]:
                 return _is_nan(_column(part, name))
+            case "if_else", [Predicate(op="IS_NOT_NULL") as valid, then, Literal(value=None)]:
+                # So a test that is false for NULL is made NULL for it.
+                null = Predicate("AND", (Predicate("IS_NULL", valid.args), Literal(None)))
+                return Predicate("OR", (null, Predicate("AND", (valid, condition_of(then, _WHAT)))))
             case "is_in", [part] if _option(options, "null_matching_behavior") in (_MATCH, _SKIP):
                 assert options is not None
                 skips = _option(options, "null_matching_behavior") == _SKIP

@@ -7,7 +7,7 @@ these, of which all have to hold; or a list of such lists, of which one has to h
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 
 import pyarrow.compute as pc
 
@@ -28,8 +28,15 @@ from lakelog.log.errors import InvalidInput
 if TYPE_CHECKING:
     import polars as pl
 
+
+class ArrowExpression(Protocol):
+    """An expression of `pyarrow.compute`, by one of its methods: pyarrow has no types."""
+
+    def to_substrait(self, schema: Any, allow_arrow_extensions: bool = False) -> Any: ...
+
+
 Filter: TypeAlias = Union[
-    Predicate, Mapping[str, Any], Expression, str, pc.Expression, "pl.Expr", Sequence[Any]
+    Predicate, Mapping[str, Any], Expression, str, ArrowExpression, "pl.Expr", Sequence[Any]
 ]
 """What users may give for a filter: see `as_predicate`."""
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog.tools.duckdb_relation import to_relation
 from lakelog.catalog.tools.narrowed import Narrowed
 from lakelog.catalog.tools.pandas_frame import to_frame
 from lakelog.catalog.tools.polars_frame import to_lazy_frame
@@ -77,6 +76,9 @@ class ArrowRows(ABC):
 
         A connection is used by one thread at a time, and so is the relation.
         """
+        # It needs pyarrow.dataset, which takes long to import.
+        from lakelog.catalog.tools.duckdb_relation import to_relation
+
         return to_relation(self._prepared(), connection)
 
     def to_torch(self, batch_size: int = 1024) -> Any:

@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lakelog.catalog.planning import bind, by_bytes, evaluate, terms
-from lakelog.catalog.schema import from_arrow_expression
+from lakelog.catalog.planning import Bound, Unevaluable, bind, by_bytes, evaluate, unknown_parts
+from lakelog.catalog.schema import columns_of, from_arrow_expression
 from lakelog.catalog.tools.narrowed import Narrowed
 from lakelog.catalog.tools.packages import package
+from lakelog.log.errors import LakelogError
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,8 +63,17 @@ class _Scanner:
         if self._filter is None:
             yield from self._rows.narrowed(self._columns, (), None)
             return
-        condition = from_arrow_expression(self._filter, nan_is_largest=True)
-        bound = bind(condition, by_bytes(self._rows.row_schema), case_sensitive=True)
-        needed = list(dict.fromkeys([*self._columns, *(term.path[0] for term in terms(bound))]))
+        needed = list(dict.fromkeys([*self._columns, *columns_of(self._filter)]))
+        try:
+            condition = from_arrow_expression(self._filter, nan_is_largest=True)
+            bound: Bound = bind(condition, by_bytes(self._rows.row_schema), case_sensitive=True)
+        except LakelogError:
+            bound = Unevaluable("what DuckDB means pyarrow to evaluate")
+        if unknown_parts(bound):
+            for batch in self._rows.narrowed(needed, (), None):
+                yield from (
+                    pa.Table.from_batches([batch]).filter(self._filter).select(self._columns).to_batches()
+                )
+            return
         for batch in self._rows.narrowed(needed, [condition], None):
             yield batch.filter(evaluate(bound, batch)).select(self._columns)

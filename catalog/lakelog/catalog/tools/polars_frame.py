@@ -32,18 +32,13 @@ def to_lazy_frame(rows: Narrowed) -> pl.LazyFrame:
         if columns:
             tested = [] if condition is None else condition.meta.root_names()
             needed = list(dict.fromkeys([*columns, *tested]))
-        conditions = [] if condition is None else conjuncts(condition)
-        missing = limit
-        for batch in rows.narrowed(needed, conditions, limit if condition is None else None):
+        # The limit comes before the condition: Polars gives both for head(n).filter(…) only.
+        conditions = [] if condition is None or limit is not None else conjuncts(condition)
+        for batch in rows.narrowed(needed, conditions, limit):
             frame = polars.from_arrow(batch)
             if condition is not None:
                 frame = frame.filter(condition)
-            if missing is not None:
-                frame = frame.head(missing)
-                missing -= frame.height
             yield frame if needed is None else frame.select(columns)
-            if missing == 0:
-                return
 
     schema = polars.from_arrow(pa.Table.from_batches([], rows.arrow_schema)).schema
     return register_io_source(read, schema=schema, is_pure=True)
