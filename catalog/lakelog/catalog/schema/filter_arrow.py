@@ -197,7 +197,9 @@ class _Reading:
 def _column(operand: Operand, function: str) -> Column:
     if isinstance(operand, Column):
         return operand
-    raise InvalidInput(f"{_WHAT} calls {function} of {operand}, which lakelog cannot do: call it of a column")
+    raise InvalidInput(
+        f"the pyarrow expression calls {function} of {operand}, which lakelog cannot do: call it of a column"
+    )
 
 
 def _text(pattern: pa.StringScalar) -> Literal:
@@ -219,7 +221,7 @@ def _option(options: pa.StructScalar | None, name: str) -> Any:
 
 def _refuse(name: str) -> NoReturn:
     raise InvalidInput(
-        f"{_WHAT} calls {name}, which lakelog cannot do: use comparisons of columns with values, &, |, ~, is_null, "
+        f"the pyarrow expression calls {name}, which lakelog cannot do: use comparisons of columns with values, &, |, ~, is_null, "
         "is_valid, is_nan, isin, starts_with, ends_with and match_substring, or filter the result instead"
     )
 

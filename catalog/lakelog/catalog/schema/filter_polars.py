@@ -126,14 +126,16 @@ def _column(node: Any) -> Column:
     operand = _operand(node)
     if isinstance(operand, Column):
         return operand
-    raise InvalidInput(f"{_WHAT} tests {operand}, which lakelog cannot do: test a column")
+    raise InvalidInput(f"the Polars expression tests {operand}, which lakelog cannot do: test a column")
 
 
 def _text(node: Any) -> Literal:
     found = _operand(node)
     if isinstance(found, Literal) and (found.value is None or found.type == "string"):
         return found
-    raise InvalidInput(f"{_WHAT} searches a text for {found}, which lakelog cannot do: search for a text")
+    raise InvalidInput(
+        f"the Polars expression searches a text for {found}, which lakelog cannot do: search for a text"
+    )
 
 
 def _values(node: Any) -> pa.Array:
@@ -146,7 +148,7 @@ def _values(node: Any) -> pa.Array:
     except (pl.exceptions.PolarsError, pa.ArrowException):
         # NaN and the infinities are null in JSON, which Polars refuses to read.
         raise InvalidInput(
-            f"{_WHAT} has a value that its JSON cannot hold, such as NaN: use is_nan, or write the filter as text"
+            f"the Polars expression has a value that its JSON cannot hold, such as NaN: use is_nan, or write the filter as text"
         ) from None
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
@@ -170,7 +172,7 @@ def _name_of(node: Any) -> str:
 
 def _refuse(what: str) -> NoReturn:
     raise InvalidInput(
-        f"{_WHAT} has {what}, which lakelog cannot do: use comparisons of columns with values, &, |, ~, is_null, "
+        f"the Polars expression has {what}, which lakelog cannot do: use comparisons of columns with values, &, |, ~, is_null, "
         "is_nan, is_in, is_between, str.starts_with, str.ends_with and str.contains with literal=True, or filter the "
         "result instead"
     )
