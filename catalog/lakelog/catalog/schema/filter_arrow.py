@@ -221,8 +221,8 @@ def _option(options: pa.StructScalar | None, name: str) -> Any:
 
 def _refuse(name: str) -> NoReturn:
     raise InvalidInput(
-        f"the pyarrow expression calls {name}, which lakelog cannot do: use comparisons of columns with values, &, |, ~, is_null, "
-        "is_valid, is_nan, isin, starts_with, ends_with and match_substring, or filter the result instead"
+        f"the pyarrow expression calls {name}, which lakelog cannot do: use comparisons of columns with values, &, |, "
+        "~, is_null, is_valid, is_nan, isin, starts_with, ends_with and match_substring, or filter the result instead"
     )
 
 

@@ -148,7 +148,8 @@ def _values(node: Any) -> pa.Array:
     except (pl.exceptions.PolarsError, pa.ArrowException):
         # NaN and the infinities are null in JSON, which Polars refuses to read.
         raise InvalidInput(
-            f"the Polars expression has a value that its JSON cannot hold, such as NaN: use is_nan, or write the filter as text"
+            "the Polars expression has a value that its JSON cannot hold, such as NaN: use is_nan, or write the "
+            "filter as text"
         ) from None
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
@@ -172,7 +173,7 @@ def _name_of(node: Any) -> str:
 
 def _refuse(what: str) -> NoReturn:
     raise InvalidInput(
-        f"the Polars expression has {what}, which lakelog cannot do: use comparisons of columns with values, &, |, ~, is_null, "
-        "is_nan, is_in, is_between, str.starts_with, str.ends_with and str.contains with literal=True, or filter the "
-        "result instead"
+        f"the Polars expression has {what}, which lakelog cannot do: use comparisons of columns with values, &, |, ~, "
+        "is_null, is_nan, is_in, is_between, str.starts_with, str.ends_with and str.contains with literal=True, or "
+        "filter the result instead"
     )

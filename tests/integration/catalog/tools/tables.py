@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import lakelog.catalog.scan
 from lakelog.catalog import AtomicType, Catalog, Field, Schema, StructType, Table
+from lakelog.catalog.parquet import read_files
 from lakelog.catalog.schema import assign_ids
 
 TYPES = {
@@ -78,12 +78,11 @@ def make_table(catalog: Catalog, name: str = "lab.lived") -> Table:
 def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, list[str]]]]:
     """Note, for each read, how many files it has and which columns."""
     noted: list[tuple[int, list[str]]] = []
-    read_files = lakelog.catalog.scan.read_files
 
     def noting(store: Any, prefix: str, plan: pa.Table, *rest: Any, **how: Any) -> Any:
         noted.append((plan.num_rows, how["columns"]))
         return read_files(store, prefix, plan, *rest, **how)
 
     with monkeypatch.context() as patched:
-        patched.setattr(lakelog.catalog.scan, "read_files", noting)
+        patched.setattr("lakelog.catalog.scan.read_files", noting)
         yield noted
