@@ -93,6 +93,49 @@ def _text_of_literal(literal: Literal) -> str:
     raise NotSaid(literal)
 
 
+def duckdb_of(operand: Operand) -> str:
+    """Return a condition as DuckDB's SQL."""
+    match operand:
+        case Column():
+            return ".".join(f'"{part}"' for part in operand.path)
+        case Literal():
+            return _duckdb_of_literal(operand)
+        case Predicate(op="NOT", args=(part,)):
+            return f"NOT ({duckdb_of(part)})"
+        case Predicate(op=("AND" | "OR") as op, args=parts):
+            return f" {op} ".join(f"({duckdb_of(part)})" for part in parts)
+        case Predicate(op="IN", args=(Column() as column, first, *others)):
+            return f"{duckdb_of(column)} IN ({', '.join(map(duckdb_of, (first, *others)))})"
+        case Predicate(op=("IS_NULL" | "IS_NOT_NULL") as op, args=(Column() as column,)):
+            return f"{duckdb_of(column)} {op.replace('_', ' ')}"
+        case Predicate(op=op, args=(Column() as column, Literal(type="string") as text)) if op in _LIKE:
+            return f"{duckdb_of(column)} LIKE {_pattern(op, text)}".replace("\\\\", "\\")
+        case Predicate(op="<=>", args=(left, right)):
+            return f"{duckdb_of(left)} IS NOT DISTINCT FROM {duckdb_of(right)}"
+        case Predicate(op=op, args=(left, right)) if op in _COMPARED:
+            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+                return f"{duckdb_of(left)} {op} {duckdb_of(right)}"
+    raise NotSaid(operand)
+
+
+def _duckdb_of_literal(literal: Literal) -> str:
+    value: Any = python_value(literal)
+    match value:
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case bytes():
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+        case float():
+            return f"'{value!r}'::DOUBLE"
+        case Decimal():
+            return f"{value:f}"
+        case dt.datetime() if value.tzinfo is not None:
+            return f"TIMESTAMPTZ'{value.isoformat(' ')}'"
+        case dt.datetime():
+            return f"TIMESTAMP'{value.isoformat(' ')}'"
+    return _text_of_literal(literal)
+
+
 def arrow_of(operand: Operand) -> Any:
     """Return a condition as an expression of pyarrow."""
     match operand:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.property.catalog.filter_forms import NotSaid, arrow_of, polars_of, text_of
+from tests.property.catalog.filter_forms import NotSaid, arrow_of, duckdb_of, polars_of, text_of
 from tests.property.catalog.filter_model import TYPES, predicates, rows, schema_of
 from tests.property.examples import examples
 
@@ -22,10 +27,48 @@ from lakelog.catalog.schema.filter_polars import conjuncts, from_polars_expressi
 from lakelog.catalog.schema.filters import as_predicate
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.schema.schema import Schema
+from lakelog.catalog.tools.duckdb_relation import to_relation
 from lakelog.log.errors import InvalidInput
 
 every_column = pytest.mark.parametrize("column", sorted(TYPES))
-some = settings(max_examples=examples(30, full=2000))
+some = settings(max_examples=examples(12, full=2000))
+
+
+TOKENS = [
+    "a", "`b c`", ".", "1", "-", "1.5D", "9L", "'x'", "'%x'", "r'\\'", "X'1'", "DATE", "'2020-01-01'", "TIMESTAMP",
+    "INTERVAL", "DAY", "TO", "CAST", "(", ")", ",", "AS", "DOUBLE", "NULL", "TRUE", "AND", "OR", "NOT", "!", "=", "<=>",
+    "<>", "IN", "BETWEEN", "LIKE", "ESCAPE", "IS", "DISTINCT", "FROM", "UNKNOWN", "%", "1e5",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in memory, of which a library reads a part, as of a table."""
+
+    row_schema: Schema
+    table: pa.Table
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def narrowed(
+        self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
+    ) -> pa.RecordBatchReader:
+        found = self.table
+        for condition in conditions:
+            bound = handed_down(condition, self.row_schema)
+            found = found if bound is None else found.filter(evaluate(bound, found))
+        found = found if columns is None else found.select(columns)
+        return (found if limit is None else found.slice(0, limit)).to_reader()
+
+
+@functools.cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """Return one connection for all examples: to open one takes longer than an example."""
+    found = duckdb.connect(":memory:")
+    found.execute("SET TimeZone = 'UTC'; SET threads = 1")
+    return found
 
 
 @st.composite
@@ -56,6 +99,12 @@ def test_a_text_means_what_the_same_predicate_means(column: str, data: st.DataOb
     schema, table, predicate = data.draw(cases(column))
     text = said(text_of, predicate)
     assert results(as_predicate(text), schema, table) == results(predicate, schema, table), text
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=12).map(" ".join))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(InvalidInput):
+        assert isinstance(as_predicate(text), Predicate)
 
 
 @every_column
@@ -101,3 +150,23 @@ def test_an_expression_of_polars_finds_the_rows_that_polars_finds(column: str, d
         return
     if handed_down(predicate, schema) is not None:
         assert found == expected
+
+
+@every_column
+@some
+@given(data=st.data())
+def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
+    column: str, data: st.DataObject
+) -> None:
+    schema, table, predicate = data.draw(cases(column))
+    condition = said(duckdb_of, predicate)
+    relation = to_relation(
+        Rows(schema, table.append_column("row", pa.array(range(table.num_rows)))), connection()
+    )
+    connection().execute("CREATE OR REPLACE TEMP TABLE own AS FROM relation")
+    query = f"SELECT row FROM {{}} WHERE {condition} ORDER BY row"
+    try:
+        expected = connection().sql(query.format("own")).fetchall()
+    except duckdb.Error:
+        assume(False)
+    assert connection().sql(query.format("relation")).fetchall() == expected, relation.columns
