@@ -17,7 +17,7 @@ from lakelog.catalog.files.data_file import DataFile, file_path
 from lakelog.catalog.files.deletion_vectors import deletes_from_json
 from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
 from lakelog.catalog.logs.stored_vectors import read_vector
-from lakelog.catalog.schema.predicate import Filter
+from lakelog.catalog.schema.filters import Filter
 from lakelog.catalog.writes import identity_rewrite
 from lakelog.log import MemoryStore, WriteRef
 

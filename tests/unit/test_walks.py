@@ -36,6 +36,7 @@ FLOORS = [
     "catalog/lakelog/catalog/audit",
     "catalog/lakelog/catalog/ddl",
     "catalog/lakelog/catalog/maintenance",
+    "catalog/lakelog/catalog/tools",
     "catalog/lakelog/catalog/[a-z_]+.py",
     "catalog/lakelog/spark",
     "catalog/spark",
@@ -127,6 +128,8 @@ def _taken(title: str, catalog: Catalog) -> None:
         Catalog(catalog.warehouse).load_table("bank.savings")
     elif title == "A plan":
         catalog.load_table("bank.savings").plan(col("id") == 1)
+    elif title == "A filtered read":
+        catalog.load_table("bank.savings").scan(filter="id > 1").to_arrow()
     else:
         assert title == "The commit of a transaction"
         with catalog.transaction() as tx:

@@ -1,12 +1,12 @@
 """Namespaces and tables on object storage: what commits mean, and the Python client.
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog
 
-    catalog = Catalog("/data/lake")
-    catalog.create_namespace("sales")
-    orders = catalog.create_table("sales.orders", arrow_schema, partition_by=["region"])
-    orders = orders.append(arrow_table)
-    orders.scan(columns=["id"], filter=col("region") == "EU").to_arrow()
+catalog = Catalog("/data/lake")
+catalog.create_namespace("sales")
+orders = catalog.create_table("sales.orders", arrow_schema, partition_by=["region"])
+orders = orders.append(arrow_table)
+orders.scan(columns=["id"], filter="region = 'EU'").to_arrow()
 """
 
 from lakelog.catalog.audit import (
@@ -20,6 +20,9 @@ from lakelog.catalog.catalog_names import (
 )
 from lakelog.catalog.changelog import (
     Changes,
+)
+from lakelog.catalog.commit_history import (
+    History,
 )
 from lakelog.catalog.ddl import (
     DroppedEntry,
@@ -91,6 +94,7 @@ from lakelog.catalog.scan import (
     Scan,
 )
 from lakelog.catalog.schema import (
+    ArrowExpression,
     AtomicType,
     Column,
     Constraint,
@@ -138,6 +142,9 @@ from lakelog.catalog.table import (
 from lakelog.catalog.times import (
     Moment,
 )
+from lakelog.catalog.tools import (
+    ArrowRows,
+)
 from lakelog.catalog.transaction import (
     Transaction,
 )
@@ -169,6 +176,8 @@ __all__ = [
     "Obstacle",
     "Aggregate",
     "AlreadyExists",
+    "ArrowExpression",
+    "ArrowRows",
     "AtomicType",
     "AuditEntry",
     "BatchCommitted",
@@ -208,6 +217,7 @@ __all__ = [
     "Generated",
     "Goal",
     "Group",
+    "History",
     "HistoryEntry",
     "Identity",
     "Ingestible",

@@ -6,12 +6,13 @@ must not know which of these they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
 
+from lakelog.catalog.commit_history import History
 from lakelog.catalog.ddl import (
     CREATE,
     DroppedEntry,
@@ -46,18 +47,18 @@ from lakelog.catalog.logs import (
     writing_as,
 )
 from lakelog.catalog.maintenance import drop_and_purge
-from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
+from lakelog.catalog.names import Identifier, Name, identifier, quoted, table_identifier
 from lakelog.catalog.schema import Schema, Stated, ViewDefinition, Written
 from lakelog.catalog.state import (
     NAMESPACE,
     PROPERTIES,
     RELATION,
     TABLE,
-    HistoryEntry,
     SavedCut,
     entry_of,
 )
 from lakelog.catalog.table import Table
+from lakelog.catalog.tools import as_html
 from lakelog.log import Json, WriteRef
 from lakelog.log.errors import NotFound
 
@@ -68,6 +69,10 @@ class CatalogNames(DefinedNames):
     @property
     def warehouse(self) -> str:
         return self._logs.warehouse
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows, without a request."""
+        return as_html(type(self).__name__, {"warehouse": self.warehouse})
 
     @property
     def places(self) -> Places:
@@ -364,11 +369,16 @@ class CatalogNames(DefinedNames):
 
     # History
 
-    def history(self, namespace: Name = ()) -> Iterator[HistoryEntry]:
-        """Yield the changes of a namespace, the newest first. NoSuchNamespace."""
-        found = self._tree.namespace(identifier(namespace))
-        for commit in found.tracked.log.commits(last=found.view.version, newest_first=True):
-            yield entry_of(commit)
+    def history(self, namespace: Name = ()) -> History:
+        """Return the changes of a namespace, the newest first: an iterator, read while it is taken. NoSuchNamespace."""
+        name = identifier(namespace)
+        found = self._tree.namespace(name)
+        log, version = found.tracked.log, found.view.version
+        return History(
+            quoted(name) or self.warehouse,
+            map(entry_of, log.commits(last=version, newest_first=True)),
+            lambda: map(entry_of, log.commits(first=version, last=version)),
+        )
 
     def cuts(self, namespace: Name = ()) -> dict[str, SavedCut]:
         """Return the saved cuts of the whole catalog, or a namespace's own, by their names. NoSuchNamespace."""

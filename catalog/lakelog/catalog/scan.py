@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.logs import TableHead
-from lakelog.catalog.parquet import read_files
-from lakelog.catalog.planning import Aggregate, aggregate, bind, decided
-from lakelog.catalog.schema import Filter, as_predicate
+from lakelog.catalog.parquet import ID_FIELDS, read_files
+from lakelog.catalog.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down
+from lakelog.catalog.schema import (
+    AtomicType,
+    Field,
+    Filter,
+    Predicate,
+    Schema,
+    as_predicate,
+    schema_to_arrow,
+)
+from lakelog.catalog.tools import ArrowRows, as_html
 from lakelog.log.errors import InvalidInput
 
 
-class Scan:
+class Scan(ArrowRows):
     """A prepared read: it makes no request to the store before a method is called."""
 
     def __init__(
@@ -31,14 +41,16 @@ class Scan:
             raise InvalidInput(f"the columns {', '.join(columns)} have one of them twice: leave one out")
         if limit is not None and limit < 0:
             raise InvalidInput(f"the limit of {limit} rows is negative: use 0 or more")
-        head.note_rows_read(filter)
+        predicate = None if filter is None else as_predicate(filter)
+        head.note_rows_read(predicate)
         metadata = head.metadata
         self._head = head
+        self._filter = predicate
         self._metadata = metadata
         self._limit = limit
         self._row_ids = row_ids
         self._columns = None if columns is None else [metadata.schema.find((name,)).name for name in columns]
-        self._predicate = None if filter is None else bind(as_predicate(filter), metadata.schema)
+        self._predicate = None if predicate is None else bind(predicate, metadata.schema)
 
     def plan(self) -> pa.Table:
         """Return the data files that may hold rows of this scan, one row for each file."""
@@ -59,32 +71,76 @@ class Scan:
             chunks = matching
         return aggregate(chunks, self._metadata, wanted, group_by)
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """Return the rows as a reader of record batches, which reads files lazily."""
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is to be read, without a request."""
+        facts = {"version": f"{self._head.version:,}", "filter": self._filter, "limit": self._limit}
+        columns = [(field.name, field.type) for field in self.arrow_schema]
+        return as_html(f"Scan of {self._head.name}", facts, ("column", "type in Arrow"), columns)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        whole = schema_to_arrow(self._metadata.schema)
+        names = whole.names if self._columns is None else self._columns
+        return pa.schema([*(whole.field(name) for name in names), *(ID_FIELDS if self._row_ids else ())])
+
+    @property
+    def row_schema(self) -> Schema:
+        """The columns of the table, and those of row ids where the scan has them."""
+        schema = self._metadata.schema
+        if not self._row_ids:
+            return schema
+        ids = (
+            Field(id=schema.last_id + count, name=field.name, type=AtomicType("long"))
+            for count, field in enumerate(ID_FIELDS, start=1)
+        )
+        return msgspec.structs.replace(
+            schema, fields=(*schema.fields, *ids), last_id=schema.last_id + len(ID_FIELDS)
+        )
+
+    def narrowed(
+        self, columns: Sequence[str] | None, conditions: Sequence[Predicate], limit: int | None
+    ) -> pa.RecordBatchReader:
+        """Return a part of the rows, for a library that filters them itself: see `tools.narrowed`."""
+        schema = self.arrow_schema
+        chosen = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        ids = {field.name for field in ID_FIELDS} if self._row_ids else set()
+        predicate = self._and(conditions)
+        limits = [each for each in (self._limit, limit) if each is not None]
         tracked = self._head.tracked
-        schema, batches = read_files(
+        found, batches = read_files(
             tracked.store,
             tracked.prefix,
-            self.plan(),
+            self._head.plan_bound(predicate, limit=min(limits, default=None)),
             self._metadata.schema,
             self._metadata.specs,
-            columns=self._columns,
-            predicate=self._predicate,
+            columns=[name for name in chosen.names if name not in ids],
+            predicate=predicate,
             open_url=tracked.log.replay.open_url,
-            row_ids=self._row_ids,
+            row_ids=not ids.isdisjoint(chosen.names),
         )
-        return pa.RecordBatchReader.from_batches(schema, self._limited(batches))
+        if found != chosen:
+            batches = (batch.select(chosen.names) for batch in batches)
+        return pa.RecordBatchReader.from_batches(chosen, _limited(batches, min(limits, default=None)))
 
-    def to_arrow(self) -> pa.Table:
-        return self.to_reader().read_all()
+    def _and(self, conditions: Sequence[Predicate]) -> Bound | None:
+        """Return the scan's condition and those of `conditions` that may be evaluated before its limit."""
+        known = [handed_down(each, self._metadata.schema) for each in conditions]
+        parts = [each for each in known if each is not None] if self._limit is None else []
+        if self._predicate is not None:
+            parts = [self._predicate, *parts]
+        return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
 
-    def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if self._limit is None:
-            yield from batches
+    def _prepared(self) -> Scan:
+        return self
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    if limit is None:
+        yield from batches
+        return
+    missing = limit
+    for batch in batches:
+        if missing <= 0:
             return
-        missing = self._limit
-        for batch in batches:
-            if missing <= 0:
-                return
-            yield batch.slice(0, missing)
-            missing -= batch.num_rows
+        yield batch.slice(0, missing)
+        missing -= batch.num_rows

@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakelog.catalog import table_partitions
 from lakelog.catalog.audit import author_of_text, read_metadata
 from lakelog.catalog.changelog import Asked, Changes, changelog_of
+from lakelog.catalog.commit_history import History
 from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.names import Identifier
@@ -28,14 +29,17 @@ from lakelog.catalog.schema import (
     SortOrder,
     as_predicate,
     obstacles,
+    schema_to_arrow,
     values_json,
 )
-from lakelog.catalog.state import Goal, Group, HistoryEntry, Ref, entry_of
+from lakelog.catalog.state import MAIN, Goal, Group, HistoryEntry, Ref, entry_of
+from lakelog.catalog.times import time_text
+from lakelog.catalog.tools import ArrowRows, as_html
 from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
 from lakelog.log.errors import InvalidInput
 
 
-class TableVersion:
+class TableVersion(ArrowRows):
     """One version of a table. One that was opened by a name belongs to that name: see `TableRenamed`."""
 
     def __init__(self, head: TableHead, *, of_the_past: bool = False) -> None:
@@ -52,6 +56,23 @@ class TableVersion:
 
     def __repr__(self) -> str:
         return f"<Table {self.name} version {self.version}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is known of this version, without a request."""
+        files = self.head.state.files
+        facts = {
+            "version": f"{self.version:,} of {time_text(self.timestamp_us)}",
+            "branch or tag": None if self.ref == MAIN else self.ref,
+            "location": self.location,
+            "rows": f"{files.row_count:,} in {files.file_count:,} files, {files.size_bytes:,} bytes",
+            "partitioned by": ", ".join(field.name for field in self.spec.fields),
+            "comment": self.comment,
+        }
+        columns = [
+            (field.name, field.type, "" if field.nullable else "NOT NULL", field.comment or "")
+            for field in self.schema.fields
+        ]
+        return as_html(f"Table {self.name}", facts, ("column", "type", "", "comment"), columns)
 
     # Metadata
 
@@ -207,8 +228,11 @@ class TableVersion:
             version = self.head.version_at_time(timestamp_us)
         return self._with(self.head.at_version(version), of_the_past=True)
 
-    def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
-        """Yield the changes of the table up to this version, the newest first."""
+    def history(self, *, limit: int | None = None) -> History:
+        """Return the changes of the table up to this version, the newest first: an iterator, read while it is taken."""
+        return History(self.name, self._history(limit), self._newest)
+
+    def _history(self, limit: int | None) -> Iterator[HistoryEntry]:
         if limit is not None and limit < 0:
             raise InvalidInput(f"the limit of {limit} versions is negative: use 0 or more")
         tracked = self.head.tracked
@@ -220,6 +244,12 @@ class TableVersion:
             if count == limit or commit.log_id != self.id:
                 return
             yield entry_of(commit)
+
+    def _newest(self) -> Iterator[HistoryEntry]:
+        """Yield the change that made this version."""
+        tracked = self.head.tracked
+        if not tracked.transaction.is_open:
+            yield from map(entry_of, tracked.log.commits(first=self.version, last=self.version))
 
     def author_of(self, text: str) -> str | None:
         """Return who brought a text into the table's definition (a CHECK, a default), and in which version of its log;
@@ -252,8 +282,12 @@ class TableVersion:
         """
         return Scan(self.head, columns, filter, limit, row_ids=row_ids)
 
-    def to_arrow(self) -> pa.Table:
-        return self.scan().to_arrow()
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return schema_to_arrow(self.schema)
+
+    def _prepared(self) -> Scan:
+        return self.scan()
 
     def changes(
         self,
@@ -303,8 +337,9 @@ class TableVersion:
 
     def can_delete(self, filter: Filter) -> bool:
         """Return whether `delete` with this filter is decided by whole files."""
-        self.head.note_rows_read(filter)
-        return delete.is_by_files(self.head, as_predicate(filter))
+        predicate = as_predicate(filter)
+        self.head.note_rows_read(predicate)
+        return delete.is_by_files(self.head, predicate)
 
     def can_overwrite(self, filter: Filter) -> bool:
         """Return whether `overwrite` accepts this filter: whether lakelog knows exactly which rows it matches."""

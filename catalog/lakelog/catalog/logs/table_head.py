@@ -275,8 +275,9 @@ class TableHead:
 
     def plan(self, predicate: Filter | None, top: TopRows | None = None) -> pa.Table:
         """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
-        self.note_rows_read(predicate)
-        bound = None if predicate is None else bind(as_predicate(predicate), self.schema)
+        condition = None if predicate is None else as_predicate(predicate)
+        self.note_rows_read(condition)
+        bound = None if condition is None else bind(condition, self.schema)
         return self.plan_bound(bound, top=top)
 
     def plan_bound(

@@ -13,6 +13,7 @@ from lakelog.catalog.planning.binding import (
     bind,
 )
 from lakelog.catalog.planning.bound import (
+    And,
     Bound,
     Constant,
     IsTrue,
@@ -26,6 +27,10 @@ from lakelog.catalog.planning.file_facts import (
     EXACT_BELOW_BYTES,
     array_of,
     partition_values,
+)
+from lakelog.catalog.planning.foreign import (
+    by_bytes,
+    handed_down,
 )
 from lakelog.catalog.planning.partitions import (
     Values,
@@ -57,6 +62,7 @@ from lakelog.catalog.planning.top_rows import (
 
 __all__ = [
     "Aggregate",
+    "And",
     "Bound",
     "Constant",
     "EXACT_BELOW_BYTES",
@@ -69,8 +75,10 @@ __all__ = [
     "aggregate",
     "array_of",
     "bind",
+    "by_bytes",
     "decided",
     "evaluate",
+    "handed_down",
     "key_of",
     "keys_of",
     "list_partitions",

@@ -41,6 +41,18 @@ from lakelog.catalog.schema.definition import (
 from lakelog.catalog.schema.expression import (
     Expression,
 )
+from lakelog.catalog.schema.filter_arrow import (
+    columns_of,
+    from_arrow_expression,
+)
+from lakelog.catalog.schema.filter_polars import (
+    conjuncts,
+)
+from lakelog.catalog.schema.filters import (
+    ArrowExpression,
+    Filter,
+    as_predicate,
+)
 from lakelog.catalog.schema.generated import (
     check_defined,
     not_generated,
@@ -102,13 +114,11 @@ from lakelog.catalog.schema.predicate import (
     COMPARISONS,
     TEXT_TESTS,
     Column,
-    Filter,
     Literal,
     Operand,
     Predicate,
     Reference,
     Transformed,
-    as_predicate,
     col,
     literal,
 )
@@ -191,6 +201,7 @@ __all__ = [
     "ALWAYS_FALSE",
     "ALWAYS_TRUE",
     "Altered",
+    "ArrowExpression",
     "AtomicType",
     "COMPARISONS",
     "COMPRESSION_CODEC",
@@ -261,11 +272,14 @@ __all__ = [
     "children",
     "clustering_from",
     "col",
+    "columns_of",
+    "conjuncts",
     "dotted",
     "field_to_arrow",
     "float_from_json",
     "float_to_json",
     "from_arrow",
+    "from_arrow_expression",
     "given_to",
     "identity_fields",
     "is_beyond",

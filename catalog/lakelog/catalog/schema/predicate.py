@@ -5,8 +5,7 @@ where `{"transform": "bucket", "args": [16, {"col": ["a"]}]}` may stand for a co
 known here is kept by its name: it may match anything when a scan is planned, and is refused where rows are read or
 deleted.
 
-In Python: `(col("a") > 5) & col("b").is_in(["x", "y"])`, or a list of tuples `[("a", ">", 5), ("b", "in", ["x"])]`, or
-a list of such lists, of which one has to hold.
+In Python: `(col("a") > 5) & col("b").is_in(["x", "y"])`; `filters` has what else users may give.
 """
 
 from __future__ import annotations
@@ -30,12 +29,11 @@ from lakelog.log.errors import InvalidInput, LakelogError
 COMPARISONS = ("=", "<=>", "<>", "<", "<=", ">", ">=")
 TEXT_TESTS = ("STARTS_WITH", "ENDS_WITH", "CONTAINS")
 NULL_TESTS = ("IS_NULL", "IS_NOT_NULL")
-_SPELLINGS = {"==": "=", "!=": "<>", "not in": "NOT IN", "in": "IN"}
-_DEPTH_LIMIT = 200
-_DEPTH_KEPT = _DEPTH_LIMIT + 8
+DEPTH_LIMIT = 200
+_DEPTH_KEPT = DEPTH_LIMIT + 8
 """What was read is cut at the limit, and a few levels are put around it."""
 _CONDITIONS_LIMIT = 10_000
-TOO_DEEP = f"nested deeper than the limit of {_DEPTH_LIMIT} levels"
+TOO_DEEP = f"nested deeper than the limit of {DEPTH_LIMIT} levels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class Predicate:
 
     def __str__(self) -> str:
         try:
-            return _of_limited_depth(self)._text()
+            return of_limited_depth(self)._text()
         except InvalidInput:
             return f"a condition {TOO_DEEP}, or of too many conditions"
 
@@ -122,7 +120,7 @@ class Predicate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form. InvalidInput where it is nested too deeply."""
-        return _to_json(_of_limited_depth(self))
+        return _to_json(of_limited_depth(self))
 
     @staticmethod
     def from_json(data: str | Mapping[str, Any] | Expression) -> Predicate:
@@ -132,7 +130,7 @@ class Predicate:
         try:
             read = json.loads(data) if isinstance(data, str) else data
         except RecursionError:
-            raise _too_deep() from None
+            raise too_deep() from None
         parsed = _from_json(read, 0)
         return _predicate(parsed, "a filter")
 
@@ -141,9 +139,6 @@ Operand: TypeAlias = Column | Transformed | Literal | Opaque | Predicate
 
 ALWAYS_TRUE = Predicate("ALWAYS_TRUE")
 ALWAYS_FALSE = Predicate("ALWAYS_FALSE")
-
-Filter: TypeAlias = Predicate | Mapping[str, Any] | Expression | Sequence[Any]
-"""What users may give for a filter: see `as_predicate`."""
 
 
 class Reference:
@@ -210,29 +205,21 @@ def col(*path: str) -> Reference:
     return Reference(Column(path))
 
 
-def as_predicate(filter: Filter, depth: int = 0) -> Predicate:
-    """Return what a user gave as a predicate: one already, its JSON, tuples (all have to hold), or lists of tuples.
-
-    InvalidInput for something else, and for what is nested too deeply.
-    """
-    if depth > _DEPTH_LIMIT:
-        raise _too_deep()
-    if isinstance(filter, Predicate):
-        return _of_limited_depth(filter)
-    if isinstance(filter, Mapping | Expression):
-        return Predicate.from_json(filter)
-    if isinstance(filter, tuple) and len(filter) == 3 and isinstance(filter[0], str):
-        return _from_tuple(filter)
-    if isinstance(filter, Sequence) and not isinstance(filter, str) and filter:
-        if all(isinstance(part, list) for part in filter):
-            return _combined("OR", [as_predicate(part, depth + 1) for part in filter])
-        return _combined("AND", [as_predicate(part, depth + 1) for part in filter])
-    raise InvalidInput(
-        f"{filter!r} is not a filter: write one like col('a') > 5, or tuples like [('a', '>', 5)]"
-    )
+def condition_of(operand: Operand, whole: str) -> Predicate:
+    """Return an operand as a condition: a column of booleans, or a constant, may stand for one."""
+    match operand:
+        case Predicate():
+            return operand
+        case Column():
+            return Predicate("=", (operand, literal(True)))
+        case Literal(value=bool() as value):
+            return ALWAYS_TRUE if value else ALWAYS_FALSE
+        case Literal(value=None):
+            return Predicate("AND", (operand,))
+    raise InvalidInput(f"{whole} has {operand} in place of a condition: compare it with a column")
 
 
-def _of_limited_depth(predicate: Predicate) -> Predicate:
+def of_limited_depth(predicate: Predicate) -> Predicate:
     """Return the condition, in less deep a form where it is too deep. InvalidInput where that is too deep too."""
     return _flattened(predicate) if _is_too_deep(predicate) else predicate
 
@@ -252,7 +239,7 @@ def _flattened(predicate: Predicate, depth: int = 0) -> Predicate:
     InvalidInput for what is nested too deeply all the same, or has too many conditions.
     """
     if depth > _DEPTH_KEPT:
-        raise _too_deep()
+        raise too_deep()
     operands: list[Operand] = []
     waiting: list[Operand] = list(reversed(predicate.args))
     is_chain = predicate.op in ("AND", "OR")
@@ -270,7 +257,7 @@ def _flattened(predicate: Predicate, depth: int = 0) -> Predicate:
     return Predicate(predicate.op, tuple(operands))
 
 
-def _too_deep() -> InvalidInput:
+def too_deep() -> InvalidInput:
     return InvalidInput(
         f"a filter is {TOO_DEEP}: compare one column with many values by is_in, and write many conditions as a list of "
         "lists of tuples, of which one has to hold"
@@ -316,26 +303,6 @@ def literal(value: Any) -> Literal:
     raise InvalidInput(f"cannot compare a column with {value!r} of type {type(value).__name__}")
 
 
-def _from_tuple(written: tuple[Any, ...]) -> Predicate:
-    name, op, value = written
-    known = _SPELLINGS.get(str(op).lower(), str(op).upper())
-    column = col(name)
-    if known in ("IN", "NOT IN"):
-        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-            raise InvalidInput(f"the filter {written!r} needs a list of values after {op}")
-        return column.is_in(value) if known == "IN" else ~column.is_in(value)
-    if known not in COMPARISONS:
-        raise InvalidInput(
-            f"the filter {written!r} has the unknown operation {op!r}: use one of =, ==, !=, <>, <, <=, >, >=, in, "
-            "not in"
-        )
-    return column._compare(known, value)
-
-
-def _combined(op: str, parts: Sequence[Predicate]) -> Predicate:
-    return parts[0] if len(parts) == 1 else Predicate(op, tuple(parts))
-
-
 def _predicate(operand: object, where: str) -> Predicate:
     if isinstance(operand, Predicate):
         return operand
@@ -360,7 +327,7 @@ def _to_json(operand: Operand) -> dict[str, Any]:
 
 
 def _from_json(data: Any, depth: int) -> Operand:
-    if depth > _DEPTH_LIMIT:
+    if depth > DEPTH_LIMIT:
         # It is not evaluated: a scan reads all that it might match, and a delete refuses it.
         return Predicate(f"what is {TOO_DEEP}")
     match data:

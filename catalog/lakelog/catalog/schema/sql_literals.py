@@ -1,4 +1,4 @@
-"""SQL literals, as the defaults of columns are written: read into Python values without an SQL engine.
+"""SQL literals, as defaults of columns and filters are written: read into Python values without an SQL engine.
 
 Only literals of one value are read: NULL, TRUE, numbers, strings, X'…', DATE, TIMESTAMP, TIMESTAMP_NTZ,
 TIME and interval literals, a sign, and CAST of one of these to an atomic type, which is how Spark writes
@@ -27,6 +27,7 @@ _CAST = re.compile(
     r"cast\s*\((.*)\sas\s+([a-z_]+(?:\s*\([\d\s,]+\))?(?:\s+collate\s+\w+)?)\s*\)", re.I | re.S
 )
 _COLLATED_LITERAL = re.compile(r"(.*['\"])\s*collate\s+[\w.`]+", re.I | re.S)
+_ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[01][0-7]{2}|.)", re.S)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _RANGES = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _UNITS_US = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
@@ -39,7 +40,7 @@ def parse_literal(sql: str, type: Type) -> Any:
     Dates are `date`, timestamps `datetime` (aware for `timestamp`), times `time`, intervals a number of
     months or a `timedelta`. InvalidInput when it is not a plain literal or does not fit the type.
     """
-    value = _parse(sql.strip(), sql)
+    value = _parse(sql.strip(), f"the default {sql!r}")
     if value is None:
         return None
     if not isinstance(type, AtomicType):
@@ -61,38 +62,50 @@ def _parse(text: str, whole: str) -> Any:
         number = Decimal(match[1] + match[2])
         return float(number) if (match[3] or "").lower() in ("d", "f") else number
     if match := _STRING.fullmatch(text):
-        return _unquoted(match)
+        return unquoted(match[0])
     if (collated := _COLLATED_LITERAL.fullmatch(text)) and (match := _STRING.fullmatch(collated[1])):
-        return _unquoted(match)
+        return unquoted(match[0])
     if match := _TYPED.fullmatch(text):
-        return _typed(match[1].lower(), match[2][1:-1].strip(), whole)
+        return typed_value(match[1].lower(), match[2][1:-1].strip(), whole)
     if match := _BINARY.fullmatch(text):
-        return bytes.fromhex(match[1].zfill(len(match[1]) + len(match[1]) % 2))
-    if match := _INTERVAL.fullmatch(text):
-        return _interval(match, whole)
+        return binary_value(match[1])
+    if _INTERVAL.fullmatch(text):
+        return interval_value(text, whole)
     if match := _CAST.fullmatch(text):
         inner = _parse(match[1].strip(), whole)
         return None if inner is None else _cast(inner, match[2], whole)
     raise InvalidInput(
-        f"the default {whole!r} is not a plain literal: existing rows need one value, such "
+        f"{whole} is not a plain literal: existing rows need one value, such "
         "as 0, 'x', DATE '2020-01-31' or NULL"
     )
 
 
-def _unquoted(match: re.Match[str]) -> str:
-    quote, body = match[2][0], match[2][1:-1]
-    if match[1]:
+def unquoted(text: str) -> str:
+    """Return the text that a string literal stands for: `'…'`, `"…"`, or `r'…'`, which has no escapes."""
+    raw = text[0] in "rR"
+    quoted = text[1:] if raw else text
+    quote, body = quoted[0], quoted[1:-1]
+    if raw:
         return body
-    body = body.replace(quote * 2, quote)
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _escape, body, flags=re.S)
+    written = re.sub(_ESCAPED, _escape, body.replace(quote * 2, quote))
+    # Two escapes may be the two halves of one character.
+    return written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _escape(match: re.Match[str]) -> str:
     code = match[1]
-    return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPES.get(code, code)
+    if len(code) == 3:
+        return chr(int(code, 8))
+    return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPES.get(code, code)
 
 
-def _typed(kind: str, text: str, whole: str) -> Any:
+def binary_value(digits: str) -> bytes:
+    """Return the bytes of `X'…'`, by its digits; a zero goes before an odd number of them."""
+    return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+
+
+def typed_value(kind: str, text: str, whole: str) -> Any:
+    """Return the value of a literal such as DATE '…', by its kind and text. InvalidInput, about `whole`."""
     try:
         if kind == "date":
             return date.fromisoformat(text)
@@ -100,42 +113,46 @@ def _typed(kind: str, text: str, whole: str) -> Any:
             return time.fromisoformat(text)
         moment = datetime.fromisoformat(re.sub(r"\s*(UTC|Z)$", "+00:00", text))
     except ValueError:
-        raise InvalidInput(f"the default {whole!r} is not a {kind} of years 1 to 9999 in ISO form") from None
+        raise InvalidInput(f"{whole} is not a {kind} of years 1 to 9999 in ISO form") from None
     if kind == "timestamp_ntz":
         return moment.replace(tzinfo=None)
     if moment.tzinfo is None:
         raise InvalidInput(
-            f"the default {whole!r} has no time zone, so that readers would disagree: write it "
+            f"{whole} has no time zone, so that readers would disagree: write it "
             "as in TIMESTAMP '2020-01-31 12:00:00Z'"
         )
     return moment.astimezone(UTC)
 
 
-def _interval(match: re.Match[str], whole: str) -> Any:
+def interval_value(text: str, whole: str) -> Any:
+    """Return the value of `INTERVAL '…' unit [TO unit]`: months or a timedelta. InvalidInput, about `whole`."""
+    match = _INTERVAL.fullmatch(text)
+    if match is None:
+        raise InvalidInput(f"{whole} is not an interval literal")
     sign = -1 if match[1] == "-" else 1
-    text, start, end = (
+    numbers_text, start, end = (
         match[2].strip(),
         match[3].lower().rstrip("s"),
         (match[4] or match[3]).lower().rstrip("s"),
     )
-    if text.startswith("-"):
-        sign, text = -sign, text[1:]
+    if numbers_text.startswith("-"):
+        sign, numbers_text = -sign, numbers_text[1:]
     try:
         if start in ("year", "month"):
-            parts = [int(part) for part in text.split("-")]
+            parts = [int(part) for part in numbers_text.split("-")]
             months = (
                 parts[0] * 12 + parts[1] if len(parts) == 2 else parts[0] * (12 if start == "year" else 1)
             )
             return sign * months
         names = list(_UNITS_US)
         units = names[names.index(start) : names.index(end) + 1]
-        numbers = re.split(r"[ :]", text)
+        numbers = re.split(r"[ :]", numbers_text)
         if len(numbers) != len(units):
             raise ValueError
         total = sum(Decimal(part) * _UNITS_US[unit] for part, unit in zip(numbers, units, strict=True))
         return timedelta(microseconds=sign * int(total))
     except (ValueError, InvalidOperation):
-        raise InvalidInput(f"the default {whole!r} is not an interval literal") from None
+        raise InvalidInput(f"{whole} is not an interval literal") from None
 
 
 def _cast(value: Any, name: str, whole: str) -> Any:
@@ -146,7 +163,7 @@ def _cast(value: Any, name: str, whole: str) -> Any:
     if isinstance(value, Decimal) and name in ("float", "double"):
         return float(value)
     if isinstance(value, str) and name in ("date", "timestamp", "timestamp_ntz", "time"):
-        return _typed(name, value, whole)
+        return typed_value(name, value, whole)
     if isinstance(value, str) and name == "binary":
         return value.encode()
     return value

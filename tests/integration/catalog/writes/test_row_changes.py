@@ -21,6 +21,7 @@ from tests.integration.catalog.rows_changed import (
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.files.data_file import DataFile
+from lakelog.catalog.files.puffin import AROUND_BYTES, HEAD_BYTES, MAGIC
 from lakelog.log.errors import FormatError, InvalidInput
 
 
@@ -95,7 +96,8 @@ def test_large_vectors_stand_in_one_object_of_the_commit(catalog: Catalog) -> No
     assert deletes[0] is not None and deletes[1] is not None
     assert deletes[0].path == deletes[1].path and deletes[0].path is not None
     assert deletes[0].path.startswith(f"data/{write.version:020d}-{write.id}-")
-    assert {each.offset for each in deletes if each} == {0, deletes[0].size_bytes}
+    first = len(MAGIC) + HEAD_BYTES
+    assert {each.offset for each in deletes if each} == {first, first + deletes[0].size_bytes + AROUND_BYTES}
 
 
 def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> None:
@@ -109,10 +111,12 @@ def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> 
     store, key = table.head.tracked.store, f"{table.head.tracked.prefix}/{deletes.path}"
     with store.open_input(key) as source:
         content = source.read()
+    assert deletes.offset is not None
+    begin, end = deletes.offset, deletes.offset + deletes.size_bytes
     for broken in (
-        content[:-1],
-        b"\0" + content[1:],
-        bytes([*content[:100], content[100] ^ 1, *content[101:]]),
+        content[: end - 1],
+        content[:begin] + b"\0" + content[begin + 1 :],
+        bytes([*content[: begin + 100], content[begin + 100] ^ 1, *content[begin + 101 :]]),
     ):
         store.put(key, broken)
         with pytest.raises(FormatError, match="vector"):

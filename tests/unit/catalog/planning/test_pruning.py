@@ -12,9 +12,10 @@ from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.partitions import keys_of, partition_of_files
 from lakelog.catalog.planning.pruning import match, may_match
 from lakelog.catalog.planning.scan_plan import count_rows, partition_key, plan_scan
+from lakelog.catalog.schema.filters import as_predicate
 from lakelog.catalog.schema.metadata import Metadata
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
-from lakelog.catalog.schema.predicate import Predicate, as_predicate, col
+from lakelog.catalog.schema.predicate import Predicate, col
 from lakelog.catalog.schema.schema import assign_ids
 from lakelog.catalog.schema.types import AtomicType, Field
 from lakelog.log.errors import Unsupported

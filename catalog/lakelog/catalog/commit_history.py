@@ -1,0 +1,46 @@
+"""The changes of a table or a namespace, as users take them: one after another, or shown in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from lakelog.catalog.state import HistoryEntry
+from lakelog.catalog.times import time_text
+from lakelog.catalog.tools import ROWS_MAX, as_html
+
+
+class History(Iterator[HistoryEntry]):
+    """Changes, the newest first, which are read from the log while they are taken.
+
+    A notebook shows those that were taken. Where none was, it shows the newest one, which costs one round of requests.
+    """
+
+    def __init__(
+        self, name: str, entries: Iterator[HistoryEntry], newest: Callable[[], Iterator[HistoryEntry]]
+    ) -> None:
+        self._name = name
+        self._entries = entries
+        self._newest = newest
+        self._first: list[HistoryEntry] = []
+
+    def __next__(self) -> HistoryEntry:
+        entry = next(self._entries)
+        if len(self._first) < ROWS_MAX:
+            self._first.append(entry)
+        return entry
+
+    def _repr_html_(self) -> str:
+        header = ("version", "time", "operation", "details", "user", "engine")
+        rows = [
+            (
+                entry.version,
+                time_text(entry.timestamp_us),
+                entry.operation,
+                ", ".join(f"{name}: {value}" for name, value in entry.details.items()),
+                entry.writer.get("user"),
+                entry.writer.get("engine"),
+            )
+            for entry in self._first or self._newest()
+        ]
+        hint = None if self._first else "the newest change; list(…) reads all of them"
+        return as_html(f"History of {self._name}", {"shown": hint}, header, rows)

@@ -1,0 +1,20 @@
+"""Rows in the forms of other libraries: Arrow streams, pandas, Polars, DuckDB, PyTorch; HTML for notebooks.
+
+Rule: a library is imported when its form is asked for, never before, and one that is missing is an error that names
+it. What a library hands down (columns, conditions, a limit) makes a read smaller, and never its result different.
+It must not know tables, logs or stores: whatever has rows implements `ArrowRows`.
+"""
+
+from lakelog.catalog.tools.arrow_rows import (
+    ArrowRows,
+)
+from lakelog.catalog.tools.notebook import (
+    ROWS_MAX,
+    as_html,
+)
+
+__all__ = [
+    "ArrowRows",
+    "ROWS_MAX",
+    "as_html",
+]

@@ -1,0 +1,233 @@
+"""Predicates in the other forms that a filter may have: SQL text, expressions of pyarrow and of Polars."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.schema.predicate import Column, Literal, Operand, Predicate, Transformed
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_COMPARED = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+class NotSaid(Exception):
+    """The form has no words for a predicate."""
+
+
+def text_of(operand: Operand) -> str:
+    """Return a condition as SQL."""
+    match operand:
+        case Column():
+            return ".".join(f"`{part}`" for part in operand.path)
+        case Literal():
+            return _text_of_literal(operand)
+        case Predicate(op="NOT", args=(part,)):
+            return f"NOT ({text_of(part)})"
+        case Predicate(op=("AND" | "OR") as op, args=parts):
+            return f" {op} ".join(f"({text_of(part)})" for part in parts)
+        case Predicate(op="IN", args=(Column() as column, first, *others)):
+            return f"{text_of(column)} IN ({', '.join(map(text_of, (first, *others)))})"
+        case Predicate(op=("IS_NULL" | "IS_NOT_NULL") as op, args=(Column() as column,)):
+            return f"{text_of(column)} {op.replace('_', ' ')}"
+        case Predicate(op=op, args=(Column() as column, Literal(type="string" | None) as text)) if (
+            op in _LIKE
+        ):
+            return f"{text_of(column)} LIKE {_pattern(op, text)}"
+        case Predicate(op=op, args=(left, right)) if op in (*_COMPARED, "<=>"):
+            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+                return f"{text_of(left)} {op} {text_of(right)}"
+    raise NotSaid(operand)
+
+
+_LIKE = {"STARTS_WITH": "{}%", "ENDS_WITH": "%{}", "CONTAINS": "%{}%"}
+
+
+def _pattern(op: str, text: Literal) -> str:
+    if text.value is None:
+        return "NULL"
+    escaped = "".join("!" + each if each in "!%_" else each for each in str(text.value))
+    return f"{_quoted(_LIKE[op].format(escaped))} ESCAPE '!'"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _text_of_literal(literal: Literal) -> str:
+    value: Any = python_value(literal)
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case int() if len(str(abs(value))) <= 38:
+            return str(value)
+        case float() if math.isfinite(value):
+            return f"{value!r}D"
+        case float():
+            return f"CAST('{literal.value}' AS DOUBLE)"
+        case Decimal():
+            return f"{value:f}BD"
+        case str():
+            return _quoted(value)
+        case bytes():
+            return f"X'{value.hex()}'"
+        case dt.datetime():
+            kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
+            return f"{kind}'{value.isoformat(' ')}'"
+        case dt.date():
+            return f"DATE'{value}'"
+    raise NotSaid(literal)
+
+
+def duckdb_of(operand: Operand) -> str:
+    """Return a condition as DuckDB's SQL."""
+    match operand:
+        case Column():
+            return ".".join(f'"{part}"' for part in operand.path)
+        case Literal():
+            return _duckdb_of_literal(operand)
+        case Predicate(op="NOT", args=(part,)):
+            return f"NOT ({duckdb_of(part)})"
+        case Predicate(op=("AND" | "OR") as op, args=parts):
+            return f" {op} ".join(f"({duckdb_of(part)})" for part in parts)
+        case Predicate(op="IN", args=(Column() as column, first, *others)):
+            return f"{duckdb_of(column)} IN ({', '.join(map(duckdb_of, (first, *others)))})"
+        case Predicate(op=("IS_NULL" | "IS_NOT_NULL") as op, args=(Column() as column,)):
+            return f"{duckdb_of(column)} {op.replace('_', ' ')}"
+        case Predicate(op=op, args=(Column() as column, Literal(type="string") as text)) if op in _LIKE:
+            return f"{duckdb_of(column)} LIKE {_pattern(op, text)}".replace("\\\\", "\\")
+        case Predicate(op="<=>", args=(left, right)):
+            return f"{duckdb_of(left)} IS NOT DISTINCT FROM {duckdb_of(right)}"
+        case Predicate(op=op, args=(left, right)) if op in _COMPARED:
+            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+                return f"{duckdb_of(left)} {op} {duckdb_of(right)}"
+    raise NotSaid(operand)
+
+
+def _duckdb_of_literal(literal: Literal) -> str:
+    value: Any = python_value(literal)
+    match value:
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case bytes():
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+        case float():
+            return f"'{value!r}'::DOUBLE"
+        case Decimal():
+            return f"{value:f}"
+        case dt.datetime() if value.tzinfo is not None:
+            return f"TIMESTAMPTZ'{value.isoformat(' ')}'"
+        case dt.datetime():
+            return f"TIMESTAMP'{value.isoformat(' ')}'"
+    return _text_of_literal(literal)
+
+
+def arrow_of(operand: Operand) -> Any:
+    """Return a condition as an expression of pyarrow."""
+    match operand:
+        case Column():
+            return pc.field(*operand.path)
+        case Literal():
+            return pc.scalar(arrow_value(operand))
+        case Predicate(op="NOT", args=(part,)):
+            return ~arrow_of(part)
+        case Predicate(op=("AND" | "OR") as op, args=parts):
+            return functools.reduce(operator.and_ if op == "AND" else operator.or_, map(arrow_of, parts))
+        case Predicate(op="IN", args=(Column() as column, *values)) if values:
+            return arrow_of(column).isin(_arrow_values(values))
+        case Predicate(op="IS_NULL", args=(Column() as column,)):
+            return arrow_of(column).is_null()
+        case Predicate(op="IS_NOT_NULL", args=(Column() as column,)):
+            return arrow_of(column).is_valid()
+        case Predicate(op="STARTS_WITH", args=(Column() as column, Literal(value=str()) as text)):
+            return pc.starts_with(arrow_of(column), python_value(text))
+        case Predicate(op="ENDS_WITH", args=(Column() as column, Literal(value=str()) as text)):
+            return pc.ends_with(arrow_of(column), python_value(text))
+        case Predicate(op="CONTAINS", args=(Column() as column, Literal(value=str()) as text)):
+            return pc.match_substring(arrow_of(column), python_value(text))
+        case Predicate(op=op, args=(left, right)) if op in _COMPARED:
+            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+                return _COMPARED[op](arrow_of(left), arrow_of(right))
+    raise NotSaid(operand)
+
+
+def polars_of(operand: Operand) -> pl.Expr:
+    """Return a condition as an expression of Polars."""
+    match operand:
+        case Column():
+            first, *others = operand.path
+            return functools.reduce(lambda found, name: found.struct.field(name), others, pl.col(first))
+        case Literal():
+            return pl.lit(python_value(operand))
+        case Predicate(op="NOT", args=(part,)):
+            return ~polars_of(part)
+        case Predicate(op=("AND" | "OR") as op, args=parts):
+            return functools.reduce(operator.and_ if op == "AND" else operator.or_, map(polars_of, parts))
+        case Predicate(op="IN", args=(Column() as column, *values)):
+            return polars_of(column).is_in(list(map(python_value, values)))  # type: ignore[arg-type]
+        case Predicate(op="IS_NULL", args=(Column() as column,)):
+            return polars_of(column).is_null()
+        case Predicate(op="IS_NOT_NULL", args=(Column() as column,)):
+            return polars_of(column).is_not_null()
+        case Predicate(op="STARTS_WITH", args=(Column() as column, Literal(type="string") as text)):
+            return polars_of(column).str.starts_with(str(text.value))
+        case Predicate(op="ENDS_WITH", args=(Column() as column, Literal(type="string") as text)):
+            return polars_of(column).str.ends_with(str(text.value))
+        case Predicate(op="CONTAINS", args=(Column() as column, Literal(type="string") as text)):
+            return polars_of(column).str.contains(str(text.value), literal=True)
+        case Predicate(op="<=>", args=(left, right)):
+            return polars_of(left).eq_missing(polars_of(right))
+        case Predicate(op=op, args=(left, right)) if op in _COMPARED:
+            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+                found: pl.Expr = _COMPARED[op](polars_of(left), polars_of(right))
+                return found
+    raise NotSaid(operand)
+
+
+def _arrow_values(literals: Sequence[Any]) -> pa.Array:
+    if any(type(each.value) in (int, float) and each.value == 0 for each in literals):
+        raise NotSaid("Arrow looks up the two zeros apart, and SQL has one")
+    try:
+        return pa.array(list(map(python_value, literals)))
+    except (OverflowError, pa.ArrowException):
+        raise NotSaid(literals) from None
+
+
+def arrow_value(literal: Literal) -> pa.Scalar:
+    try:
+        return pa.scalar(python_value(literal))
+    except (OverflowError, pa.ArrowException):
+        raise NotSaid(literal) from None
+
+
+def python_value(literal: Literal) -> Any:
+    """Return the value of a literal as a user writes it in Python."""
+    value: Any = literal.value
+    match literal.type:
+        case "double" if isinstance(value, str):
+            return float(value.replace("Infinity", "inf"))
+        case "decimal":
+            return Decimal(value)
+        case "binary":
+            return base64.b64decode(value)
+        case "date":
+            return dt.date.fromordinal(value + _EPOCH.toordinal())
+        case "timestamp":
+            return _EPOCH.replace(tzinfo=dt.UTC) + dt.timedelta(microseconds=value)
+        case "timestamp_ntz":
+            return _EPOCH + dt.timedelta(microseconds=value)
+    return value
