@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.iceberg.readers import by_duckdb, by_pyiceberg, hint, plain, refs
+from tests.integration.iceberg.readers import READERS, by_duckdb, by_pyiceberg, hint, plain, refs
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.iceberg import export
@@ -195,3 +195,20 @@ def test_vacuum_and_purge_delete_what_exports_no_longer_need(catalog: Catalog) -
     place = Path(table.location)
     catalog.drop_table("t", purge=True)
     assert list(place.rglob("*.avro")) == list(place.rglob("*.metadata.json")) == []
+
+
+@pytest.mark.parametrize("is_exported_before", [True, False])
+def test_readers_read_tables_and_tags_that_were_partitioned_by_a_dropped_column(
+    catalog: Catalog, is_exported_before: bool
+) -> None:
+    table = catalog.create_table("t", pa.schema({"id": pa.int64(), "k": pa.string()}))
+    table = table.alter([{"change": "set-partitioning", "fields": ["k"]}])
+    table = table.append(pa.table({"id": [1, 2], "k": ["a", "b"]})).create_tag("then")
+    if is_exported_before:
+        table.export_iceberg()
+    table = table.alter([{"change": "set-partitioning", "fields": []}])
+    table = table.alter([{"change": "delete-column", "name": ["k"]}]).append(rows(3))
+    url = table.export_iceberg().url
+    for read in READERS.values():
+        assert sorted(read(url)["id"].to_pylist()) == [1, 2, 3]
+        assert sorted(read(url, refs(url)["then"])["id"].to_pylist()) == [1, 2]

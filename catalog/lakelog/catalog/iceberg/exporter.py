@@ -17,6 +17,7 @@ from lakelog.catalog.iceberg import metadata_json
 from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path
 from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
+from lakelog.catalog.iceberg.schemas import exported_specs
 from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, snapshot_of
 from lakelog.catalog.logs import TableHead, naming
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
@@ -187,6 +188,8 @@ class _Exporter:
         before: _At | None = None
         if continued is not None:
             before = self._at(first, self.head.tracked.view_at(first))
+            if metadata_json.is_partitioned_by_others(continued, self.head.metadata.schema):
+                raise Misfit("a column was dropped that older files are partitioned by")
         document = continued or metadata_json.empty_document(self.location, self.head.id)
         heads: dict[str, Document] = {} if continued is None else _heads(continued)
         snapshots: list[Document] = []
@@ -262,8 +265,8 @@ class _Exporter:
                 after[name] = heads[name]
                 continue
             document, schema = metadata_json.with_schema(document, seen.current)
-            here = Contents(table=self._table(seen), metadata=seen.current, schema=schema)
-            contents[name] = here
+            here = contents[name] = self._contents(document, seen)
+            document = metadata_json.with_specs(document, here.specs)
             parent, was = self._origin(document, name, old, heads, after, contents, seen)
             changed = difference(was, here)
             if parent is not None and changed.is_empty and self._is_as(parent, schema, name):
@@ -290,16 +293,15 @@ class _Exporter:
     ) -> tuple[Document | None, Contents | None]:
         """Return the snapshot that a line's new one follows, and the files of that: its own; main's for a new line."""
         if old is not None and name in heads:
-            _, schema = metadata_json.with_schema(document, old.current)
-            return heads[name], Contents(table=self._table(old), metadata=old.current, schema=schema)
+            return heads[name], self._contents(document, old)
         if name != MAIN and MAIN in after:
-            main = seen.on(MAIN)
-            _, schema = metadata_json.with_schema(document, main.current)
-            known = contents.get(MAIN) or Contents(
-                table=self._table(main), metadata=main.current, schema=schema
-            )
-            return after[MAIN], known
+            return after[MAIN], contents.get(MAIN) or self._contents(document, seen.on(MAIN))
         return None, None
+
+    def _contents(self, document: Document, state: TableState) -> Contents:
+        _, schema = metadata_json.with_schema(document, state.current)
+        specs = exported_specs(state.current, self.head.metadata.schema)
+        return Contents(table=self._table(state), metadata=state.current, schema=schema, specs=specs)
 
     def _is_as(self, parent: Document, schema: Document, name: str) -> bool:
         """Return whether a line needs no snapshot of its own: main has the table's columns in any case."""

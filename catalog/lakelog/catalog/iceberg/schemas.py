@@ -103,15 +103,16 @@ def _literal(sql: str, type: Type) -> Any:
             return value
 
 
-def exported_specs(metadata: Metadata) -> dict[int, PartitionSpec]:
-    """Return, by the ids of a table's partitionings, how readers are shown them: without columns that were dropped.
+def exported_specs(metadata: Metadata, columns: Schema) -> dict[int, PartitionSpec]:
+    """Return, by the ids of a table's partitionings, how readers are shown them: with fields of `columns` alone.
 
-    They have no type there, and some readers end over it. Partitions only help to find files: fewer fields are right
-    too.
+    These are the columns that the exported table has by now, whatever version the files are of: readers look all
+    partitionings up there, and some end over a field without a column. Partitions only help to find files: fewer fields
+    are right too.
     """
     found = {}
     for spec in metadata.specs:
-        left = tuple(field for field in spec.fields if metadata.schema.has_id(field.source_id))
+        left = tuple(field for field in spec.fields if columns.has_id(field.source_id))
         if left != spec.fields:
             said = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
             # Any id that the table itself does not give, the same for the same fields.
