@@ -5,15 +5,26 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.iceberg.readers import READERS, by_duckdb, by_pyiceberg, hint, plain, refs
+from pyiceberg.table import StaticTable
+from tests.integration.iceberg.readers import (
+    READERS,
+    by_duckdb,
+    by_pyiceberg,
+    duckdb_with_iceberg,
+    hint,
+    plain,
+    refs,
+)
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.iceberg import export
+from lakelog.catalog.schema import schema_to_arrow
 from lakelog.log import CountingStore, LogOptions
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -212,3 +223,40 @@ def test_readers_read_tables_and_tags_that_were_partitioned_by_a_dropped_column(
     for read in READERS.values():
         assert sorted(read(url)["id"].to_pylist()) == [1, 2, 3]
         assert sorted(read(url, refs(url)["then"])["id"].to_pylist()) == [1, 2]
+
+
+def found_where(url: str, condition: str) -> list[list[int]]:
+    """Return the ids of the rows that match, as two readers that leave out files find them."""
+    others = StaticTable.from_metadata(url).scan(row_filter=condition).to_arrow()
+    return [_ids_by_duckdb(url, condition), sorted(others["id"].to_pylist())]
+
+
+def _ids_by_duckdb(url: str, condition: str) -> list[int]:
+    found = duckdb_with_iceberg().execute(f"SELECT id FROM iceberg_scan('{url}') WHERE {condition}")
+    return sorted(id for (id,) in found.fetchall())
+
+
+def test_readers_are_not_misled_by_partitions_of_numbers(catalog: Catalog) -> None:
+    columns = {
+        "id": pa.int64(),
+        "tiny": pa.int8(),
+        "n": pa.int32(),
+        "f": pa.float64(),
+        "d": pa.decimal128(9, 2),
+    }
+    table = catalog.create_table("t", pa.schema(columns))
+    by = [{"transform": "truncate", "args": [10], "column": [name]} for name in ("tiny", "n", "d")]
+    table = table.alter([{"change": "set-partitioning", "fields": [*by, "f"]}])
+    for id, tiny, n, f, d in [
+        (1, -128, -(2**31), 0.1, "-1.28"),
+        (2, 0, 0, float("nan"), "0"),
+        (3, 1, 1, 1.0, "0"),
+    ]:
+        row = {"id": [id], "tiny": [tiny], "n": [n], "f": [f], "d": [Decimal(d)]}
+        table = table.append(pa.table(row, schema_to_arrow(table.schema)))
+    url = table.export_iceberg().url
+    for condition in ("tiny = -128", "n = -2147483648", "f = 0.1", "d < 0"):
+        assert found_where(url, condition) == [[1], [1]], condition
+    assert (
+        _ids_by_duckdb(url, "f > 5") == table.scan(["id"], col("f") > 5).to_arrow()["id"].to_pylist() == [2]
+    )
