@@ -80,6 +80,22 @@ def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_pa
     assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
 
 
+def test_a_lost_or_wrong_hint_leads_to_the_newest_export(table: Table) -> None:
+    place = Path(table.location)
+    assert table.export_iceberg().number == 1
+    for text in (None, "7000", "1\n"):
+        table = table.append(rows(3000))
+        done = table.export_iceberg()
+        # As after a vacuum: exports before the newest one are gone.
+        for path in place.glob("metadata/v*.metadata.json"):
+            if path.name != f"v{done.number}.metadata.json":
+                path.unlink()
+        (place / "metadata/version-hint.text").unlink()
+        if text is not None:
+            (place / "metadata/version-hint.text").write_text(text)
+        assert table.export_iceberg().number == hint(place) == done.number
+
+
 def test_an_export_of_an_older_version_is_that_of_the_newest(table: Table) -> None:
     newer = table.append(rows(7000))
     assert newer.export_iceberg().version == 5
@@ -129,10 +145,20 @@ def test_only_the_newest_snapshots_are_listed_and_none_that_have_expired(catalog
     table = table.append(rows(8))
     listed = [each["snapshot-id"] for each in metadata(export(table.head, listed=3).url)["snapshots"]]
     assert listed == [8, 9, 10]
-    catalog.expire("t", version=10, dry_run=False)
+    for number in range(9, 15):
+        table = table.append(rows(number))
+    done = export(table.head, listed=3)
+    # What is not listed is not made: of each snapshot its list and one manifest, and the metadata.
+    assert done.objects == 7 and [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [
+        14,
+        15,
+        16,
+    ]
+    assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
+    catalog.expire("t", version=16, dry_run=False)
     table = table.refresh().append(rows(9))
     done = table.export_iceberg()
-    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [10, 12]
+    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [16, 18]
     assert all("parent-snapshot-id" not in each for each in metadata(done.url)["snapshots"][:1])
     assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
 
@@ -189,6 +215,9 @@ def test_files_of_others_are_refused_by_name(catalog: Catalog, tmp_path: Path) -
         Unsupported, match=r"other\.parquet has column ids that are not the table's, or none: compact"
     ):
         table.export_iceberg()
+    table = catalog.create_table("u", IDS, properties={"lakelog.iceberg": "on"})
+    with pytest.raises(Unsupported, match=r"lakelog\.iceberg is on, and .* would not find the columns"):
+        table.add_files(str(tmp_path / "other.parquet"))
 
 
 def test_vacuum_and_purge_delete_what_exports_no_longer_need(catalog: Catalog) -> None:

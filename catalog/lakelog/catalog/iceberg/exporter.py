@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakelog.catalog.files import FileSet
 from lakelog.catalog.iceberg import metadata_json
-from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path
+from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path, newest_number
 from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
 from lakelog.catalog.iceberg.schemas import exported_specs
@@ -140,11 +140,13 @@ class _Exporter:
     # What was exported before
 
     def newest(self) -> _Base:
-        """Return the newest export: the hint's, or one after it. Costs 3 GETs where the hint is right."""
+        """Return the newest export: the hint's, or one after it. Costs 3 GETs; a LIST too where the hint is wrong."""
         number = self._hinted = self._read_hint()
         document = self._metadata(number) if number else None
-        if number and document is None:
-            number, document = 0, None
+        if document is None:
+            # The hint is lost or wrong. What it was of need not be v1: a vacuum deletes older exports.
+            self._hinted, number = 0, newest_number(self.store, self.prefix)
+            document = self._metadata(number) if number else None
         while (after := self._metadata(number + 1)) is not None:
             number, document = number + 1, after
         return _Base(number, document)
@@ -173,7 +175,10 @@ class _Exporter:
 
     def _hint(self, number: int) -> None:
         """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
-        if self._hinted >= number or self._read_hint() >= number:
+        if self._hinted >= number:
+            return
+        there = self._read_hint()
+        if there >= number and self._metadata(there) is not None:
             return
         self.store.put(f"{self.prefix}{HINT}", str(number).encode())
         self._hinted = number
@@ -225,7 +230,7 @@ class _Exporter:
         return max(1, self.head.version - self.listed + 1, min(self.head.state.expired, self.head.version))
 
     def _versions(self, first: int, before: _At | None) -> Iterator[_At]:
-        """Yield the versions from `first` on, or those after it where it is `before`, each made from the one before."""
+        """Yield the versions from `first` on, or those after it where it is `before`: the newest `listed`."""
         tracked = self.head.tracked
         if before is None:
             try:
@@ -234,14 +239,19 @@ class _Exporter:
                 # Nothing between this and the head can be read one by one.
                 before = self._at(self.head.version, self.head.view)
             yield before
-        state = before.state
+        state, yielded = before.state, before.version
+        listed_from = self.head.version - self.listed + 1
         if before.version < self.head.version:
             for entry in tracked.log.replay.effects(before.version + 1, self.head.version):
                 if not isinstance(entry, Commit):
                     raise NotFound(f"version {entry.version} expired")
                 blobs = tracked.log.replay.sidecars([entry])[entry.version] or []
                 state = TableProjection().apply(state, entry, blobs)
-                yield _At(entry.version, entry.time_us, state, entry)
+                if entry.version >= listed_from:
+                    # One that follows others which are not listed has their changes too, and is of no one commit.
+                    own = entry if yielded == entry.version - 1 else None
+                    yielded = entry.version
+                    yield _At(entry.version, entry.time_us, state, own)
 
     def _at(self, version: int, view: View[TableState]) -> _At:
         return _At(version, view.time_us, view.state, None)
