@@ -80,6 +80,17 @@ def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_pa
     assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
 
 
+def test_an_export_does_not_take_the_folder_of_another_table(
+    catalog: Catalog, table: Table, tmp_path: Path
+) -> None:
+    there = str(tmp_path / "there")
+    table.export_iceberg(there)
+    other = catalog.create_table("other", IDS)
+    with pytest.raises(InvalidInput, match="of another table, .*: choose an empty folder"):
+        other.export_iceberg(there)
+    assert table.append(rows(7)).export_iceberg(there).number == 2
+
+
 def test_a_lost_or_wrong_hint_leads_to_the_newest_export(table: Table) -> None:
     place = Path(table.location)
     assert table.export_iceberg().number == 1
@@ -209,12 +220,16 @@ def test_what_iceberg_cannot_have_is_refused_by_name(catalog: Catalog) -> None:
 def test_files_of_others_are_refused_by_name(catalog: Catalog, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    pq.write_table(rows(1), tmp_path / "other.parquet")
+    for name, id in (("other", 1), ("more", 2)):
+        pq.write_table(rows(id), tmp_path / f"{name}.parquet")
     table = catalog.create_table("t", IDS).add_files(str(tmp_path / "other.parquet"))
     with pytest.raises(
-        Unsupported, match=r"other\.parquet has column ids that are not the table's, or none: compact"
+        Unsupported, match=r"other\.parquet has column ids that are not the table's, or none: write its rows"
     ):
         table.export_iceberg()
+    # A tag that still has the file is not shown, and does not keep the table from being.
+    table = table.add_files(str(tmp_path / "more.parquet")).create_tag("then").compact()
+    assert refs(table.export_iceberg().url).keys() == {"main"}
     table = catalog.create_table("u", IDS, properties={"lakelog.iceberg": "on"})
     with pytest.raises(Unsupported, match=r"lakelog\.iceberg is on, and .* would not find the columns"):
         table.add_files(str(tmp_path / "other.parquet"))

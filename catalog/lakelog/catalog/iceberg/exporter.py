@@ -23,7 +23,7 @@ from lakelog.catalog.logs import TableHead, naming
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.log import Commit, View
-from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, Unsupported
 
 LISTED = 100
 """How many snapshots an export lists, beside those of tags and branches."""
@@ -89,6 +89,7 @@ class _Exporter:
     def attempt(self) -> Exported | None:
         """Export once; None where another exporter was first, and this is to be tried again."""
         base = self.newest()
+        self._check_no_others(base)
         if base.document is not None and self.is_of_this_table(base.document):
             if int(base.document["properties"][VERSION]) >= self.head.version:
                 self._hint(base.number)
@@ -172,6 +173,16 @@ class _Exporter:
             and str(properties.get(VERSION, "")).isdigit()
             and document.get("location") == self.location
         )
+
+    def _check_no_others(self, base: _Base) -> None:
+        """Raise InvalidInput where a folder that was asked for has another table's metadata. The table's own may have
+        that of a table which was at its place before."""
+        other = None if base.document is None else base.document.get("table-uuid")
+        if self.location != self.head.url and other not in (None, metadata_json.table_uuid(self.head.id)):
+            raise InvalidInput(
+                f"{self.location} has the Iceberg metadata of another table, {other}, whose readers would find "
+                f"{self.head.name} instead: choose an empty folder"
+            )
 
     def _hint(self, number: int) -> None:
         """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
@@ -284,7 +295,12 @@ class _Exporter:
                 continue
             if parent is None and not here.table.num_rows:
                 continue
-            snapshot = snapshot_of(tree, moment, number, parent, was, here, changed)
+            try:
+                snapshot = snapshot_of(tree, moment, number, parent, was, here, changed)
+            except Unsupported:
+                if name == MAIN:
+                    raise
+                continue  # a tag or branch with files that Iceberg cannot have
             made.append(snapshot)
             after[name] = snapshot
         wanted = {id(now.state.on(name).files) for name in lines}

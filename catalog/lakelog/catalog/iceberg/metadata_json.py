@@ -24,11 +24,17 @@ _DOCUMENT = msgspec.json.Decoder(Document)
 _SIZE_MAX = 1 << 30
 
 
+def table_uuid(log_id: str) -> str:
+    """Return the same UUID for the same table, by any exporter."""
+    digits = hashlib.sha256(log_id.encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
+
+
 def empty_document(location: str, log_id: str) -> Document:
     """Return the metadata that the first export of a table continues."""
     return {
         "format-version": 3,
-        "table-uuid": _uuid(log_id),
+        "table-uuid": table_uuid(log_id),
         "location": location,
         "last-sequence-number": 0,
         "last-updated-ms": 0,
@@ -145,12 +151,6 @@ def with_snapshots(
 
 def encode(document: Document) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=1)
-
-
-def _uuid(log_id: str) -> str:
-    """Return the same UUID for the same table, by any exporter."""
-    digits = hashlib.sha256(log_id.encode()).hexdigest()
-    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
 
 def decoded_document(data: bytes) -> Document:
