@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,22 @@ def test_a_table_that_is_on_is_exported_after_each_commit(catalog: Catalog) -> N
         table.export_iceberg()
     table.append(rows(11))
     assert by_duckdb(table.location).num_rows == 4
+
+
+def test_what_is_left_to_export_of_a_dropped_table_is_not_exported(tmp_path: Path) -> None:
+    later: list[Callable[[], None]] = []
+    options = LogOptions(in_background=lambda name, work: later.append(work))
+    catalog, place = Catalog(str(tmp_path / "w"), log_options=options), tmp_path / "place"
+    on = {"lakelog.iceberg": "on"}
+    catalog.create_table("t", IDS, properties=on, location=str(place)).append(rows(1))
+    catalog.drop_table("t", purge=True)
+    for work in later:
+        work()
+    assert not (place / "metadata").exists()
+    catalog.create_table("t", IDS, location=str(place)).append(rows(2)).export_iceberg()
+    for work in later:
+        work()
+    assert by_duckdb(str(place))["id"].to_pylist() == [2]
 
 
 def test_what_iceberg_cannot_have_is_refused_by_name(catalog: Catalog) -> None:
