@@ -33,7 +33,7 @@ from lakelog.catalog.writes import (
     tags_and_branches,
 )
 from lakelog.log import WriteRef
-from lakelog.log.errors import InvalidInput, PermissionDenied, Unsupported
+from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, Unsupported
 
 _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
@@ -294,8 +294,8 @@ class Table(TableVersion):
             if (known := newest_metadata(self.head)) is None:
                 raise
             return known
-        found = newest_metadata(self.head)
-        assert found is not None, "what was exported can be read"
+        if (found := newest_metadata(self.head)) is None:
+            raise NotFound(f"the export of {self.name} was deleted meanwhile: load the table again")
         return found
 
     # For engines, which write files themselves

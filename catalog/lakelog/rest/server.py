@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -31,7 +32,8 @@ def serve(
 
         def _answer(self) -> None:
             # What a request brings along is of no use here, and must not be taken for the next one.
-            self.close_connection = self.close_connection or self.command not in ("GET", "HEAD")
+            brings_along = "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
+            self.close_connection = self.close_connection or brings_along
             answer = answers.answer(self.command, self.path)
             self.send_response(answer.status)
             self.send_header("Content-Type", "application/json")
@@ -48,8 +50,13 @@ def serve(
         def log_message(self, format: str, *arguments: object) -> None:
             asked(format % arguments)
 
-    with ThreadingHTTPServer((host, port), Handler) as server:
-        server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        daemon_threads = True
+        request_queue_size = 128
+
+    with Server((host, port), Handler) as server:
         address, bound = server.server_address[:2]
-        began(f"http://{str(address)}:{bound}", server)
+        shown = f"[{address!s}]" if ":" in host else str(address)
+        began(f"http://{shown}:{bound}", server)
         server.serve_forever()

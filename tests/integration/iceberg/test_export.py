@@ -5,15 +5,27 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.iceberg.readers import by_duckdb, by_pyiceberg, hint, plain, refs
+from pyiceberg.table import StaticTable
+from tests.integration.iceberg.readers import (
+    READERS,
+    by_duckdb,
+    by_pyiceberg,
+    duckdb_with_iceberg,
+    hint,
+    plain,
+    refs,
+)
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.iceberg import export
+from lakelog.catalog.schema import schema_to_arrow
 from lakelog.log import CountingStore, LogOptions
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -69,6 +81,33 @@ def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_pa
     assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
 
 
+def test_an_export_does_not_take_the_folder_of_another_table(
+    catalog: Catalog, table: Table, tmp_path: Path
+) -> None:
+    there = str(tmp_path / "there")
+    table.export_iceberg(there)
+    other = catalog.create_table("other", IDS)
+    with pytest.raises(InvalidInput, match="of another table, .*: choose an empty folder"):
+        other.export_iceberg(there)
+    assert table.append(rows(7)).export_iceberg(there).number == 2
+
+
+def test_a_lost_or_wrong_hint_leads_to_the_newest_export(table: Table) -> None:
+    place = Path(table.location)
+    assert table.export_iceberg().number == 1
+    for text in (None, "7000", "1\n"):
+        table = table.append(rows(3000))
+        done = table.export_iceberg()
+        # As after a vacuum: exports before the newest one are gone.
+        for path in place.glob("metadata/v*.metadata.json"):
+            if path.name != f"v{done.number}.metadata.json":
+                path.unlink()
+        (place / "metadata/version-hint.text").unlink()
+        if text is not None:
+            (place / "metadata/version-hint.text").write_text(text)
+        assert table.export_iceberg().number == hint(place) == done.number
+
+
 def test_an_export_of_an_older_version_is_that_of_the_newest(table: Table) -> None:
     newer = table.append(rows(7000))
     assert newer.export_iceberg().version == 5
@@ -118,10 +157,20 @@ def test_only_the_newest_snapshots_are_listed_and_none_that_have_expired(catalog
     table = table.append(rows(8))
     listed = [each["snapshot-id"] for each in metadata(export(table.head, listed=3).url)["snapshots"]]
     assert listed == [8, 9, 10]
-    catalog.expire("t", version=10, dry_run=False)
+    for number in range(9, 15):
+        table = table.append(rows(number))
+    done = export(table.head, listed=3)
+    # What is not listed is not made: of each snapshot its list and one manifest, and the metadata.
+    assert done.objects == 7 and [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [
+        14,
+        15,
+        16,
+    ]
+    assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
+    catalog.expire("t", version=16, dry_run=False)
     table = table.refresh().append(rows(9))
     done = table.export_iceberg()
-    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [10, 12]
+    assert [each["snapshot-id"] for each in metadata(done.url)["snapshots"]] == [16, 18]
     assert all("parent-snapshot-id" not in each for each in metadata(done.url)["snapshots"][:1])
     assert plain(by_duckdb(done.url)) == plain(table.to_arrow())
 
@@ -143,6 +192,22 @@ def test_a_table_that_is_on_is_exported_after_each_commit(catalog: Catalog) -> N
         table.export_iceberg()
     table.append(rows(11))
     assert by_duckdb(table.location).num_rows == 4
+
+
+def test_what_is_left_to_export_of_a_dropped_table_is_not_exported(tmp_path: Path) -> None:
+    later: list[Callable[[], None]] = []
+    options = LogOptions(in_background=lambda name, work: later.append(work))
+    catalog, place = Catalog(str(tmp_path / "w"), log_options=options), tmp_path / "place"
+    on = {"lakelog.iceberg": "on"}
+    catalog.create_table("t", IDS, properties=on, location=str(place)).append(rows(1))
+    catalog.drop_table("t", purge=True)
+    for work in later:
+        work()
+    assert not (place / "metadata").exists()
+    catalog.create_table("t", IDS, location=str(place)).append(rows(2)).export_iceberg()
+    for work in later:
+        work()
+    assert by_duckdb(str(place))["id"].to_pylist() == [2]
 
 
 def test_what_iceberg_cannot_have_is_refused_by_name(catalog: Catalog) -> None:
@@ -172,12 +237,19 @@ def test_what_iceberg_cannot_have_is_refused_by_name(catalog: Catalog) -> None:
 def test_files_of_others_are_refused_by_name(catalog: Catalog, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    pq.write_table(rows(1), tmp_path / "other.parquet")
+    for name, id in (("other", 1), ("more", 2)):
+        pq.write_table(rows(id), tmp_path / f"{name}.parquet")
     table = catalog.create_table("t", IDS).add_files(str(tmp_path / "other.parquet"))
     with pytest.raises(
-        Unsupported, match=r"other\.parquet has column ids that are not the table's, or none: compact"
+        Unsupported, match=r"other\.parquet has column ids that are not the table's, or none: write its rows"
     ):
         table.export_iceberg()
+    # A tag that still has the file is not shown, and does not keep the table from being.
+    table = table.add_files(str(tmp_path / "more.parquet")).create_tag("then").compact()
+    assert refs(table.export_iceberg().url).keys() == {"main"}
+    table = catalog.create_table("u", IDS, properties={"lakelog.iceberg": "on"})
+    with pytest.raises(Unsupported, match=r"lakelog\.iceberg is on, and .* would not find the columns"):
+        table.add_files(str(tmp_path / "other.parquet"))
 
 
 def test_vacuum_and_purge_delete_what_exports_no_longer_need(catalog: Catalog) -> None:
@@ -195,3 +267,57 @@ def test_vacuum_and_purge_delete_what_exports_no_longer_need(catalog: Catalog) -
     place = Path(table.location)
     catalog.drop_table("t", purge=True)
     assert list(place.rglob("*.avro")) == list(place.rglob("*.metadata.json")) == []
+
+
+@pytest.mark.parametrize("is_exported_before", [True, False])
+def test_readers_read_tables_and_tags_that_were_partitioned_by_a_dropped_column(
+    catalog: Catalog, is_exported_before: bool
+) -> None:
+    table = catalog.create_table("t", pa.schema({"id": pa.int64(), "k": pa.string()}))
+    table = table.alter([{"change": "set-partitioning", "fields": ["k"]}])
+    table = table.append(pa.table({"id": [1, 2], "k": ["a", "b"]})).create_tag("then")
+    if is_exported_before:
+        table.export_iceberg()
+    table = table.alter([{"change": "set-partitioning", "fields": []}])
+    table = table.alter([{"change": "delete-column", "name": ["k"]}]).append(rows(3))
+    url = table.export_iceberg().url
+    for read in READERS.values():
+        assert sorted(read(url)["id"].to_pylist()) == [1, 2, 3]
+        assert sorted(read(url, refs(url)["then"])["id"].to_pylist()) == [1, 2]
+
+
+def found_where(url: str, condition: str) -> list[list[int]]:
+    """Return the ids of the rows that match, as two readers that leave out files find them."""
+    others = StaticTable.from_metadata(url).scan(row_filter=condition).to_arrow()
+    return [_ids_by_duckdb(url, condition), sorted(others["id"].to_pylist())]
+
+
+def _ids_by_duckdb(url: str, condition: str) -> list[int]:
+    found = duckdb_with_iceberg().execute(f"SELECT id FROM iceberg_scan('{url}') WHERE {condition}")
+    return sorted(id for (id,) in found.fetchall())
+
+
+def test_readers_are_not_misled_by_partitions_of_numbers(catalog: Catalog) -> None:
+    columns = {
+        "id": pa.int64(),
+        "tiny": pa.int8(),
+        "n": pa.int32(),
+        "f": pa.float64(),
+        "d": pa.decimal128(9, 2),
+    }
+    table = catalog.create_table("t", pa.schema(columns))
+    by = [{"transform": "truncate", "args": [10], "column": [name]} for name in ("tiny", "n", "d")]
+    table = table.alter([{"change": "set-partitioning", "fields": [*by, "f"]}])
+    for id, tiny, n, f, d in [
+        (1, -128, -(2**31), 0.1, "-1.28"),
+        (2, 0, 0, float("nan"), "0"),
+        (3, 1, 1, 1.0, "0"),
+    ]:
+        row = {"id": [id], "tiny": [tiny], "n": [n], "f": [f], "d": [Decimal(d)]}
+        table = table.append(pa.table(row, schema_to_arrow(table.schema)))
+    url = table.export_iceberg().url
+    for condition in ("tiny = -128", "n = -2147483648", "f = 0.1", "d < 0"):
+        assert found_where(url, condition) == [[1], [1]], condition
+    assert (
+        _ids_by_duckdb(url, "f > 5") == table.scan(["id"], col("f") > 5).to_arrow()["id"].to_pylist() == [2]
+    )

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -113,6 +114,30 @@ def test_what_is_no_read_is_refused_and_says_why(url: str) -> None:
     ):
         assert asked(url + path)[0] == 404, path
     assert asked(f"{url}/v1/namespaces?parent=%00%1f")[0] in (400, 404)
+
+
+def test_what_a_request_brings_along_is_not_taken_for_the_next_one(url: str) -> None:
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 10) as connection:
+        inner = b"GET /v1/namespaces HTTP/1.1\r\nHost: x\r\n\r\n"
+        head = b"GET /v1/config HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(inner)
+        connection.sendall(head + inner)
+        found = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert found.count(b"HTTP/1.1 200") == 1
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="Python was built without IPv6")
+def test_a_host_of_ipv6_is_served(warehouse: str) -> None:
+    found: list[tuple[str, int]] = []
+
+    def began(url: str, server: ThreadingHTTPServer) -> None:
+        def ask() -> None:
+            found.append((url, asked(f"{url}/v1/config")[0]))
+            server.shutdown()
+
+        threading.Thread(target=ask).start()
+
+    serve(Answers(Catalog(warehouse)), "::1", 0, began=began)
+    assert found[0][0].startswith("http://[::1]:") and found[0][1] == 200
 
 
 def test_the_command_serves_until_it_is_interrupted(warehouse: str) -> None:

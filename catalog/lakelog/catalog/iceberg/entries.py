@@ -12,6 +12,11 @@ from lakelog.catalog.iceberg.values import binary, in_partition
 from lakelog.catalog.schema import AtomicType, PartitionSpec, Schema
 from lakelog.log.errors import Unsupported
 
+_REWRITE = (
+    "write its rows anew, by CREATE OR REPLACE TABLE … AS SELECT, or by a compaction where it is small and not the "
+    "only file of its partition, and export the table again"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Blob:
@@ -40,13 +45,12 @@ class Writer:
         """Return the entry of a data file, which is new in this snapshot, though perhaps of an older version."""
         if file.first_row is None:
             raise Unsupported(
-                f"the data file {file.path} is of a time before there were row ids, which Iceberg needs: compact the "
-                "table and export it again"
+                f"the data file {file.path} is of a time before there were row ids, which Iceberg needs: "
+                f"{_REWRITE}"
             )
         if file.names is not None:
             raise Unsupported(
-                f"the data file {file.path} has column ids that are not the table's, or none: compact the table, which "
-                "writes its rows into a file of its own, and export it again"
+                f"the data file {file.path} has column ids that are not the table's, or none: {_REWRITE}"
             )
         version = self.version if file.version in (None, 0) else file.version
         made = self._of_file(file) | {

@@ -14,15 +14,16 @@ import pyarrow as pa
 
 from lakelog.catalog.files import FileSet
 from lakelog.catalog.iceberg import metadata_json
-from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path
+from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path, newest_number
 from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
+from lakelog.catalog.iceberg.schemas import exported_specs
 from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, snapshot_of
 from lakelog.catalog.logs import TableHead, naming
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.log import Commit, View
-from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, Unsupported
 
 LISTED = 100
 """How many snapshots an export lists, beside those of tags and branches."""
@@ -88,6 +89,7 @@ class _Exporter:
     def attempt(self) -> Exported | None:
         """Export once; None where another exporter was first, and this is to be tried again."""
         base = self.newest()
+        self._check_no_others(base)
         if base.document is not None and self.is_of_this_table(base.document):
             if int(base.document["properties"][VERSION]) >= self.head.version:
                 self._hint(base.number)
@@ -139,11 +141,13 @@ class _Exporter:
     # What was exported before
 
     def newest(self) -> _Base:
-        """Return the newest export: the hint's, or one after it. Costs 3 GETs where the hint is right."""
+        """Return the newest export: the hint's, or one after it. Costs 3 GETs; a LIST too where the hint is wrong."""
         number = self._hinted = self._read_hint()
         document = self._metadata(number) if number else None
-        if number and document is None:
-            number, document = 0, None
+        if document is None:
+            # The hint is lost or wrong. What it was of need not be v1: a vacuum deletes older exports.
+            self._hinted, number = 0, newest_number(self.store, self.prefix)
+            document = self._metadata(number) if number else None
         while (after := self._metadata(number + 1)) is not None:
             number, document = number + 1, after
         return _Base(number, document)
@@ -170,9 +174,22 @@ class _Exporter:
             and document.get("location") == self.location
         )
 
+    def _check_no_others(self, base: _Base) -> None:
+        """Raise InvalidInput where a folder that was asked for has another table's metadata. The table's own may have
+        that of a table which was at its place before."""
+        other = None if base.document is None else base.document.get("table-uuid")
+        if self.location != self.head.url and other not in (None, metadata_json.table_uuid(self.head.id)):
+            raise InvalidInput(
+                f"{self.location} has the Iceberg metadata of another table, {other}, whose readers would find "
+                f"{self.head.name} instead: choose an empty folder"
+            )
+
     def _hint(self, number: int) -> None:
         """Let the hint be at least `number`: other exporters may have gone on meanwhile."""
-        if self._hinted >= number or self._read_hint() >= number:
+        if self._hinted >= number:
+            return
+        there = self._read_hint()
+        if there >= number and self._metadata(there) is not None:
             return
         self.store.put(f"{self.prefix}{HINT}", str(number).encode())
         self._hinted = number
@@ -187,6 +204,8 @@ class _Exporter:
         before: _At | None = None
         if continued is not None:
             before = self._at(first, self.head.tracked.view_at(first))
+            if metadata_json.is_partitioned_by_others(continued, self.head.metadata.schema):
+                raise Misfit("a column was dropped that older files are partitioned by")
         document = continued or metadata_json.empty_document(self.location, self.head.id)
         heads: dict[str, Document] = {} if continued is None else _heads(continued)
         snapshots: list[Document] = []
@@ -222,7 +241,7 @@ class _Exporter:
         return max(1, self.head.version - self.listed + 1, min(self.head.state.expired, self.head.version))
 
     def _versions(self, first: int, before: _At | None) -> Iterator[_At]:
-        """Yield the versions from `first` on, or those after it where it is `before`, each made from the one before."""
+        """Yield the versions from `first` on, or those after it where it is `before`: the newest `listed`."""
         tracked = self.head.tracked
         if before is None:
             try:
@@ -231,14 +250,19 @@ class _Exporter:
                 # Nothing between this and the head can be read one by one.
                 before = self._at(self.head.version, self.head.view)
             yield before
-        state = before.state
+        state, yielded = before.state, before.version
+        listed_from = self.head.version - self.listed + 1
         if before.version < self.head.version:
             for entry in tracked.log.replay.effects(before.version + 1, self.head.version):
                 if not isinstance(entry, Commit):
                     raise NotFound(f"version {entry.version} expired")
                 blobs = tracked.log.replay.sidecars([entry])[entry.version] or []
                 state = TableProjection().apply(state, entry, blobs)
-                yield _At(entry.version, entry.time_us, state, entry)
+                if entry.version >= listed_from:
+                    # One that follows others which are not listed has their changes too, and is of no one commit.
+                    own = entry if yielded == entry.version - 1 else None
+                    yielded = entry.version
+                    yield _At(entry.version, entry.time_us, state, own)
 
     def _at(self, version: int, view: View[TableState]) -> _At:
         return _At(version, view.time_us, view.state, None)
@@ -262,8 +286,8 @@ class _Exporter:
                 after[name] = heads[name]
                 continue
             document, schema = metadata_json.with_schema(document, seen.current)
-            here = Contents(table=self._table(seen), metadata=seen.current, schema=schema)
-            contents[name] = here
+            here = contents[name] = self._contents(document, seen)
+            document = metadata_json.with_specs(document, here.specs)
             parent, was = self._origin(document, name, old, heads, after, contents, seen)
             changed = difference(was, here)
             if parent is not None and changed.is_empty and self._is_as(parent, schema, name):
@@ -271,7 +295,12 @@ class _Exporter:
                 continue
             if parent is None and not here.table.num_rows:
                 continue
-            snapshot = snapshot_of(tree, moment, number, parent, was, here, changed)
+            try:
+                snapshot = snapshot_of(tree, moment, number, parent, was, here, changed)
+            except Unsupported:
+                if name == MAIN:
+                    raise
+                continue  # a tag or branch with files that Iceberg cannot have
             made.append(snapshot)
             after[name] = snapshot
         wanted = {id(now.state.on(name).files) for name in lines}
@@ -290,16 +319,15 @@ class _Exporter:
     ) -> tuple[Document | None, Contents | None]:
         """Return the snapshot that a line's new one follows, and the files of that: its own; main's for a new line."""
         if old is not None and name in heads:
-            _, schema = metadata_json.with_schema(document, old.current)
-            return heads[name], Contents(table=self._table(old), metadata=old.current, schema=schema)
+            return heads[name], self._contents(document, old)
         if name != MAIN and MAIN in after:
-            main = seen.on(MAIN)
-            _, schema = metadata_json.with_schema(document, main.current)
-            known = contents.get(MAIN) or Contents(
-                table=self._table(main), metadata=main.current, schema=schema
-            )
-            return after[MAIN], known
+            return after[MAIN], contents.get(MAIN) or self._contents(document, seen.on(MAIN))
         return None, None
+
+    def _contents(self, document: Document, state: TableState) -> Contents:
+        _, schema = metadata_json.with_schema(document, state.current)
+        specs = exported_specs(state.current, self.head.metadata.schema)
+        return Contents(table=self._table(state), metadata=state.current, schema=schema, specs=specs)
 
     def _is_as(self, parent: Document, schema: Document, name: str) -> bool:
         """Return whether a line needs no snapshot of its own: main has the table's columns in any case."""

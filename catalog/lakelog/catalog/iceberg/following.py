@@ -14,7 +14,7 @@ from lakelog.catalog.logs import LogCache, TableHead, TrackedLog
 from lakelog.catalog.schema import ICEBERG, ICEBERG_ON, value_of
 from lakelog.catalog.state import TableState
 from lakelog.log import View
-from lakelog.log.errors import LakelogError
+from lakelog.log.errors import LakelogError, NotFound
 
 _LOGGER = logging.getLogger("lakelog.catalog")
 
@@ -42,10 +42,11 @@ class Following:
         with self._lock:
             if self._exported.get(key, 0) >= view.version:
                 return
-        newest = tracked.known
-        if newest is None or newest.log_id != view.log_id or newest.sealed:
-            newest = view
         try:
+            newest = self._newest(tracked)
+            if newest is None or newest.log_id != view.log_id:
+                # It was dropped meanwhile. Its place may be purged by now, or another table's.
+                return
             done = export(TableHead.at_place(self._logs, tracked, newest))
         except LakelogError as error:
             _LOGGER.warning(
@@ -56,3 +57,12 @@ class Following:
             return
         with self._lock:
             self._exported[key] = max(self._exported.get(key, 0), done.version)
+
+    @staticmethod
+    def _newest(tracked: TrackedLog[TableState]) -> View[TableState] | None:
+        """Return the newest version of a table; None where it was dropped."""
+        try:
+            newest = tracked.current()
+        except NotFound:
+            return None
+        return None if newest.sealed else newest

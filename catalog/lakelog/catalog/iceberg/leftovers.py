@@ -19,7 +19,7 @@ from lakelog.log.stores import ObjectStore
 FOLDER = "metadata"
 HINT = f"{FOLDER}/version-hint.text"
 _OWN = re.compile(r"metadata/([0-9]{20})-(?:snap|vectors|data|deletes)-[0-9a-f-]+\.(?:avro|puffin)")
-_NUMBERED = re.compile(r"metadata/v([1-9][0-9]{0,18})\.metadata\.json")
+_NUMBERED = re.compile(r"metadata/v([1-9][0-9]{0,18})\.metadata\.json$")
 
 
 def metadata_path(number: int) -> str:
@@ -37,16 +37,26 @@ def _is_own(path: str) -> bool:
     return path == HINT or _OWN.fullmatch(path) is not None or _NUMBERED.fullmatch(path) is not None
 
 
+def newest_number(store: ObjectStore, prefix: str) -> int:
+    """Return the highest number of an export at a place, by a listing; 0 where there is none."""
+    return max(map(_number, objects_of(store, prefix)), default=0)
+
+
+def _number(key: str) -> int:
+    match = _NUMBERED.search(key)
+    return 0 if match is None else int(match[1])
+
+
 def unneeded(store: ObjectStore, prefix: str, url: str) -> dict[str, int]:
     """Return the objects that the newest export at `url` does not need, with their sizes, by key.
 
     None of them, where it cannot be read. Costs a GET for each snapshot that it lists, and each manifest of vectors.
     """
     found = objects_of(store, prefix)
-    numbers = [int(match[1]) for key in found if (match := _NUMBERED.fullmatch(key.removeprefix(prefix)))]
-    if not numbers:
+    number = max(map(_number, found), default=0)
+    if not number:
         return {}
-    newest = metadata_path(max(numbers))
+    newest = metadata_path(number)
     try:
         document = decoded_document(store.get(f"{prefix}{newest}") or b"")
         version = int(document["properties"][VERSION])

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.iceberg.schemas import exported_specs, order_json, schema_json, spec_json
-from lakelog.catalog.schema import FIRST_FIELD_ID, Metadata
+from lakelog.catalog.schema import FIRST_FIELD_ID, Metadata, PartitionSpec, Schema
 from lakelog.catalog.state import MAIN
 from lakelog.log.decoding import decoded
 
@@ -24,11 +24,17 @@ _DOCUMENT = msgspec.json.Decoder(Document)
 _SIZE_MAX = 1 << 30
 
 
+def table_uuid(log_id: str) -> str:
+    """Return the same UUID for the same table, by any exporter."""
+    digits = hashlib.sha256(log_id.encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
+
+
 def empty_document(location: str, log_id: str) -> Document:
     """Return the metadata that the first export of a table continues."""
     return {
         "format-version": 3,
-        "table-uuid": _uuid(log_id),
+        "table-uuid": table_uuid(log_id),
         "location": location,
         "last-sequence-number": 0,
         "last-updated-ms": 0,
@@ -55,9 +61,8 @@ def with_metadata(
 ) -> Document:
     """Return the document with the columns, partitioning, order and properties of a version."""
     document, schema = with_schema(document, metadata)
-    specs = {each["spec-id"]: each for each in document["partition-specs"]}
-    exported = exported_specs(metadata)
-    specs |= {spec.id: spec_json(spec) for spec in exported.values()}
+    exported = exported_specs(metadata, metadata.schema)
+    document = with_specs(document, exported)
     parts = [field.id for spec in metadata.specs for field in spec.fields]
     order = order_json(metadata.sort_order, 0)
     orders = document["sort-orders"]
@@ -71,7 +76,6 @@ def with_metadata(
     return document | {
         "current-schema-id": schema["schema-id"],
         "last-column-id": max(document["last-column-id"], metadata.schema.last_id),
-        "partition-specs": [specs[id] for id in sorted(specs)],
         "default-spec-id": exported[metadata.spec.id].id,
         "last-partition-id": max([document["last-partition-id"], *parts]),
         "sort-orders": orders,
@@ -91,6 +95,20 @@ def with_schema(document: Document, metadata: Metadata) -> tuple[Document, Docum
         metadata.schema, max((each["schema-id"] for each in document["schemas"]), default=-1) + 1
     )
     return document | {"schemas": [*document["schemas"], made]}, made
+
+
+def with_specs(document: Document, exported: Mapping[int, PartitionSpec]) -> Document:
+    """Return the document with these partitionings too."""
+    specs = {each["spec-id"]: each for each in document["partition-specs"]}
+    specs |= {spec.id: spec_json(spec) for spec in exported.values()}
+    return document | {"partition-specs": [specs[id] for id in sorted(specs)]}
+
+
+def is_partitioned_by_others(document: Document, columns: Schema) -> bool:
+    """Return whether some partitioning of the document has a column that is not among `columns`."""
+    return not all(
+        columns.has_id(field["source-id"]) for spec in document["partition-specs"] for field in spec["fields"]
+    )
 
 
 def with_snapshots(
@@ -133,12 +151,6 @@ def with_snapshots(
 
 def encode(document: Document) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=1)
-
-
-def _uuid(log_id: str) -> str:
-    """Return the same UUID for the same table, by any exporter."""
-    digits = hashlib.sha256(log_id.encode()).hexdigest()
-    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
 
 def decoded_document(data: bytes) -> Document:

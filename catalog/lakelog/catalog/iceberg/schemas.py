@@ -19,6 +19,7 @@ from lakelog.catalog.schema import (
     ListType,
     MapType,
     Metadata,
+    PartitionField,
     PartitionSpec,
     Schema,
     SortOrder,
@@ -103,15 +104,18 @@ def _literal(sql: str, type: Type) -> Any:
             return value
 
 
-def exported_specs(metadata: Metadata) -> dict[int, PartitionSpec]:
-    """Return, by the ids of a table's partitionings, how readers are shown them: without columns that were dropped.
+def exported_specs(metadata: Metadata, columns: Schema) -> dict[int, PartitionSpec]:
+    """Return, by the ids of a table's partitionings, how readers are shown them: with fields of `columns` alone.
 
-    They have no type there, and some readers end over it. Partitions only help to find files: fewer fields are right
-    too.
+    These are the columns that the exported table has by now, whatever version the files are of: readers look all
+    partitionings up there, and some end over a field without a column. Fields that some readers prune by wrongly are
+    left out too. Partitions only help to find files: fewer fields are right as well.
     """
     found = {}
     for spec in metadata.specs:
-        left = tuple(field for field in spec.fields if metadata.schema.has_id(field.source_id))
+        left = tuple(
+            field for field in spec.fields if columns.has_id(field.source_id) and not _is_misread(field)
+        )
         if left != spec.fields:
             said = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
             # Any id that the table itself does not give, the same for the same fields.
@@ -120,6 +124,17 @@ def exported_specs(metadata: Metadata) -> dict[int, PartitionSpec]:
         else:
             found[spec.id] = spec
     return found
+
+
+def _is_misread(field: PartitionField) -> bool:
+    """Return whether some readers miss rows by the values of a field, which is in the order of its column in any case.
+
+    pyiceberg reads doubles of manifests as floats. NaN is the greatest number for DuckDB, and outside of all bounds.
+    The lowest numbers of a type have no multiple below them: it wraps around, is lower, or an error, by reader and
+    type.
+    """
+    families = {"identity": ("float", "double"), "truncate": ("byte", "short", "integer", "long", "decimal")}
+    return field.result.family in families.get(field.transform.name, ())
 
 
 def spec_json(spec: PartitionSpec) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from lakelog.catalog.iceberg.avro_files import DATA
 from lakelog.catalog.iceberg.avro_files import DELETES as VECTORS
 from lakelog.catalog.iceberg.entries import Blob, Writer, blob_of
 from lakelog.catalog.iceberg.manifests import Change, Entry, Keyed, Manifests, Stored
-from lakelog.catalog.iceberg.schemas import exported_specs
 from lakelog.catalog.schema import Metadata, PartitionSpec
 
 LINE_BITS = 40
@@ -70,15 +69,13 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The files of a line at one version, `table`, and its columns, which have the id `schema_id` in `schema`."""
+    """The files of a line at one version, `table`, its columns, which are `schema` in JSON, and its partitionings, by
+    their ids in the log, as readers are shown them."""
 
     table: pa.Table
     metadata: Metadata
     schema: Mapping[str, Any]
-
-    @property
-    def specs(self) -> dict[int, PartitionSpec]:
-        return exported_specs(self.metadata)
+    specs: Mapping[int, PartitionSpec]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from lakelog.catalog.files import ColumnStats, Constant, DataFile, files_to_arro
 from lakelog.catalog.parquet.proofs import new_checks
 from lakelog.catalog.planning import EXACT_BELOW_BYTES, may_fail
 from lakelog.catalog.schema import (
+    ICEBERG,
+    ICEBERG_ON,
     AtomicType,
     Field,
     ListType,
@@ -35,6 +37,7 @@ from lakelog.catalog.schema import (
     refuse_generated,
     refuse_identity,
     to_arrow,
+    value_of,
     value_type,
 )
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -76,6 +79,11 @@ def data_files(
     refuse_generated(
         metadata.schema, "insert those of the files by INSERT INTO … SELECT in Spark, rather than adding them"
     )
+    if value_of(metadata.properties, ICEBERG) == ICEBERG_ON:
+        raise Unsupported(
+            f"the property {ICEBERG.name} is {ICEBERG_ON}, and readers of Iceberg would not find the columns of other "
+            "writers' files: insert their rows by a query, or set the property to on-demand"
+        )
     refuse_identity(metadata.schema, "insert the files' rows by a query, rather than adding them")
     if len({file.path for file in found}) < len(found):
         raise InvalidInput("the list of files to add has a file twice: name each file once")

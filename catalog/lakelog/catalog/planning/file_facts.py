@@ -277,9 +277,11 @@ def _truncate_spans(values: pa.Array, source: AtomicType, transform: Transform) 
 
             return _by_value(values, source, span)
         case _:
-            # The lowest values wrap around to the top, as Iceberg's do, so that a value there proves nothing.
+            # The lowest values wrap around to the top, as Iceberg's do, so that a value there proves nothing. Where the
+            # column was narrower when the file was written, that top is lower: what is no multiple has wrapped around.
             wide = values.cast(pa.int64())
-            inside = pc.less_equal(wide, range_of(source)[1] - (width - 1))
+            whole = pc.equal(pc.multiply(pc.divide(wide, width), width), wide)
+            inside = pc.and_(pc.less_equal(wide, range_of(source)[1] - (width - 1)), whole)
             first = pc.if_else(inside, wide, pa.scalar(None, pa.int64()))
             return first.cast(values.type), pc.add(first, width - 1).cast(values.type)
 
