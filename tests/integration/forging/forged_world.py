@@ -109,7 +109,7 @@ class World:
                 continue
             try:
                 plain = msgspec.json.decode(text.replace(old, new))
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 continue
             if "root" in plain:
                 plain["root"].pop("hash", None)
