@@ -73,6 +73,9 @@ from lakelog.catalog.maintenance import (
     Expired,
     Vacuumed,
 )
+from lakelog.catalog.merge import (
+    Merge,
+)
 from lakelog.catalog.names import (
     Name,
 )
@@ -213,6 +216,7 @@ __all__ = [
     "LogSealed",
     "Metadata",
     "Moment",
+    "Merge",
     "MultiplePrimaryKeys",
     "Name",
     "NameReassigned",

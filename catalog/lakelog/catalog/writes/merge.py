@@ -1,0 +1,205 @@
+"""A merge from Python: rows of the table and of a source that match are found by DuckDB, and changed in one commit.
+
+First the pairs of rows that match are found, with what happens to each, from the columns that conditions name, of
+files that may have such rows. Then the new rows are computed, each clause by itself, and written. Rows that stay as
+they are are not read again, or, where files are rewritten, copied without DuckDB. Rule: what a merge does is decided
+on one version; what it depends on goes along with its commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from lakelog.catalog.logs import TableHead, Token
+from lakelog.catalog.parquet import Ingestible, reader_of
+from lakelog.catalog.planning import bind
+from lakelog.catalog.state import Operation
+from lakelog.catalog.writes.changed_rows import ChangedRows, Computed, Projection, TargetRows
+from lakelog.catalog.writes.identity_values import refresh_taken
+from lakelog.catalog.writes.merge_clauses import Action, Actions, Clause, Does, Rows, check_order, checked
+from lakelog.catalog.writes.merge_source import (
+    Matching,
+    MayMatch,
+    Source,
+    check_unique,
+    load,
+    matching,
+    may_match,
+    own_name,
+    plain_schema,
+)
+from lakelog.catalog.writes.sql_engine import SqlEngine, quoted_name
+from lakelog.catalog.writes.sql_expressions import SOURCE, TARGET
+from lakelog.log.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+_PAIRS = "pairs"
+
+
+def merge(
+    head: TableHead,
+    data: Ingestible,
+    on: str | Sequence[str],
+    clauses: Sequence[Clause],
+    token: Token | None,
+    *,
+    is_unique: bool = False,
+) -> TableHead:
+    """Merge the rows of `data` and return the newest version. `is_unique`: a key may not occur twice in `data`.
+
+    Reads the source once, and of the table the columns in conditions, of files that may have rows that match. Raises as
+    `Table.merge`.
+    """
+    check_order(clauses)
+    reader = reader_of(data)
+    with SqlEngine.opened() as engine:
+        plain = plain_schema(reader.schema)
+        actions = checked(engine, clauses, head.schema, plain)
+        how = matching(engine, on, head.schema, plain)
+        needed = {name for each in actions.all for part in each.expressions for name in part.source}
+        source = load(engine, reader, plain, needed | how.condition.source)
+        if is_unique:
+            check_unique(engine, how.keys)
+        return _Merge(head, engine, source, how, actions).done(token)
+
+
+class _Merge:
+    def __init__(
+        self, head: TableHead, engine: SqlEngine, source: Source, how: Matching, actions: Actions
+    ) -> None:
+        self._head = head
+        self._engine = engine
+        self._source = source
+        self._how = how
+        self._actions = actions
+        self._schema = head.schema
+        self._ordinal = f"{SOURCE}.{quoted_name(source.ordinal)}"
+        taken = [*source.columns.names, *(field.name for field in self._schema.fields)]
+        # What the engine's tables have beside columns of the user's.
+        self._file, self._position, self._id = (own_name(each, taken) for each in ("_file", "_pos", "_id"))
+
+    def done(self, token: Token | None) -> TableHead:
+        head, reads = self._head, self._reads()
+        wanted = reads.within if reads.among is None else reads.among
+        head.tracked.transaction.note_rows_read(wanted)
+        if self._actions.writes:
+            refresh_taken(head)
+        bound = None if wanted is None else bind(wanted, self._schema, case_sensitive=True)
+        within = None if reads.within is None else bind(reads.within, self._schema, case_sensitive=True)
+        plan = head.plan_bound(bound)
+        rows = TargetRows(head, plan.filter(pc.greater(plan["rows"], 0)), within)
+        self._find_pairs(rows)
+        self._check_matches_once()
+        changed = ChangedRows(head, rows, Operation.MERGE, self._positions(rows))
+        for action in self._actions.all:
+            if action.does is Does.UPDATE:
+                changed.add_updated(self._updated(action, rows), action.values)
+            elif action.does is Does.INSERT:
+                changed.add_new(self._inserted(action))
+        return changed.commit(reads.within, reads.among, token)
+
+    def _reads(self) -> MayMatch:
+        """What all rows satisfy on which the merge depends."""
+        if self._actions.of(Rows.NOT_MATCHED_BY_SOURCE):
+            return MayMatch()
+        return may_match(self._engine, self._how.keys, self._source)
+
+    # Which rows
+
+    def _find_pairs(self, rows: TargetRows) -> None:
+        """Make the table of pairs: a row's place, its id, the number of the source's row, and what happens to it."""
+        alone = self._actions.of(Rows.NOT_MATCHED_BY_SOURCE)
+        matched = self._actions.of(Rows.MATCHED)
+        parts = [
+            self._how.condition,
+            *(each.condition for each in (*matched, *alone) if each.condition is not None),
+        ]
+        columns = sorted({name for part in parts for name in part.target})
+        names = (self._file, self._position, self._id)
+        file, position, id = (f"{TARGET}.{quoted_name(name)}" for name in names)
+        action = _choice(matched)
+        if alone:
+            action = f"CASE WHEN {self._ordinal} IS NULL THEN {_choice(alone)} ELSE {action} END"
+        with self._engine.stream("target_rows", *rows.stream(columns, names)):
+            self._engine.run(
+                f"CREATE TABLE {_PAIRS} AS SELECT * FROM (SELECT {self._ordinal} AS ordinal, {file} AS file, "
+                f"{position} AS position, {id} AS id, {action} AS action FROM target_rows AS {TARGET} "
+                f"{'LEFT' if alone else 'INNER'} JOIN {SOURCE} ON {self._how.condition.sql}) "
+                "WHERE ordinal IS NOT NULL OR action IS NOT NULL"
+            )
+
+    def _check_matches_once(self) -> None:
+        if not self._actions.matches_once:
+            return
+        twice = self._engine.table(
+            f"SELECT min(ordinal), max(ordinal) FROM {_PAIRS} WHERE ordinal IS NOT NULL GROUP BY file, position "
+            "HAVING count(*) > 1 LIMIT 1"
+        )
+        if twice.num_rows:
+            first, last = (column[0].as_py() for column in twice.columns)
+            raise InvalidInput(
+                f"a row of {self._head.name} matches several rows of the source, of which it is not clear which one "
+                f"changes it; rows {first:,} and {last:,} of the source, counted from 0, are two of them: leave one out"
+            )
+
+    def _positions(self, rows: TargetRows) -> dict[str, BitMap]:
+        """Return the rows that are updated or deleted, by the paths of their files."""
+        return rows.positions(
+            self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE action IS NOT NULL ORDER BY file")
+        )
+
+    # What becomes of them
+
+    def _updated(self, action: Action, rows: TargetRows) -> Iterator[Computed]:
+        """Yield the rows that a clause updates, as they are to be, with their ids."""
+        is_matched = action.rows is Rows.MATCHED
+        chosen = f"action = {action.number} AND ordinal IS {'NOT ' if is_matched else ''}NULL"
+        values = Projection.of(action.values, self._schema, self._source.columns)
+        pairs = f"(SELECT * FROM {_PAIRS} WHERE {chosen})"
+        both = f"{SOURCE} JOIN {pairs} AS pair ON {self._ordinal} = pair.ordinal"
+        if not values.target:
+            yield from values.rows(self._engine, f"SELECT pair.id AS id{values.sql} FROM {both}")
+            return
+        names = (self._file, self._position, self._id)
+        file, position, id = (quoted_name(name) for name in names)
+        there = f"SELECT pair.file AS {file}, pair.position AS {position}"
+        # The rows of the table come as a stream, which the join sends past a table of the others.
+        other = f"({there}, {SOURCE}.* FROM {both})" if is_matched else f"({there} FROM {pairs} AS pair)"
+        at = rows.positions(
+            self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE {chosen} ORDER BY file")
+        )
+        with ExitStack() as opened:
+            stream = rows.stream(values.target, names, only=at)
+            opened.enter_context(self._engine.stream("target_rows", *stream))
+            yield from values.rows(
+                self._engine,
+                f"SELECT {TARGET}.{id} AS id{values.sql} FROM target_rows AS {TARGET} JOIN {other} AS {SOURCE} "
+                f"ON {TARGET}.{file} = {SOURCE}.{file} AND {TARGET}.{position} = {SOURCE}.{position}",
+            )
+
+    def _inserted(self, action: Action) -> Iterator[Computed]:
+        """Yield the rows that a clause inserts."""
+        values = Projection.of(action.values, self._schema, self._source.columns)
+        choice = _choice(self._actions.of(Rows.NOT_MATCHED))
+        yield from values.rows(
+            self._engine,
+            f"SELECT NULL::BIGINT AS id{values.sql} FROM {SOURCE} ANTI JOIN {_PAIRS} AS pair "
+            f"ON {self._ordinal} = pair.ordinal WHERE {choice} = {action.number}",
+        )
+
+
+def _choice(actions: Sequence[Action]) -> str:
+    """Return the number of the first action whose condition is true, as an expression; NULL where there is none."""
+    if not actions:
+        return "NULL::TINYINT"
+    tests = (
+        f"WHEN {'TRUE' if each.condition is None else each.condition.sql} THEN {each.number}::TINYINT"
+        for each in actions
+    )
+    return f"CASE {' '.join(tests)} END"
