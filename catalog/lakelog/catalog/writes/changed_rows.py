@@ -7,7 +7,7 @@ as those that are appended. Files of a change that does not happen are deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -214,11 +214,13 @@ class ChangedRows:
     def add_new(self, rows: Iterator[Computed]) -> None:
         self._parts.append((rows, False))
 
-    def commit(self, condition: Predicate | None, closer: Predicate | None, token: Token | None) -> TableHead:
+    def commit(
+        self, condition: Predicate | None, closer: Callable[[], Predicate | None], token: Token | None
+    ) -> TableHead:
         """Write what is added, and commit; return the newest version. Nothing is committed where no row is changed.
 
-        `condition` is true for all rows that were read; `closer` says the same more closely, and is used where another
-        change is in the way. Raises as `Table.commit_rows`.
+        `condition` is true for all rows that were read; `closer` returns one that says more, at a cost, or None: it
+        is used where another change is in the way. Raises as `Table.commit_rows`.
         """
         head = self._head
         write = head.begin_write()
@@ -245,9 +247,10 @@ class ChangedRows:
             try:
                 return commit_rows(head, write, change, token)
             except CommitConflict:
-                if closer is None:
+                found = closer()
+                if found is None:
                     raise
-                return commit_rows(head, write, replace(change, condition=closer), token)
+                return commit_rows(head, write, replace(change, condition=found), token)
 
     def _written(self, *, is_copying: bool, has_ids: bool) -> Iterator[pa.Table]:
         if is_copying and self._places:

@@ -16,19 +16,19 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import Ingestible, reader_of
-from lakelog.catalog.planning import bind
+from lakelog.catalog.planning import Bound, bind
+from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.changed_rows import ChangedRows, Computed, Projection, TargetRows
 from lakelog.catalog.writes.identity_values import refresh_taken
 from lakelog.catalog.writes.merge_clauses import Action, Actions, Clause, Does, Rows, check_order, checked
 from lakelog.catalog.writes.merge_source import (
+    KeysOfSource,
     Matching,
-    MayMatch,
     Source,
     check_unique,
     load,
     matching,
-    may_match,
     own_name,
     plain_schema,
 )
@@ -38,6 +38,13 @@ from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
+
+PRUNED_BY_VALUES_MAX = 1_000
+"""Up to so many rows of a source, files are read where they may have one of its keys; of more, where these are in their
+range."""
+
+COMMITTED_VALUES_MAX = 10_000
+"""Of so many rows at most, the keys go along with a commit that meets another one, as those of Spark's MERGE do."""
 
 _PAIRS = "pairs"
 
@@ -85,15 +92,16 @@ class _Merge:
         self._file, self._position, self._id = (own_name(each, taken) for each in ("_file", "_pos", "_id"))
 
     def done(self, token: Token | None) -> TableHead:
-        head, reads = self._head, self._reads()
-        wanted = reads.within if reads.among is None else reads.among
+        head = self._head
+        keys = KeysOfSource(self._engine, () if self._reads_all else self._how.keys, self._source)
+        within = keys.within()
+        few = keys.among(PRUNED_BY_VALUES_MAX)
+        wanted = within if few is None else few
         head.tracked.transaction.note_rows_read(wanted)
         if self._actions.writes:
             refresh_taken(head)
-        bound = None if wanted is None else bind(wanted, self._schema, case_sensitive=True)
-        within = None if reads.within is None else bind(reads.within, self._schema, case_sensitive=True)
-        plan = head.plan_bound(bound)
-        rows = TargetRows(head, plan.filter(pc.greater(plan["rows"], 0)), within)
+        plan = head.plan_bound(self._bound(wanted))
+        rows = TargetRows(head, plan.filter(pc.greater(plan["rows"], 0)), self._bound(within))
         self._find_pairs(rows)
         self._check_matches_once()
         changed = ChangedRows(head, rows, Operation.MERGE, self._positions(rows))
@@ -102,13 +110,15 @@ class _Merge:
                 changed.add_updated(self._updated(action, rows), action.values)
             elif action.does is Does.INSERT:
                 changed.add_new(self._inserted(action))
-        return changed.commit(reads.within, reads.among, token)
+        return changed.commit(within, lambda: keys.among(COMMITTED_VALUES_MAX), token)
 
-    def _reads(self) -> MayMatch:
-        """What all rows satisfy on which the merge depends."""
-        if self._actions.of(Rows.NOT_MATCHED_BY_SOURCE):
-            return MayMatch()
-        return may_match(self._engine, self._how.keys, self._source)
+    @property
+    def _reads_all(self) -> bool:
+        """Whether rows matter that match nothing."""
+        return bool(self._actions.of(Rows.NOT_MATCHED_BY_SOURCE))
+
+    def _bound(self, predicate: Predicate | None) -> Bound | None:
+        return None if predicate is None else bind(predicate, self._schema, case_sensitive=True)
 
     # Which rows
 

@@ -7,7 +7,7 @@ keys rule out must agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -15,8 +15,18 @@ from operator import and_
 import numpy as np
 import pyarrow as pa
 
-from lakelog.catalog.schema import ALWAYS_FALSE, AtomicType, Column, Field, Predicate, Schema, dotted, literal
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine, plain_type, quoted_name
+from lakelog.catalog.schema import (
+    ALWAYS_FALSE,
+    AtomicType,
+    Column,
+    Field,
+    Literal,
+    Predicate,
+    Schema,
+    dotted,
+    literal,
+)
+from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine, plain_type
 from lakelog.catalog.writes.sql_expressions import (
     SOURCE,
     TARGET,
@@ -28,10 +38,6 @@ from lakelog.catalog.writes.sql_expressions import (
     source_column,
 )
 from lakelog.log.errors import InvalidInput, Unsupported
-
-VALUES_LIMIT = 10_000
-"""So many rows of a source are looked at one by one, to know which rows of the table may match; of more, their
-range."""
 
 _KINDS = {
     **dict.fromkeys(("byte", "short", "integer", "long", "decimal"), "number"),
@@ -180,53 +186,54 @@ def _kind(type: pa.DataType) -> str | None:
     return next((name for name, test in tests.items() if test(type)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class MayMatch:
-    """Conditions that rows of the table satisfy which match: `within` the range of each key, and, of a small source,
-    equal to one of its values, which costs more to compare. None: any row may match."""
+class KeysOfSource:
+    """What the keys of a source say of the rows of the table that match: conditions that all of these satisfy."""
 
-    within: Predicate | None = None
-    among: Predicate | None = None
+    def __init__(self, engine: SqlEngine, keys: Sequence[Key], source: Source) -> None:
+        self._engine = engine
+        self._rows = source.rows
+        self._keys = [key for key in keys if _is_alike(key.column, _type_of(engine, key.value, source))]
+
+    def within(self) -> Predicate | None:
+        """Return the range of each key; None where any row may match."""
+        return self._all(lambda key: f"SELECT unnest([min({key.value.sql}), max({key.value.sql})])", _between)
+
+    def among(self, rows_max: int) -> Predicate | None:
+        """Return the values of each key; None where any row may match, or the source has too many rows."""
+        if self._rows > rows_max:
+            return None
+        return self._all(lambda key: f"SELECT DISTINCT {key.value.sql}", _one_of)
+
+    def _all(
+        self, select: Callable[[Key], str], of: Callable[[Column, Sequence[Literal]], Predicate]
+    ) -> Predicate | None:
+        found = []
+        for key in self._keys:
+            column = self._engine.table(f"{select(key)} AS key FROM {SOURCE}").column(0)
+            try:
+                values = [literal(each) for each in column.drop_null().to_pylist()]
+            except (ValueError, OverflowError):
+                # Python has no dates and times after the year 9999.
+                continue
+            if not values:
+                return ALWAYS_FALSE
+            found.append(of(Column((key.column.name,)), values))
+        return reduce(and_, found) if found else None
 
 
-def may_match(engine: SqlEngine, keys: Sequence[Key], source: Source) -> MayMatch:
-    within, among = [], []
-    for key in keys:
-        if not _is_alike(key.column, _type_of(engine, key.value, source)):
-            continue
-        values = _values(engine, key.value, source)
-        if values is None:
-            continue
-        column = Column((key.column.name,))
-        if not values:
-            return MayMatch(ALWAYS_FALSE, ALWAYS_FALSE)
-        low, high = (literal(each) for each in (values[0], values[-1]))
-        within.append(Predicate(">=", (column, low)) & Predicate("<=", (column, high)))
-        if source.rows <= VALUES_LIMIT:
-            among.append(Predicate("IN", (column, *map(literal, values))))
-    return MayMatch(reduce(and_, within) if within else None, reduce(and_, among) if among else None)
+def _between(column: Column, values: Sequence[Literal]) -> Predicate:
+    low, high = values
+    return Predicate(">=", (column, low)) & Predicate("<=", (column, high))
+
+
+def _one_of(column: Column, values: Sequence[Literal]) -> Predicate:
+    return Predicate("IN", (column, *values))
 
 
 def _type_of(engine: SqlEngine, value: SqlExpression, source: Source) -> pa.DataType:
     if value.column is not None:
         return source.columns.field(value.column[1]).type
     return engine.schema_of(f"SELECT {value.sql} AS key FROM {SOURCE}").field(0).type
-
-
-def _values(engine: SqlEngine, value: SqlExpression, source: Source) -> list[object] | None:
-    """Return different values in order, the least and the greatest among them; None where Python has no such values."""
-    if source.rows <= VALUES_LIMIT:
-        sql = f"SELECT DISTINCT {value.sql} AS key FROM {SOURCE} WHERE key IS NOT NULL ORDER BY key"
-        column = engine.table(sql).column(0)
-    else:
-        row = engine.table(f"SELECT min({value.sql}), max({value.sql}) FROM {SOURCE}")
-        column = pa.chunked_array([row.column(0).combine_chunks(), row.column(1).combine_chunks()])
-        column = column.drop_null()
-    try:
-        return list(column.to_pylist())
-    except (ValueError, OverflowError):
-        # Times and dates after the year 9999.
-        return None
 
 
 def check_unique(engine: SqlEngine, keys: Sequence[Key]) -> None:
@@ -239,7 +246,3 @@ def check_unique(engine: SqlEngine, keys: Sequence[Key]) -> None:
         raise InvalidInput(
             f"the source has several rows with the key ({', '.join(values)}): leave one of them"
         )
-
-
-def quoted_ordinal(source: Source) -> str:
-    return quoted_name(source.ordinal)

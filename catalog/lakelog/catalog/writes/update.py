@@ -57,7 +57,7 @@ def update(
                 else _computed(engine, head, rows, found, places)
             )
             changed.add_updated(computed, found)
-        return changed.commit(predicate, None, token)
+        return changed.commit(predicate, lambda: None, token)
 
 
 def _plain(
