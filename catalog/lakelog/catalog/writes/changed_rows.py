@@ -7,7 +7,8 @@ as those that are appended. Files of a change that does not happen are deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -171,7 +172,7 @@ class Projection:
             sorted({column for value in computed.values() for column in value.target}),
         )
 
-    def rows(self, engine: SqlEngine, sql: str) -> Iterator[Computed]:
+    def rows(self, engine: SqlEngine, sql: str) -> Generator[Computed]:
         """Yield the result of a query that selects an id and what this one says."""
         for batch in engine.rows(sql):
             yield self.of_batch(batch)
@@ -200,9 +201,9 @@ class ChangedRows:
         self._operation = operation
         self._places = places
         self._numbering = Numbering(head.schema, known_taken(head))
-        self._parts: list[tuple[Iterator[Computed], bool]] = []
+        self._parts: list[tuple[Generator[Computed], bool]] = []
 
-    def add_updated(self, rows: Iterator[Computed], values: Mapping[str, Value]) -> None:
+    def add_updated(self, rows: Generator[Computed], values: Mapping[str, Value]) -> None:
         self._parts.append((rows, True))
         kept = {
             name for name, value in values.items() if isinstance(value, SqlExpression) and value.is_kept(name)
@@ -211,7 +212,7 @@ class ChangedRows:
             field.id for field, _ in identity_fields(self._head.schema) if field.name not in kept
         )
 
-    def add_new(self, rows: Iterator[Computed]) -> None:
+    def add_new(self, rows: Generator[Computed]) -> None:
         self._parts.append((rows, False))
 
     def commit(
@@ -227,14 +228,10 @@ class ChangedRows:
         is_copying = value_of(head.metadata.properties, WRITE_MODES[self._operation.word]) == COPY_ON_WRITE
         has_ids = bool(self._places) and (is_copying or any(updated for _, updated in self._parts))
         size = min(FILE_BYTES_MAX, int(value_of(head.metadata.properties, TARGET_FILE_SIZE)))
-        files = written_rows(
-            head.tracked,
-            head.metadata,
-            write,
-            self._written(is_copying=is_copying, has_ids=has_ids),
-            row_ids=has_ids,
-            target_size_bytes=size,
-        )
+        with closing(self._written(is_copying=is_copying, has_ids=has_ids)) as rows:
+            files = written_rows(
+                head.tracked, head.metadata, write, rows, row_ids=has_ids, target_size_bytes=size
+            )
         change = RowChange(
             operation=self._operation,
             files=files,
@@ -252,17 +249,19 @@ class ChangedRows:
                     raise
                 return commit_rows(head, write, replace(change, condition=found), token)
 
-    def _written(self, *, is_copying: bool, has_ids: bool) -> Iterator[pa.Table]:
+    def _written(self, *, is_copying: bool, has_ids: bool) -> Generator[pa.Table]:
         if is_copying and self._places:
             yield from (each.rows for each in self._rows.beside(self._places))
         if not self._parts:
             return
         checks = RowChecks(self._head.metadata, self._numbering)
         for part, is_updated in self._parts:
-            for computed in part:
-                rows = (checks.updated if is_updated else checks.new)(computed.rows)
-                if has_ids:
-                    versions = pa.nulls(rows.num_rows, pa.int64())
-                    for field, values in zip(ID_FIELDS, (computed.ids, versions), strict=True):
-                        rows = rows.append_column(field, values)
-                yield rows
+            # What is computed ends before the engine does.
+            with closing(part):
+                for computed in part:
+                    rows = (checks.updated if is_updated else checks.new)(computed.rows)
+                    if has_ids:
+                        versions = pa.nulls(rows.num_rows, pa.int64())
+                        for field, values in zip(ID_FIELDS, (computed.ids, versions), strict=True):
+                            rows = rows.append_column(field, values)
+                    yield rows

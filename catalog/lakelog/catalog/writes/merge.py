@@ -8,7 +8,7 @@ on one version; what it depends on goes along with its commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -166,7 +166,7 @@ class _Merge:
 
     # What becomes of them
 
-    def _updated(self, action: Action, rows: TargetRows) -> Iterator[Computed]:
+    def _updated(self, action: Action, rows: TargetRows) -> Generator[Computed]:
         """Yield the rows that a clause updates, as they are to be, with their ids."""
         is_matched = action.rows is Rows.MATCHED
         chosen = f"action = {action.number} AND ordinal IS {'NOT ' if is_matched else ''}NULL"
@@ -193,7 +193,7 @@ class _Merge:
                 f"ON {TARGET}.{file} = {SOURCE}.{file} AND {TARGET}.{position} = {SOURCE}.{position}",
             )
 
-    def _inserted(self, action: Action) -> Iterator[Computed]:
+    def _inserted(self, action: Action) -> Generator[Computed]:
         """Yield the rows that a clause inserts."""
         values = Projection.of(action.values, self._schema, self._source.columns)
         choice = _choice(self._actions.of(Rows.NOT_MATCHED))

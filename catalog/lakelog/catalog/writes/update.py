@@ -6,7 +6,7 @@ as a delete finds them, and written as a merge writes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -62,7 +62,7 @@ def update(
 
 def _plain(
     head: TableHead, rows: TargetRows, values: Mapping[str, Value], places: Mapping[str, Any]
-) -> Iterator[Computed]:
+) -> Generator[Computed]:
     columns = list(values)
     for each in rows.at(columns, places):
         count = each.rows.num_rows
@@ -80,7 +80,7 @@ def _computed(
     rows: TargetRows,
     values: Mapping[str, Value],
     places: Mapping[str, Any],
-) -> Iterator[Computed]:
+) -> Generator[Computed]:
     projection = Projection.of(values, head.schema, pa.schema([]))
     names = [own_name(each, projection.target) for each in ("_file", "_pos", "_id")]
     with engine.stream("target_rows", *rows.stream(projection.target, names, only=places)):
