@@ -20,9 +20,8 @@ import pytest
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.schema.predicate import Predicate
-from lakelog.catalog.writes import merge_source, sql_engine
+from lakelog.catalog.writes import merge, merge_source, sql_engine
 from lakelog.catalog.writes.changed_rows import TargetRows
-from lakelog.catalog.writes.merge import _Merge
 from lakelog.catalog.writes.merge_clauses import Actions
 from lakelog.log.errors import InvalidInput
 
@@ -31,7 +30,7 @@ SOURCE = pa.schema(
     {"k": pa.int64(), "f": pa.float64(), "g": pa.string(), "v": pa.int64(), "more": pa.int32()}
 )
 
-SHORT = range(1, 41)
+SHORT = range(1, 21)
 FULL = range(SHORT.stop, 3000)
 
 Row = dict[str, Any]
@@ -113,12 +112,19 @@ VALUES_OF_BOTH: list[tuple[str, Any, Compute]] = [
 REMOVED: dict[str, tuple[Any, str, Any]] = {
     "DuckDB hands no filters to Arrow": (sql_engine, "_DISABLED", "join_order,build_side_probe_side"),
     "a row matches once": (Actions, "matches_once", property(lambda self: False)),
-    "unmatched rows are read": (_Merge, "_reads_all", property(lambda self: False)),
+    "unmatched rows are read": (merge._Merge, "_reads_all", property(lambda self: False)),
     "rows are copied": (TargetRows, "beside", lambda self, places: iter(())),
     "a range has its ends": (merge_source, "_between", lambda column, values: Predicate("=", (column, values[0]))),
     "all keys count": (merge_source, "_one_of", lambda column, values: Predicate("=", (column, values[0]))),
 }  # fmt: skip
 """What protects answers: where it is, and what is there in place of it once it is removed."""
+LATE = {
+    "DuckDB hands no filters to Arrow": 32,
+    "a range has its ends": 28,
+    "a row matches once": 10,
+    "all keys count": 11,
+}
+"""Seeds seen to fail, of those that few find."""
 
 
 @dataclass(frozen=True)
@@ -288,8 +294,10 @@ def shown(rows: Sequence[Row]) -> Counter[str]:
 def play(seeds: Iterable[int]) -> None:
     for seed in seeds:
         world = World(random.Random(seed))
-        for _ in range(4):
-            world.update() if world.rng.random() < 0.25 else world.merge()
+        # Of most sources here, the values would be known: half of them are taken for large ones.
+        with patch.object(merge, "PRUNED_BY_VALUES_MAX", 1_000 if seed % 2 else 0):
+            for _ in range(4):
+                world.update() if world.rng.random() < 0.25 else world.merge()
 
 
 def test_merges_and_updates_do_what_a_plain_model_does() -> None:
@@ -313,4 +321,4 @@ def is_caught(seed: int) -> bool:
 def test_some_merge_fails_once_a_protection_is_removed(protection: str) -> None:
     where, name, instead = REMOVED[protection]
     with patch.object(where, name, instead):
-        assert any(is_caught(seed) for seed in SHORT)
+        assert any(is_caught(seed) for seed in (LATE.get(protection, 1), *SHORT))
