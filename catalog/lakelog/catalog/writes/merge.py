@@ -9,7 +9,6 @@ on one version; what it depends on goes along with its commit.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -32,8 +31,8 @@ from lakelog.catalog.writes.merge_source import (
     own_name,
     plain_schema,
 )
-from lakelog.catalog.writes.sql_engine import SqlEngine, quoted_name
-from lakelog.catalog.writes.sql_expressions import SOURCE, TARGET
+from lakelog.catalog.writes.sql_engine import SqlEngine, fenced, quoted_name
+from lakelog.catalog.writes.sql_expressions import SOURCE, TARGET, SqlExpression
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ range."""
 COMMITTED_VALUES_MAX = 10_000
 """Of so many rows at most, the keys go along with a commit that meets another one, as those of Spark's MERGE do."""
 
-_PAIRS = "pairs"
+_PAIRS, _ALONE = "pairs", "alone"
 
 
 def merge(
@@ -71,6 +70,7 @@ def merge(
         how = matching(engine, on, head.schema, plain)
         needed = {name for each in actions.all for part in each.expressions for name in part.source}
         source = load(engine, reader, plain, needed | how.condition.source)
+        engine.begin()
         if is_unique:
             check_unique(engine, how.keys)
         return _Merge(head, engine, source, how, actions).done(token)
@@ -88,8 +88,8 @@ class _Merge:
         self._schema = head.schema
         self._ordinal = f"{SOURCE}.{quoted_name(source.ordinal)}"
         taken = [*source.columns.names, *(field.name for field in self._schema.fields)]
-        # What the engine's tables have beside columns of the user's.
-        self._file, self._position, self._id = (own_name(each, taken) for each in ("_file", "_pos", "_id"))
+        # What rows have beside columns of the user's, by the names in the table of pairs.
+        self._own = {name: own_name(f"_{name}", taken) for name in ("file", "position", "id")}
 
     def done(self, token: Token | None) -> TableHead:
         head = self._head
@@ -124,25 +124,39 @@ class _Merge:
 
     def _find_pairs(self, rows: TargetRows) -> None:
         """Make the table of pairs: a row's place, its id, the number of the source's row, and what happens to it."""
-        alone = self._actions.of(Rows.NOT_MATCHED_BY_SOURCE)
         matched = self._actions.of(Rows.MATCHED)
-        parts = [
-            self._how.condition,
-            *(each.condition for each in (*matched, *alone) if each.condition is not None),
-        ]
-        columns = sorted({name for part in parts for name in part.target})
-        names = (self._file, self._position, self._id)
-        file, position, id = (f"{TARGET}.{quoted_name(name)}" for name in names)
-        action = _choice(matched)
+        self._from_target(
+            _PAIRS,
+            rows,
+            [self._how.condition, *_conditions(matched)],
+            f"{self._ordinal} AS ordinal, {_choice(matched)} AS action",
+            f"JOIN {SOURCE} ON {self._how.condition.sql}",
+        )
+        alone = self._actions.of(Rows.NOT_MATCHED_BY_SOURCE)
         if alone:
-            action = f"CASE WHEN {self._ordinal} IS NULL THEN {_choice(alone)} ELSE {action} END"
-        with self._engine.stream("target_rows", *rows.stream(columns, names)):
-            self._engine.run(
-                f"CREATE TABLE {_PAIRS} AS SELECT * FROM (SELECT {self._ordinal} AS ordinal, {file} AS file, "
-                f"{position} AS position, {id} AS id, {action} AS action FROM target_rows AS {TARGET} "
-                f"{'LEFT' if alone else 'INNER'} JOIN {SOURCE} ON {self._how.condition.sql}) "
-                "WHERE ordinal IS NOT NULL OR action IS NOT NULL"
+            # In one join with the pairs, conditions beside keys would have DuckDB compare all rows with all.
+            self._from_target(
+                _ALONE,
+                rows,
+                _conditions(alone),
+                f"NULL::BIGINT AS ordinal, {_choice(alone)} AS action",
+                f"ANTI JOIN {_PAIRS} AS pair ON {self._place('file')} AND {self._place('position')}",
             )
+            self._engine.run(f"INSERT INTO {_PAIRS} SELECT * FROM {_ALONE} WHERE action IS NOT NULL")
+
+    def _from_target(
+        self, table: str, rows: TargetRows, parts: Sequence[SqlExpression], selected: str, join: str
+    ) -> None:
+        """Make a table of places and ids of rows, with what else is `selected`, from the columns that `parts` name."""
+        columns = sorted({name for part in parts for name in part.target})
+        places = ", ".join(f"{TARGET}.{quoted_name(own)} AS {name}" for name, own in self._own.items())
+        with self._engine.stream("target_rows", *rows.stream(columns, list(self._own.values()))):
+            self._engine.run(
+                f"CREATE TABLE {table} AS SELECT {places}, {selected} FROM {fenced('target_rows')} AS {TARGET} {join}"
+            )
+
+    def _place(self, part: str) -> str:
+        return f"{TARGET}.{quoted_name(self._own[part])} = pair.{part}"
 
     def _check_matches_once(self) -> None:
         if not self._actions.matches_once:
@@ -176,21 +190,20 @@ class _Merge:
         if not values.target:
             yield from values.rows(self._engine, f"SELECT pair.id AS id{values.sql} FROM {both}")
             return
-        names = (self._file, self._position, self._id)
-        file, position, id = (quoted_name(name) for name in names)
-        there = f"SELECT pair.file AS {file}, pair.position AS {position}"
+        own = {name: quoted_name(each) for name, each in self._own.items()}
+        there = f"SELECT pair.file AS {own['file']}, pair.position AS {own['position']}"
         # The rows of the table come as a stream, which the join sends past a table of the others.
         other = f"({there}, {SOURCE}.* FROM {both})" if is_matched else f"({there} FROM {pairs} AS pair)"
         at = rows.positions(
             self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE {chosen} ORDER BY file")
         )
-        with ExitStack() as opened:
-            stream = rows.stream(values.target, names, only=at)
-            opened.enter_context(self._engine.stream("target_rows", *stream))
+        on = " AND ".join(f"{TARGET}.{own[each]} = {SOURCE}.{own[each]}" for each in ("file", "position"))
+        stream = rows.stream(values.target, list(self._own.values()), only=at)
+        with self._engine.stream("target_rows", *stream):
             yield from values.rows(
                 self._engine,
-                f"SELECT {TARGET}.{id} AS id{values.sql} FROM target_rows AS {TARGET} JOIN {other} AS {SOURCE} "
-                f"ON {TARGET}.{file} = {SOURCE}.{file} AND {TARGET}.{position} = {SOURCE}.{position}",
+                f"SELECT {TARGET}.{own['id']} AS id{values.sql} FROM {fenced('target_rows')} AS {TARGET} "
+                f"JOIN {other} AS {SOURCE} ON {on}",
             )
 
     def _inserted(self, action: Action) -> Generator[Computed]:
@@ -202,6 +215,10 @@ class _Merge:
             f"SELECT NULL::BIGINT AS id{values.sql} FROM {SOURCE} ANTI JOIN {_PAIRS} AS pair "
             f"ON {self._ordinal} = pair.ordinal WHERE {choice} = {action.number}",
         )
+
+
+def _conditions(actions: Sequence[Action]) -> list[SqlExpression]:
+    return [each.condition for each in actions if each.condition is not None]
 
 
 def _choice(actions: Sequence[Action]) -> str:

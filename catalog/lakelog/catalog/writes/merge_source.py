@@ -99,8 +99,7 @@ def load(engine: SqlEngine, reader: pa.RecordBatchReader, plain: pa.Schema, need
             count += batch.num_rows
             yield pa.RecordBatch.from_arrays([*arrays, ordinals], schema=stored)
 
-    with engine.stream("source_rows", stored, numbered()):
-        engine.run(f"CREATE TABLE {SOURCE} AS SELECT * FROM source_rows")
+    engine.keep(SOURCE, stored, numbered())
     return Source(columns, ordinal, count)
 
 

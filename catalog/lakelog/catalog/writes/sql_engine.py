@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,13 +21,25 @@ import pyarrow as pa
 from lakelog.catalog.schema import dotted, is_list
 from lakelog.log.errors import InvalidInput, StorageError, Unsupported
 
-MEMORY_LIMIT = "192MB"
-THREADS_MAX = 4
-BATCH_ROWS = 64 * 1024
+MEMORY_LIMIT = "128MB"
+THREADS_MAX = 2
+"""Each thread needs memory of its own: with more of them, the limit would not do for a large join."""
 
-# DuckDB hands filters down to Arrow streams, which compare NaN and the two zeros otherwise than DuckDB and Spark do. Of
-# streams it does not know the size, so that the order of joins is the order in which they are written here.
-_DISABLED = "filter_pushdown,join_filter_pushdown,join_order,build_side_probe_side"
+BATCH_ROWS = 64 * 1024
+PART_BYTES = 32 * 1024 * 1024
+"""Rows that are kept come in parts of about this size: DuckDB holds their Arrow memory until a part is committed."""
+
+# DuckDB narrows what a join reads by filters that mistake NaN and the two zeros. Of streams it does not know the size:
+# the order of joins is the one in which they are written here.
+_DISABLED = "join_filter_pushdown,join_order,build_side_probe_side"
+
+
+def fenced(stream: str) -> str:
+    """Return the rows of an Arrow stream, in a query: filters on them stay with DuckDB.
+
+    It would hand them down to Arrow, which compares NaN otherwise than DuckDB and Spark do.
+    """
+    return f"(SELECT * FROM {stream} LIMIT {2**63 - 1})"
 
 
 def duckdb_module() -> ModuleType:
@@ -66,8 +79,6 @@ class SqlEngine:
         }
         for name, value in settings.items():
             self._connection.execute(f"SET {name} = ?", [value])
-        # The time is the same for all that is computed.
-        self._connection.execute("BEGIN")
 
     @staticmethod
     @contextmanager
@@ -80,6 +91,25 @@ class SqlEngine:
                 yield engine
             finally:
                 engine._connection.close()
+
+    def begin(self) -> None:
+        """From here on, the time is the same for all that is computed."""
+        self.run("BEGIN")
+
+    def keep(self, table: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        """Make a table of rows, outside of memory where they are many."""
+        with self.stream("no_rows", schema, ()):
+            self.run(f"CREATE TABLE {table} AS SELECT * FROM no_rows")
+        waiting: list[pa.RecordBatch] = []
+        size = 0
+        for batch in chain(batches, (None,)):
+            if batch is not None:
+                waiting.append(batch)
+                size += batch.nbytes
+            if size >= PART_BYTES or (batch is None and waiting):
+                with self.stream("some_rows", schema, waiting):
+                    self.run(f"INSERT INTO {table} SELECT * FROM some_rows")
+                waiting, size = [], 0
 
     def value(self, sql: str, *parameters: Any) -> Any:
         """Return the one value of a query."""

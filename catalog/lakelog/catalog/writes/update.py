@@ -21,7 +21,7 @@ from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.changed_rows import ChangedRows, Computed, Projection, TargetRows
 from lakelog.catalog.writes.merge_clauses import Constant, Value, kept, new_values
 from lakelog.catalog.writes.merge_source import own_name
-from lakelog.catalog.writes.sql_engine import SqlEngine, quoted_name
+from lakelog.catalog.writes.sql_engine import SqlEngine, fenced, quoted_name
 from lakelog.catalog.writes.sql_expressions import TARGET, Scope
 from lakelog.log.errors import InvalidInput
 
@@ -84,5 +84,5 @@ def _computed(
     projection = Projection.of(values, head.schema, pa.schema([]))
     names = [own_name(each, projection.target) for each in ("_file", "_pos", "_id")]
     with engine.stream("target_rows", *rows.stream(projection.target, names, only=places)):
-        sql = f"SELECT {TARGET}.{quoted_name(names[2])}{projection.sql} FROM target_rows AS {TARGET}"
+        sql = f"SELECT {TARGET}.{quoted_name(names[2])}{projection.sql} FROM {fenced('target_rows')} AS {TARGET}"
         yield from projection.rows(engine, sql)
