@@ -13,7 +13,7 @@ from lakelog.catalog.parquet.conform import conform
 from lakelog.catalog.parquet.enforcing import checks_of, enforce
 from lakelog.catalog.parquet.numbering import Numbering
 from lakelog.catalog.parquet.reading import ID_FIELDS
-from lakelog.catalog.parquet.writing import write_empty_files, write_files
+from lakelog.catalog.parquet.writing import BUFFERED_BYTES, write_empty_files, write_files
 from lakelog.catalog.schema import (
     TARGET_FILE_SIZE,
     Metadata,
@@ -106,11 +106,12 @@ def written_rows(
     *,
     row_ids: bool = False,
     target_size_bytes: int | None = None,
+    buffered_bytes: int = BUFFERED_BYTES,
 ) -> list[DataFile]:
     """Write rows that are checked, with `row_ids` followed by their ids and versions, and return the files.
 
     They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
-    table's property). Nothing is committed.
+    table's property), and in row groups of `buffered_bytes`. Nothing is committed.
     """
     size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
     schema = schema_to_arrow(metadata.schema, physical=False)
@@ -126,6 +127,7 @@ def written_rows(
         order_within_files(metadata.clustering, metadata.sort_order),
         properties={**metadata.properties, **size},
         row_ids=row_ids,
+        buffered_bytes=buffered_bytes,
     )
 
 

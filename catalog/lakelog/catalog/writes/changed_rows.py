@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 
     Places = Mapping[str, BitMap]
 
-FILE_BYTES_MAX = 64 * 1024 * 1024
-"""A file is made in memory, where DuckDB has its share too: a change writes none that is much larger."""
+FILE_BYTES_MAX = 32 * 1024 * 1024
+BUFFERED_BYTES = 32 * 1024 * 1024
+"""Files and row groups are made in memory, where DuckDB has its share too: a change makes none much larger than
+this."""
 
 
 class TargetRows:
@@ -230,7 +232,13 @@ class ChangedRows:
         size = min(FILE_BYTES_MAX, int(value_of(head.metadata.properties, TARGET_FILE_SIZE)))
         with closing(self._written(is_copying=is_copying, has_ids=has_ids)) as rows:
             files = written_rows(
-                head.tracked, head.metadata, write, rows, row_ids=has_ids, target_size_bytes=size
+                head.tracked,
+                head.metadata,
+                write,
+                rows,
+                row_ids=has_ids,
+                target_size_bytes=size,
+                buffered_bytes=BUFFERED_BYTES,
             )
         change = RowChange(
             operation=self._operation,
