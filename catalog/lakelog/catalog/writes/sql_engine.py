@@ -21,7 +21,10 @@ import pyarrow as pa
 from lakelog.catalog.schema import dotted, is_list
 from lakelog.log.errors import InvalidInput, StorageError, Unsupported
 
-MEMORY_LIMIT = "128MB"
+MEMORY_MB, MEMORY_MB_MAX = 128, 4096
+"""What DuckDB may take: more than the least only where rows are long, as it compresses a group of them at once."""
+
+GROUP_ROWS = 122_880
 THREADS_MAX = 2
 """Each thread needs memory of its own: with more of them, the limit would not do for a large join."""
 
@@ -63,9 +66,10 @@ class SqlEngine:
         self._storage_errors = (duckdb.IOException, duckdb.OutOfMemoryException)
         self._folder = folder
         self._failed: BaseException | None = None
+        self._memory_mb = MEMORY_MB
         self._connection = duckdb.connect(str(folder / "rows.duckdb"))
         settings: dict[str, str | int | bool] = {
-            "memory_limit": MEMORY_LIMIT,
+            "memory_limit": f"{MEMORY_MB}MB",
             "threads": min(THREADS_MAX, os.cpu_count() or 1),
             "temp_directory": str(folder),
             "preserve_insertion_order": False,
@@ -75,7 +79,6 @@ class SqlEngine:
             "autoload_known_extensions": False,
             "autoinstall_known_extensions": False,
             "enable_external_access": False,
-            "lock_configuration": True,
         }
         for name, value in settings.items():
             self._connection.execute(f"SET {name} = ?", [value])
@@ -107,9 +110,16 @@ class SqlEngine:
                 waiting.append(batch)
                 size += batch.nbytes
             if size >= PART_BYTES or (batch is None and waiting):
+                self._make_room(size // max(1, sum(each.num_rows for each in waiting)))
                 with self.stream("some_rows", schema, waiting):
                     self.run(f"INSERT INTO {table} SELECT * FROM some_rows")
                 waiting, size = [], 0
+
+    def _make_room(self, row_bytes: int) -> None:
+        wanted = min(MEMORY_MB_MAX, 2 * GROUP_ROWS * row_bytes // 2**20)
+        if wanted > self._memory_mb:
+            self._memory_mb = wanted
+            self.run(f"SET memory_limit = '{wanted}MB'")
 
     def value(self, sql: str, *parameters: Any) -> Any:
         """Return the one value of a query."""
@@ -167,7 +177,7 @@ class SqlEngine:
         except self._storage_errors as error:
             self._raise_failure_of_stream(error)
             raise StorageError(
-                f"DuckDB cannot compute the change, for which it has {MEMORY_LIMIT} of memory and the folder "
+                f"DuckDB cannot compute the change, for which it has {self._memory_mb} MB of memory and the folder "
                 f"{self._folder} ({_first_line(error)}): make room there, or set TMPDIR to another folder",
                 location=str(self._folder),
             ) from error
