@@ -22,6 +22,8 @@ from lakelog.catalog import (
     col,
 )
 from lakelog.catalog.schema import schema_from_spark
+from lakelog.catalog.writes import merge as merging
+from lakelog.catalog.writes import sql_engine
 from lakelog.log.errors import InvalidInput, LakelogError, StorageError, Unsupported
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "n": pa.int32()})
@@ -249,6 +251,23 @@ def test_keys_are_compared_as_what_they_are(catalog: Catalog, what: str) -> None
         after = branch.merge(keys, on=on).when_matched_update({"at": -1}).execute()
         assert sorted(after.to_arrow()["at"].to_pylist()).count(-1) == len(hit)
         assert sorted(set(range(len(values))) - set(after.to_arrow()["at"].to_pylist())) == hit
+
+
+@pytest.mark.parametrize("removed", [None, "fenced", "_DISABLED"])
+def test_filters_on_floats_stay_with_duckdb(
+    catalog: Catalog, removed: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if removed == "fenced":
+        monkeypatch.setattr(merging, "fenced", lambda stream: stream)
+    elif removed is not None:
+        monkeypatch.setattr(sql_engine, removed, "join_order,build_side_probe_side")
+    schema = pa.schema({"k": pa.float64(), "n": pa.int64()})
+    table = catalog.create_table("t", schema).append(
+        pa.table({"k": [NAN, 0.0, 1.5, -1.0], "n": [1, 2, 3, 4]})
+    )
+    keys = pa.table({"k": [OTHER_NAN, -0.0, 1.5, -1.0]})
+    found = table.merge(keys, on="target.k = source.k AND target.k >= 0.0").when_matched_delete().execute()
+    assert (found.to_arrow()["n"].to_pylist() == [4]) == (removed is None)
 
 
 def test_keys_without_values_match_nothing(catalog: Catalog) -> None:
