@@ -111,7 +111,7 @@ class Table(TableVersion):
         predicate = ALWAYS_TRUE if where is None else as_predicate(where)
         return self._with(update.update(self._writable("update"), set, predicate, token))
 
-    def merge(self, source: Ingestible, on: str | Sequence[str]) -> Merge:
+    def merge(self, source: Ingestible, on: str | Sequence[str]) -> Merge[Table]:
         """Begin a merge of `source`, anything that exports an Arrow stream: say by its clauses what happens, then
         `execute`.
 

@@ -21,7 +21,7 @@ import pytest
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.writes import merge, merge_source
-from lakelog.catalog.writes.changed_rows import TargetRows
+from lakelog.catalog.writes.computed_rows import TargetRows
 from lakelog.catalog.writes.merge_clauses import Actions
 from lakelog.log.errors import InvalidInput
 

@@ -18,7 +18,7 @@ from lakelog.catalog.parquet import Ingestible, reader_of
 from lakelog.catalog.planning import Bound, bind
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import Operation
-from lakelog.catalog.writes.changed_rows import ChangedRows, Computed, Projection, TargetRows
+from lakelog.catalog.writes.computed_rows import ChangedRows, Computed, Projection, TargetRows
 from lakelog.catalog.writes.identity_values import refresh_taken
 from lakelog.catalog.writes.merge_clauses import Action, Actions, Clause, Does, Rows, check_order, checked
 from lakelog.catalog.writes.merge_source import (

@@ -18,7 +18,7 @@ from lakelog.catalog.parquet import read_positions
 from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import Predicate, refuse_generated
 from lakelog.catalog.state import Operation
-from lakelog.catalog.writes.changed_rows import ChangedRows, Computed, Projection, TargetRows
+from lakelog.catalog.writes.computed_rows import ChangedRows, Computed, Projection, TargetRows
 from lakelog.catalog.writes.merge_clauses import Constant, Value, kept, new_values
 from lakelog.catalog.writes.merge_source import own_name
 from lakelog.catalog.writes.sql_engine import SqlEngine, fenced, quoted_name
