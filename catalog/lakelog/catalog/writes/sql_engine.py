@@ -63,7 +63,7 @@ class SqlEngine:
     def __init__(self, folder: Path) -> None:
         duckdb = duckdb_module()
         self._errors = (duckdb.Error,)
-        self._storage_errors = (duckdb.IOException, duckdb.OutOfMemoryException)
+        self._storage_errors = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.FatalException)
         self._folder = folder
         self._failed: BaseException | None = None
         self._memory_mb = MEMORY_MB
