@@ -124,6 +124,9 @@ def called(work: Callable[[], Any]) -> list[tuple[str, str]]:
 def _taken(title: str, catalog: Catalog) -> None:
     if title == "An append from Python":
         catalog.load_table("bank.savings").append(pa.table({"id": [7]}))
+    elif title == "A merge from Python":
+        merge = catalog.load_table("bank.savings").merge(pa.table({"id": [1, 7]}), on="id")
+        merge.when_matched_delete().when_not_matched_insert_all().execute()
     elif title == "A load by name":
         Catalog(catalog.warehouse).load_table("bank.savings")
     elif title == "A plan":

@@ -79,6 +79,9 @@ from lakelog.catalog.maintenance import (
     Expired,
     Vacuumed,
 )
+from lakelog.catalog.merge import (
+    Merge,
+)
 from lakelog.catalog.names import (
     Name,
 )
@@ -229,6 +232,7 @@ __all__ = [
     "LogSealed",
     "Metadata",
     "Moment",
+    "Merge",
     "MultiplePrimaryKeys",
     "Name",
     "NameReassigned",

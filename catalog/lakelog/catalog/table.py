@@ -14,23 +14,29 @@ from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export, newest_metadata
 from lakelog.catalog.logs import TableHead, Token, check_not_own
+from lakelog.catalog.merge import Merge
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
 from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
 from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, goal_of
 from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.writes import (
+    Clause,
+    Does,
     Rewritten,
+    Rows,
     StreamBatch,
     alter,
     arrow_rows,
     compaction_commit,
     delete,
     file_changes,
+    merge,
     rollback,
     row_changes,
     statistics_commit,
     tags_and_branches,
+    update,
 )
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, Unsupported
@@ -94,6 +100,37 @@ class Table(TableVersion):
         """Remove the rows that match: whole files where that suffices, else by reading those that may hold some.
         Unsupported for a condition that lakelog does not understand."""
         return self._with(delete.delete(self._writable("delete from"), as_predicate(filter), token))
+
+    def update(
+        self, set: Mapping[str, Any], where: Filter | None = None, *, token: Token | None = None
+    ) -> Table:
+        """Set columns of the rows that match, or of all: `update({"price": "price * 2", "seen": True}, col("id") > 5)`.
+
+        A text is an expression in DuckDB's SQL over the row's columns (a text in quotes: `"'new'"`), any other value of
+        Python's is what it is. Unsupported as by `delete`; CommitConflict, InvalidInput, CheckViolated.
+        """
+        predicate = ALWAYS_TRUE if where is None else as_predicate(where)
+        return self._with(update.update(self._writable("update"), set, predicate, token))
+
+    def merge(self, source: Ingestible, on: str | Sequence[str]) -> Merge[Table]:
+        """Begin a merge of `source`, anything that exports an Arrow stream: say by its clauses what happens, then
+        `execute`.
+
+        Rows match where the columns `on` are equal, or where `on` is true, an expression in DuckDB's SQL:
+        `"target.id = source.key AND target.day > source.day"`. NULL is equal to nothing.
+        """
+        head = self._writable("merge into")
+        return Merge(lambda clauses, token: self._with(merge.merge(head, source, on, clauses, token)))
+
+    def upsert(self, source: Ingestible, on: str | Sequence[str], *, token: Token | None = None) -> Table:
+        """Update the rows that have the keys of a row of `source` in the columns `on`, and insert its other rows.
+
+        Columns that the source does not have stay as they are, or get their default. InvalidInput where two rows of the
+        source have the same key, or two of the table have the key of one. Raises as `Merge.execute`.
+        """
+        head, keys = self._writable("merge into"), [on] if isinstance(on, str) else on
+        clauses = (Clause(Rows.MATCHED, Does.UPDATE), Clause(Rows.NOT_MATCHED, Does.INSERT))
+        return self._with(merge.merge(head, source, keys, clauses, token, is_unique=True))
 
     def add_files(
         self,

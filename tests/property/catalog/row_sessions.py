@@ -1,7 +1,8 @@
 """Up to seven sessions that change rows of one table at once, as an engine does, held against their commits' order.
 
-A statement is prepared on the version that its session has loaded, and committed when others have gone on. Whatever is
-acknowledged must be what the same statement makes of the rows at that moment, ids and versions of the rows included.
+A statement is prepared on the version that its session has loaded, and committed when others have gone on: as an
+engine does, or by `Table.merge`, `update` and `delete`. Whatever is acknowledged must be what the same statement
+makes of the rows at that moment, ids and versions of the rows included.
 """
 
 from __future__ import annotations
@@ -45,12 +46,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class Statement:
-    """`of` makes the rows after the statement of those before it; the keys it inserts may have been there before."""
+    """`of` makes the rows after the statement of those before it; the keys it inserts may have been there before.
+
+    `python` does the same from Python, where that can be said there."""
 
     operation: str
     condition: Condition
     of: Callable[[Rows], Rows]
     depends: bool = False
+    python: Callable[[Table], Table] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,15 @@ class World:
     seed: int
     isolation: str
     mode: str
+    from_python: bool = False
+    """Whether Python makes the statements, as far as it can, in place of an engine."""
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.catalog = Catalog(f"memory://{uuid.uuid4().hex}")
-        properties = {"lakelog.isolation": self.isolation, "lakelog.write.delete.mode": self.mode}
+        modes = {f"lakelog.write.{each}.mode": self.mode for each in ("delete", "update", "merge")}
+        properties = {"lakelog.isolation": self.isolation, **modes}
         self.table = self.catalog.create_table("t", SCHEMA, properties=properties)
         self.rows: Rows = {}
         keys = list(range(0, KEYS, 1))
@@ -201,6 +208,8 @@ class World:
         before = {row[0]: (row[1], row[2]) for rows in files.values() for row in rows.values()}
         after = statement.of(dict(before))
         operation = statement.operation
+        if self.from_python and statement.python is not None:
+            return self.prepare_in_python(statement, table, files, effect(before, after))
         mode = self.mode if operation == "delete" or self.rng.random() < 0.8 else "merge-on-read"
         hit = {
             path: {at: row for at, row in rows.items() if after.get(row[0]) != (row[1], row[2])}
@@ -234,6 +243,15 @@ class World:
             )  # fmt: skip
 
         return Prepared(statement, table, commit, frozenset(hit), effect(before, after))
+
+    def prepare_in_python(
+        self, statement: Statement, table: Table, files: Mapping[str, Mapping[int, Placed]], effect: Effect
+    ) -> Prepared | None:
+        run = statement.python
+        assert run is not None
+        self.counts[f"from Python: {statement.operation}"] += 1
+        paths = {path for path, rows in files.items() if any(row[0] in effect for row in rows.values())}
+        return Prepared(statement, table, lambda: run(table), frozenset(paths), effect) if effect else None
 
 
 def effect(before: Rows, after: Rows) -> Effect:
@@ -281,9 +299,15 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
     if kind == "merge":
         return random_merge(rng, isolation)
     condition = random_condition(rng)
+    sent = condition.sent
+    # What an engine evaluates by itself has no form in Python.
+    is_sent = sent is not None and "%" not in str(sent)
     if kind == "delete":
         return Statement(
-            kind, condition, lambda rows: {k: r for k, r in rows.items() if not condition.test(k, r)}
+            kind,
+            condition,
+            lambda rows: {k: r for k, r in rows.items() if not condition.test(k, r)},
+            python=(lambda table: table.delete(sent)) if is_sent else None,
         )
     group, more = rng.choice((None, rng.randrange(GROUPS))), rng.randint(1, 2)
 
@@ -295,7 +319,10 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
         }
         return {**rows, **new}
 
-    return Statement(kind, condition, updated)
+    values = {"v": f"v + {more}", **({} if group is None else {"g": group})}
+    return Statement(
+        kind, condition, updated, python=(lambda table: table.update(values, sent)) if is_sent else None
+    )
 
 
 def random_merge(rng: random.Random, isolation: str) -> Statement:
@@ -322,7 +349,20 @@ def random_merge(rng: random.Random, isolation: str) -> Statement:
     sent = col("k").is_in(sorted(source))
     if len(source) > 3:
         sent = (col("k") >= min(source)) & (col("k") <= max(source))
-    return Statement("merge", Condition(lambda k, r: k in source, sent), merged)
+
+    def by_python(table: Table) -> Table:
+        rows = pa.table({"k": list(source), "g": list(source.values())}, schema=pa.schema(list(SCHEMA)[:2]))
+        merge = table.merge(rows, on="k")
+        predicate = None if only is None else f"target.g = {only}"
+        values = {"v": "target.v + 1", **({"g": "source.g"} if group else {})}
+        merge = (
+            merge.when_matched_delete(predicate) if deletes else merge.when_matched_update(values, predicate)
+        )
+        if inserts:
+            merge = merge.when_not_matched_insert({"k": "source.k", "g": "source.g", "v": 1})
+        return merge.execute()
+
+    return Statement("merge", Condition(lambda k, r: k in source, sent), merged, python=by_python)
 
 
 # Rows

@@ -13,6 +13,7 @@ from lakelog.catalog.schema import COPY_ON_WRITE
 
 SHORT = range(1, 9)
 FULL = range(SHORT.stop, 1500)
+OF_PYTHON = range(1, 4)
 SEEDS_OF_MUTATIONS = range(1, 301)
 LATE = {
     "rows-that-are-gone-are-not-held-against-the-condition": 7,
@@ -26,10 +27,10 @@ KINDS = [
 ]
 
 
-def played(seeds: Iterable[int], isolation: str, mode: str) -> Counter[str]:
+def played(seeds: Iterable[int], isolation: str, mode: str, *, from_python: bool = False) -> Counter[str]:
     totals: Counter[str] = Counter()
     for seed in seeds:
-        world = World(seed, isolation, mode)
+        world = World(seed, isolation, mode, from_python)
         world.run()
         totals += world.counts
     return totals
@@ -46,6 +47,25 @@ def test_statements_of_seven_sessions_happen_in_the_order_of_their_commits(isola
     for what in ("merge", "update"):
         assert totals[f"over others: {what}"] and totals[f"conflict: {what}"], (what, totals)
     assert totals["compactions"] and totals["over rewritten files"], totals
+
+
+@pytest.mark.parametrize(("isolation", "mode"), KINDS)
+def test_merges_and_updates_from_python_happen_in_the_order_of_their_commits(
+    isolation: str, mode: str
+) -> None:
+    totals = played(OF_PYTHON, isolation, mode, from_python=True)
+    for what in ("merge", "update"):
+        assert totals[f"from Python: {what}"], (what, totals)
+    assert totals["over others: merge"] and totals["conflict: merge"], totals
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("isolation", "mode"), KINDS)
+def test_merges_and_updates_of_many_runs_from_python_happen_in_the_order_of_their_commits(
+    isolation: str, mode: str
+) -> None:
+    totals = played(range(OF_PYTHON.stop, 150), isolation, mode, from_python=True)
+    assert totals["over rewritten files"], totals
 
 
 @pytest.mark.slow

@@ -16,8 +16,11 @@ from lakelog.catalog.parquet.discovery import (
 )
 from lakelog.catalog.parquet.ingest import (
     Ingestible,
+    RowChecks,
+    reader_of,
     written_files,
     written_partitions,
+    written_rows,
 )
 from lakelog.catalog.parquet.leftovers import (
     kept_by_commit,
@@ -60,6 +63,7 @@ __all__ = [
     "OpenFile",
     "OpenUrl",
     "PlacedRows",
+    "RowChecks",
     "check_rows",
     "codec_of",
     "copied_files",
@@ -73,7 +77,9 @@ __all__ = [
     "read_files",
     "read_placed_rows",
     "read_positions",
+    "reader_of",
     "required",
     "written_files",
     "written_partitions",
+    "written_rows",
 ]

@@ -6,10 +6,9 @@ import pyarrow as pa
 
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TableHead
+from lakelog.catalog.parquet.ingest import written_rows
 from lakelog.catalog.parquet.reading import read_files
-from lakelog.catalog.parquet.writing import write_files
 from lakelog.catalog.planning import Bound, IsTrue, Not
-from lakelog.catalog.schema import TARGET_FILE_SIZE, order_within_files
 from lakelog.log import WriteRef
 
 
@@ -27,8 +26,7 @@ def copied_files(
     table's property). Nothing is committed.
     """
     metadata, tracked = head.metadata, head.tracked
-    size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
-    schema, batches = read_files(
+    _, batches = read_files(
         tracked.store,
         tracked.prefix,
         files,
@@ -38,14 +36,5 @@ def copied_files(
         open_url=tracked.log.replay.open_url,
         row_ids=True,
     )
-    return write_files(
-        tracked.store,
-        tracked.prefix,
-        write,
-        pa.RecordBatchReader.from_batches(schema, batches),
-        metadata.schema,
-        metadata.spec,
-        order_within_files(metadata.clustering, metadata.sort_order),
-        properties={**metadata.properties, **size},
-        row_ids=True,
-    )
+    rows = (pa.Table.from_batches([batch]) for batch in batches)
+    return written_rows(tracked, metadata, write, rows, row_ids=True, target_size_bytes=target_size_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -12,8 +12,16 @@ from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.parquet.conform import conform
 from lakelog.catalog.parquet.enforcing import checks_of, enforce
 from lakelog.catalog.parquet.numbering import Numbering
-from lakelog.catalog.parquet.writing import write_empty_files, write_files
-from lakelog.catalog.schema import Metadata, order_within_files, refuse_generated, relaxed, schema_to_arrow
+from lakelog.catalog.parquet.reading import ID_FIELDS
+from lakelog.catalog.parquet.writing import BUFFERED_BYTES, write_empty_files, write_files
+from lakelog.catalog.schema import (
+    TARGET_FILE_SIZE,
+    Metadata,
+    order_within_files,
+    refuse_generated,
+    relaxed,
+    schema_to_arrow,
+)
 from lakelog.catalog.state import TableState
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
@@ -44,6 +52,36 @@ def reader_of(data: Ingestible) -> pa.RecordBatchReader:
     )
 
 
+class RowChecks:
+    """Brings rows into the shape of a table, and holds them against its constraints.
+
+    `numbering` makes the values of identity columns of new rows; without it, they have their values already.
+    Unsupported for a CHECK that is not understood here, and for generated columns.
+    """
+
+    def __init__(self, metadata: Metadata, numbering: Numbering | None = None) -> None:
+        refuse_generated(metadata.schema, "write these by INSERT, UPDATE or MERGE in Spark")
+        self._checks = checks_of(metadata)
+        self._numbering = numbering
+        self._schema = metadata.schema
+        self._logical = schema_to_arrow(metadata.schema, physical=False)
+        self._given = metadata.schema if numbering is None else relaxed(metadata.schema)
+
+    def new(self, rows: pa.Table) -> pa.Table:
+        """Return rows that are added. InvalidInput where they do not fit, CheckViolated."""
+        rows = conform(rows, self._given)
+        if self._numbering is not None:
+            rows = pa.Table.from_arrays(self._numbering.fill(rows).columns, schema=self._logical)
+        enforce(self._checks, rows)
+        return rows
+
+    def updated(self, rows: pa.Table) -> pa.Table:
+        """As `new`, of rows that take the place of others, whose values of identity columns they have."""
+        rows = conform(rows, self._schema)
+        enforce(self._checks, rows)
+        return rows
+
+
 def written_files(
     tracked: TrackedLog[TableState],
     metadata: Metadata,
@@ -53,34 +91,43 @@ def written_files(
 ) -> list[DataFile]:
     """Write the rows of `data` as data files of the table and return them; they are not committed yet.
 
-    `numbering` makes the values of identity columns; without it, the rows have their values already.
-    CheckViolated for rows that violate a CHECK, Unsupported for a CHECK that is not understood here, and for generated
-    columns.
+    Raises as `RowChecks`.
     """
-    refuse_generated(metadata.schema, "write these by INSERT, UPDATE or MERGE in Spark")
-    reader = reader_of(data)
-    checks = checks_of(metadata)
-    logical = schema_to_arrow(metadata.schema, physical=False)
-    expected = metadata.schema if numbering is None else relaxed(metadata.schema)
+    checks = RowChecks(metadata, numbering)
+    rows = (checks.new(pa.Table.from_batches([batch])) for batch in reader_of(data))
+    return written_rows(tracked, metadata, write, rows)
 
-    def conformed() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            rows = conform(pa.Table.from_batches([batch]), expected)
-            if numbering is not None:
-                rows = pa.Table.from_arrays(numbering.fill(rows).columns, schema=logical)
-            enforce(checks, rows)
-            yield from rows.to_batches()
 
-    rows = pa.RecordBatchReader.from_batches(logical, conformed())
+def written_rows(
+    tracked: TrackedLog[TableState],
+    metadata: Metadata,
+    write: WriteRef,
+    rows: Iterable[pa.Table],
+    *,
+    row_ids: bool = False,
+    target_size_bytes: int | None = None,
+    buffered_bytes: int = BUFFERED_BYTES,
+) -> list[DataFile]:
+    """Write rows that are checked, with `row_ids` followed by their ids and versions, and return the files.
+
+    They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
+    table's property), and in row groups of `buffered_bytes`. Nothing is committed.
+    """
+    size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
+    schema = schema_to_arrow(metadata.schema, physical=False)
+    for field in ID_FIELDS if row_ids else ():
+        schema = schema.append(field)
     return write_files(
         tracked.store,
         tracked.prefix,
         write,
-        rows,
+        pa.RecordBatchReader.from_batches(schema, (batch for part in rows for batch in part.to_batches())),
         metadata.schema,
         metadata.spec,
         order_within_files(metadata.clustering, metadata.sort_order),
-        properties=metadata.properties,
+        properties={**metadata.properties, **size},
+        row_ids=row_ids,
+        buffered_bytes=buffered_bytes,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -53,6 +53,10 @@ class Numbering:
         # All used values are in range, so it does not matter where the numbers between wrap around.
         ranks = pc.subtract(pc.cumulative_sum(column.is_null().cast(pa.int64())), 1)
         return pc.coalesce(column, pc.add(pc.multiply(ranks, identity.step), pa.scalar(begin, pa.int64())))
+
+    def note_given(self, columns: Iterable[int]) -> None:
+        """Note that rows of the write which are not filled have values of their own in these columns, by ids."""
+        self._given.update(columns)
 
     def taken(self) -> list[ValuesTaken]:
         """Return the values that were taken so far."""

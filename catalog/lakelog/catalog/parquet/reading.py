@@ -130,8 +130,13 @@ def read_placed_rows(
     schema: Schema,
     columns: Sequence[str],
     open_url: OpenUrl | None = None,
+    *,
+    predicate: Bound | None = None,
 ) -> Iterator[PlacedRows]:
-    """Yield the live rows of files: these columns of them, ids and versions. Raises as `read_files`."""
+    """Yield the live rows of files: these columns of them, ids and versions. Raises as `read_files`.
+
+    Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns.
+    """
     # Rows are counted by a column, which is best a narrow one.
     narrow = (
         each.name for each in schema.fields if isinstance(each.type, AtomicType) and each.type.name in _NARROW
@@ -141,7 +146,7 @@ def read_placed_rows(
         prefix,
         schema,
         list(columns) or [next(narrow, schema.fields[0].name)],
-        None,
+        predicate,
         open_url,
         row_ids=True,
     )

@@ -6,6 +6,7 @@ Readers do not see them before they are committed.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from zlib import crc32
@@ -39,7 +40,6 @@ from lakelog.catalog.schema import (
 from lakelog.log import ObjectStore, WriteRef
 
 BUFFERED_BYTES = 64 * 1024 * 1024
-"""Rows are collected up to this size in memory before they are split and written, each part as a row group."""
 
 OPEN_FILES_LIMIT = 200
 OPEN_BYTES_LIMIT = 512 * 1024 * 1024
@@ -58,15 +58,17 @@ def write_files(
     *,
     properties: Mapping[str, str],
     row_ids: bool = False,
+    buffered_bytes: int = BUFFERED_BYTES,
 ) -> list[DataFile]:
     """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file.
 
-    With `row_ids`, the last two columns of `rows` are their ids and versions (see `row_ids`).
+    With `row_ids`, the last two columns of `rows` are their ids and versions (see `row_ids`). Rows are collected up to
+    `buffered_bytes` before they are split and written, each part as a row group.
     On an error, the files that were put already are deleted.
     """
     writing = _Writing(store, prefix, write, schema, spec, properties, row_ids=row_ids)
     try:
-        for part in _buffered(rows):
+        for part in _buffered(rows, buffered_bytes):
             for key, cluster in clusters(part, schema, spec):
                 writing.write(key, sorted_rows(cluster, schema, sort_order))
         return writing.finish()
@@ -105,14 +107,14 @@ def write_empty_files(
         raise
 
 
-def _buffered(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
+def _buffered(rows: pa.RecordBatchReader, limit_bytes: int) -> Iterator[pa.Table]:
     batches: list[pa.RecordBatch] = []
     size = 0
     for batch in rows:
         if batch.num_rows:
             batches.append(batch)
             size += batch.nbytes
-        if size >= BUFFERED_BYTES:
+        if size >= limit_bytes:
             yield pa.Table.from_batches(batches)
             batches, size = [], 0
     if batches:
@@ -219,7 +221,8 @@ class OpenFile:
     """A Parquet file that is being made in memory."""
 
     def __init__(self, schema: pa.Schema, codec: str) -> None:
-        self._sink = pa.BufferOutputStream()
+        # Unlike Arrow's own buffer, it gives its content away without a copy.
+        self._sink = io.BytesIO()
         # The Arrow schema is left out: it follows from the Parquet types, and is half of a small file.
         self._writer = pq.ParquetWriter(
             self._sink,
@@ -233,7 +236,7 @@ class OpenFile:
 
     @property
     def size_bytes(self) -> int:
-        return int(self._sink.tell())
+        return self._sink.tell()
 
     def write(self, rows: pa.Table, floats: Sequence[Any]) -> None:
         for column in floats:
@@ -243,4 +246,4 @@ class OpenFile:
 
     def close(self) -> tuple[bytes, pq.FileMetaData]:
         self._writer.close()
-        return self._sink.getvalue().to_pybytes(), self._writer.writer.metadata
+        return self._sink.getvalue(), self._writer.writer.metadata

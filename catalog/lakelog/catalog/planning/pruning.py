@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -188,8 +189,7 @@ class _Evaluation:
         elif len(values) <= _LOOKED_UP_ONE_BY_ONE:
             inside = functools.reduce(pc.or_, (_not_proven(_outside(lo, hi, value)) for value in values))
         else:
-            ordered = values.take(pc.sort_indices(values))
-            inside = _not_proven(pc.or_kleene(pc.greater(lo, ordered[-1]), pc.less(hi, ordered[0])))
+            inside = _some_between(lo, hi, values.take(pc.sort_indices(values)))
         inside = pc.and_(inside, pc.or_(pc.invert(facts.single), hit))
         true = pc.and_(facts.may_value, pc.and_(inside, self._in_buckets(test.term, values)))
         false = pc.and_(facts.may_value, pc.invert(pc.and_(facts.single, hit)))
@@ -243,6 +243,18 @@ def _not(part: _Possible) -> _Possible:
 
 def _outside(lo: pa.Array, hi: pa.Array, value: pa.Scalar) -> pa.Array:
     return pc.or_kleene(pc.greater(lo, value), pc.less(hi, value))
+
+
+def _some_between(lo: pa.Array, hi: pa.Array, ordered: pa.Array) -> pa.Array:
+    """Return whether one of the values, which are in order, may be between the bounds; numbers are looked up."""
+    within = _not_proven(pc.or_kleene(pc.greater(lo, ordered[-1]), pc.less(hi, ordered[0])))
+    if not (pa.types.is_integer(ordered.type) or pa.types.is_floating(ordered.type)):
+        return within
+    known = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
+    numbers = np.asarray(ordered)
+    first = np.searchsorted(numbers, np.asarray(pc.fill_null(lo, 0)), side="left")
+    after = np.searchsorted(numbers, np.asarray(pc.fill_null(hi, 0)), side="right")
+    return pc.and_(within, pc.or_(pc.invert(known), pa.array(first < after)))
 
 
 def _not_proven(proof: pa.Array) -> pa.Array:

@@ -14,6 +14,11 @@ from lakelog.catalog.writes.file_changes import (
 from lakelog.catalog.writes.identity_values import (
     known_taken,
 )
+from lakelog.catalog.writes.merge_clauses import (
+    Clause,
+    Does,
+    Rows,
+)
 from lakelog.catalog.writes.partial_files import (
     matching_files,
 )
@@ -26,8 +31,11 @@ from lakelog.catalog.writes.stream_batches import (
 )
 
 __all__ = [
+    "Clause",
+    "Does",
     "FilesMatchInPart",
     "Rewritten",
+    "Rows",
     "StreamBatch",
     "changed_rows",
     "check_takes",

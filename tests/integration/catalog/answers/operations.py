@@ -119,6 +119,10 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "truncate": Operation(lambda c, t: c.load_table("a.t").truncate(token=t), "a.t"),
     "delete": Operation(lambda c, t: c.load_table("a.t").delete(col("id") == 3, token=t), "a.t"),
+    "merge": Operation(lambda c, t: c.load_table("a.t").upsert(rows(3, 8), on="id", token=t), "a.t"),
+    "update": Operation(
+        lambda c, t: c.load_table("a.t").update({"day": None}, col("id") == 3, token=t), "a.t"
+    ),
     "alter table": Operation(lambda c, t: c.load_table("a.t").alter(PROPERTY, token=t), "a.t"),
     "compact": Operation(lambda c, t: c.load_table("a.t").compact(), in_steps=True),
     "rollback": Operation(lambda c, t: c.load_table("a.t").rollback_to_version(2, token=t), "a.t"),
