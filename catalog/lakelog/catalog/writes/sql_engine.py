@@ -21,7 +21,7 @@ import pyarrow as pa
 from lakelog.catalog.schema import dotted, is_list
 from lakelog.log.errors import InvalidInput, StorageError, Unsupported
 
-MEMORY_MB, MEMORY_MB_MAX = 128, 4096
+MEMORY_MB, MEMORY_MB_MAX = 80, 4096
 """What DuckDB may take: more than the least only where rows are long, as it compresses a group of them at once."""
 
 GROUP_ROWS = 122_880
