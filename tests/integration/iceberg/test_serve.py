@@ -143,7 +143,12 @@ def test_a_host_of_ipv6_is_served(warehouse: str) -> None:
 def test_the_command_serves_until_it_is_interrupted(warehouse: str) -> None:
     command = [sys.executable, "-m", "lakelog.cli", "serve", "--warehouse", warehouse, "--port", "0"]
     server = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        # Where the tests run in the background of a shell, it is ignored, and would be here.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert server.stderr is not None
     try:
