@@ -35,7 +35,7 @@ def test_a_warehouse_with_every_kind_of_object_is_clean(world: World) -> None:
 def test_corruptions_are_named_and_never_believed_and_repair_costs_nothing(world: World) -> None:
     tally = tried(world, list(cases(world))[::EVERY])
     assert sum(tally.tried.values()) >= 20 and len(tally.tried) >= 8
-    assert sum(tally.repaired.values()) > 4
+    assert sum(tally.repaired.values()) > 1
 
 
 @pytest.mark.slow
