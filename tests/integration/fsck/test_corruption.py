@@ -83,6 +83,8 @@ def may_pass(world: World, case: Case, outcome: Outcome) -> bool:
         return bool(outcome.named)
     if case.kind == "vectors" and case.how in ("lengthen", "copy onto the next"):
         return True  # all vectors are where they were; what nothing names is a note
+    if case.kind == "vectors" and not outcome.wrong:
+        return True  # beside the vectors, which have checksums, there is what only readers of Iceberg look at
     return is_newest(world, case)
 
 
