@@ -19,7 +19,7 @@ from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
 from lakelog.catalog.iceberg.schemas import exported_specs
 from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, snapshot_of
-from lakelog.catalog.logs import TableHead, naming
+from lakelog.catalog.logs import TableHead, commits_with_sidecars, naming
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.log import Commit, View
@@ -253,10 +253,7 @@ class _Exporter:
         state, yielded = before.state, before.version
         listed_from = self.head.version - self.listed + 1
         if before.version < self.head.version:
-            for entry in tracked.log.replay.effects(before.version + 1, self.head.version):
-                if not isinstance(entry, Commit):
-                    raise NotFound(f"version {entry.version} expired")
-                blobs = tracked.log.replay.sidecars([entry])[entry.version] or []
+            for entry, blobs in commits_with_sidecars(tracked, before.version + 1, self.head.version):
                 state = TableProjection().apply(state, entry, blobs)
                 if entry.version >= listed_from:
                     # One that follows others which are not listed has their changes too, and is of no one commit.
@@ -286,7 +283,7 @@ class _Exporter:
                 after[name] = heads[name]
                 continue
             document, schema = metadata_json.with_schema(document, seen.current)
-            here = contents[name] = self._contents(document, seen)
+            here = contents[name] = self._contents(seen, schema)
             document = metadata_json.with_specs(document, here.specs)
             parent, was = self._origin(document, name, old, heads, after, contents, seen)
             changed = difference(was, here)
@@ -319,13 +316,16 @@ class _Exporter:
     ) -> tuple[Document | None, Contents | None]:
         """Return the snapshot that a line's new one follows, and the files of that: its own; main's for a new line."""
         if old is not None and name in heads:
-            return heads[name], self._contents(document, old)
+            _, schema = metadata_json.with_schema(document, old.current)
+            return heads[name], self._contents(old, schema)
         if name != MAIN and MAIN in after:
-            return after[MAIN], contents.get(MAIN) or self._contents(document, seen.on(MAIN))
+            if MAIN not in contents:
+                main = seen.on(MAIN)
+                contents[MAIN] = self._contents(main, metadata_json.with_schema(document, main.current)[1])
+            return after[MAIN], contents[MAIN]
         return None, None
 
-    def _contents(self, document: Document, state: TableState) -> Contents:
-        _, schema = metadata_json.with_schema(document, state.current)
+    def _contents(self, state: TableState, schema: Document) -> Contents:
         specs = exported_specs(state.current, self.head.metadata.schema)
         return Contents(table=self._table(state), metadata=state.current, schema=schema, specs=specs)
 

@@ -13,6 +13,7 @@ from lakelog.catalog.logs.cache import (
 )
 from lakelog.catalog.logs.commit_files import (
     CommitFiles,
+    commits_with_sidecars,
     files_of_commits,
 )
 from lakelog.catalog.logs.commits import (
@@ -110,6 +111,7 @@ from lakelog.catalog.logs.writer_now import (
 )
 
 __all__ = [
+    "commits_with_sidecars",
     "CommitFiles",
     "Cut",
     "FOREVER_US",

@@ -23,7 +23,7 @@ class CommitFiles:
 
     commit: Commit
     events: tuple[TableEvent, ...]
-    _blobs: list[bytes] | None
+    _blobs: list[bytes]
 
     def added(self, event: FilesChanged) -> pa.Table:
         """Return the files that an event adds, without statistics and partitions where the event itself has them."""
@@ -45,7 +45,7 @@ class CommitFiles:
         return f"version {self.commit.version} of the log {self.commit.log_id}"
 
     def _blob(self, index: int) -> bytes:
-        if self._blobs is None or index >= len(self._blobs):
+        if index >= len(self._blobs):
             raise FormatError(
                 f"version {self.commit.version} of the log {self.commit.log_id} names its sidecar {index}, and "
                 "has none of that number: find out which client wrote it"
@@ -53,19 +53,25 @@ class CommitFiles:
         return self._blobs[index]
 
 
-def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
-    """Yield the commits from `first` to `last`, all of which exist, without aborted ones, as seen on a tag or branch
-    where the log is on one. Costs a GET for each, and those of its sidecars.
+def commits_with_sidecars(
+    tracked: TrackedLog[TableState], first: int, last: int
+) -> Iterator[tuple[Commit, list[bytes]]]:
+    """Yield the commits from `first` to `last`, all of which exist, without aborted ones, with their sidecars. Costs a
+    GET for each, and those of its sidecars.
 
     NotFound where one has expired.
     """
     for entry in tracked.log.replay.effects(first, last):
         if not isinstance(entry, Commit):
             raise NotFound(f"version {entry.version} expired")
-        blobs: list[bytes] | None = None
-        if entry.sidecars:
-            blobs = tracked.log.replay.sidecars([entry])[entry.version]
-            if blobs is None:
-                raise NotFound(f"version {entry.version} expired")
+        blobs = tracked.log.replay.sidecars([entry])[entry.version] if entry.sidecars else []
+        if blobs is None:
+            raise NotFound(f"version {entry.version} expired")
+        yield entry, blobs
+
+
+def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
+    """As `commits_with_sidecars`, with their events, as seen on a tag or branch where the log is on one."""
+    for entry, blobs in commits_with_sidecars(tracked, first, last):
         commit = tracked.as_seen(entry)
         yield CommitFiles(commit, tuple(table_events(commit)), blobs)
