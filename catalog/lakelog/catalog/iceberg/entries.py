@@ -18,6 +18,9 @@ _REWRITE = (
 )
 
 
+_STATISTICS = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+
+
 @dataclass(frozen=True, slots=True)
 class Blob:
     """Where the vector of a file is for Iceberg: a blob in a puffin file of `file_size_bytes`."""
@@ -92,30 +95,27 @@ class Writer:
         }
 
     def _statistics(self, file: DataFile) -> dict[str, Any]:
-        nulls: list[dict[str, Any]] = []
-        counts, nans, low, high = list(nulls), list(nulls), list(nulls), list(nulls)
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in _STATISTICS}
+
+        def add(name: str, id: int, value: object) -> None:
+            found[name].append({"key": id, "value": value})
+
         for id, known in sorted(file.stats.items()):
             type = self.schema.field_by_id(id).type if self.schema.has_id(id) else None
             if not isinstance(type, AtomicType):
                 continue
             if known.nulls is not None:
-                counts.append({"key": id, "value": file.physical_rows})
-                nulls.append({"key": id, "value": known.nulls})
+                add("value_counts", id, file.physical_rows)
+                add("null_value_counts", id, known.nulls)
             if known.nans is not None:
-                nans.append({"key": id, "value": known.nans})
+                add("nan_value_counts", id, known.nans)
             if type.family in ("float", "double") and known.nans:
                 continue  # bounds leave NaN out, and not every reader looks at how many there are
             if known.min is not None:
-                low.append({"key": id, "value": binary(known.min, type)})
+                add("lower_bounds", id, binary(known.min, type))
             if known.max is not None:
-                high.append({"key": id, "value": binary(known.max, type)})
-        return {
-            "value_counts": counts or None,
-            "null_value_counts": nulls or None,
-            "nan_value_counts": nans or None,
-            "lower_bounds": low or None,
-            "upper_bounds": high or None,
-        }
+                add("upper_bounds", id, binary(known.max, type))
+        return {name: pairs or None for name, pairs in found.items()}
 
 
 def _entry(

@@ -8,6 +8,7 @@ of n files has about n / `FILES_MAX` + log2(`FILES_MAX`) manifests.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -108,18 +109,21 @@ class Manifests:
     ) -> list[Stored]:
         """Return the manifests after a change of those that are `stored`, of one content and partitioning."""
         parts = [_Part(each.start, each) for each in sorted(stored, key=lambda each: each.start) if each.live]
-        gone, fresh = _by_part(parts, change.gone.items(), lambda item: item[1]), list[Keyed]()
+        starts = [part.start for part in parts]
+        gone: dict[int, set[str]] = {}
+        for path, first_row in change.gone.items():
+            gone.setdefault(_index(starts, first_row), set()).add(path)
         came: dict[int, list[Keyed]] = {}
+        fresh: list[Keyed] = []
         for keyed in change.came:
             if not parts or keyed.first_row >= self.fresh_from:
                 fresh.append(keyed)
             else:
-                came.setdefault(_index(parts, keyed.first_row), []).append(keyed)
+                came.setdefault(_index(starts, keyed.first_row), []).append(keyed)
         made: list[_Part] = []
         for number, part in enumerate(parts):
             if number in gone or number in came:
-                paths = {path for path, _ in gone.get(number, ())}
-                made += self._split(self._rewritten(part, paths, came.get(number, [])))
+                made += self._split(self._rewritten(part, gone.get(number, set()), came.get(number, [])))
             else:
                 made.append(part)
         made = self._with_fresh(made, sorted(fresh, key=lambda each: each.first_row))
@@ -212,21 +216,9 @@ def _path(entry: Entry) -> str:
     return str(file["referenced_data_file"] or file["file_path"])
 
 
-def _index(parts: Sequence[_Part], first_row: int) -> int:
-    found = 0
-    for number, part in enumerate(parts):
-        if part.start <= first_row:
-            found = number
-    return found
-
-
-def _by_part(
-    parts: Sequence[_Part], items: Iterable[tuple[str, int]], key: Callable[[tuple[str, int]], int]
-) -> dict[int, list[tuple[str, int]]]:
-    found: dict[int, list[tuple[str, int]]] = {}
-    for item in items:
-        found.setdefault(_index(parts, key(item)), []).append(item)
-    return found
+def _index(starts: Sequence[int], first_row: int) -> int:
+    """Return which interval a row is in, by where they begin: the first one has all before it too."""
+    return max(0, bisect_right(starts, first_row) - 1)
 
 
 def _partition_summary(entries: Sequence[Entry], field: PartitionField) -> dict[str, Any]:
