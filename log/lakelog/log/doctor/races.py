@@ -192,7 +192,9 @@ def threads(
     interrupted = threading.Event()
     for key in keys:
         race = Race(key)
-        barrier = threading.Barrier(racers)
+        # Set once all are there, so that each will end; before, none that is aborted ever writes.
+        released = threading.Event()
+        barrier = threading.Barrier(racers, action=released.set)
         # Thread.join, once a signal has interrupted it, returns at once from then on, whatever the thread does.
         ended = [threading.Event() for _ in range(racers)]
 
@@ -217,17 +219,16 @@ def threads(
             finally:
                 ended[racer].set()
 
-        started = 0
         try:
             for racer in range(racers):
                 threading.Thread(target=run, args=(racer,), daemon=True).start()
-                started += 1
             for each in ended:
                 each.wait()
         except BaseException as error:
             interrupted.set()
             barrier.abort()
-            for each in ended[:started]:
+            # Asked only after the abort, and not counted as they start: a signal may come within the last start.
+            for each in ended if released.is_set() else ():
                 each.wait()
             if isinstance(error, RuntimeError):
                 raise CannotTry(f"this host could not start {racers} threads: {error}") from error
