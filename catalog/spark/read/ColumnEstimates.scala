@@ -31,9 +31,13 @@ private[lakelog] object ColumnEstimates {
       override def min(): Optional[Object] = bound(estimate.min)
       override def max(): Optional[Object] = bound(estimate.max)
 
-      /** Of other types, Spark expects no rows without bounds, and fails over bounds. */
+      /**
+       * Of other types, Spark expects no rows without bounds, and fails over bounds; it also fails where it reckons with
+       * a width between bounds that is no finite number.
+       */
       private val isEstimated = dataType match {
         case _ if SchemaInternals.isCollated(dataType) => false
+        case FloatType | DoubleType => isWidthFinite
         case _: NumericType | DateType | TimestampType | BooleanType | _: StringType | BinaryType => true
         case _ => false
       }
@@ -41,8 +45,15 @@ private[lakelog] object ColumnEstimates {
       private def whole(known: Option[Long], limit: Long): OptionalLong =
         known.fold(OptionalLong.empty())(number => OptionalLong.of(math.min(number, limit)))
 
-      private def bound(known: Option[wire.Scalar]): Optional[Object] = if (!isEstimated) Optional.empty()
-      else Optional.ofNullable(
-        Constants.value(known.getOrElse(wire.Scalar.Null), estimate.`type`, dataType).asInstanceOf[Object])
+      private def bound(known: Option[wire.Scalar]): Optional[Object] =
+        if (isEstimated) Optional.ofNullable(value(known)) else Optional.empty()
+
+      private def value(known: Option[wire.Scalar]): Object =
+        Constants.value(known.getOrElse(wire.Scalar.Null), estimate.`type`, dataType).asInstanceOf[Object]
+
+      private def isWidthFinite: Boolean = (value(estimate.min), value(estimate.max)) match {
+        case (min: Number, max: Number) => java.lang.Double.isFinite(max.doubleValue - min.doubleValue)
+        case _ => true
+      }
     }
 }

@@ -76,6 +76,29 @@ def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(cou
             lake.spark.conf.unset(setting)
 
 
+def test_no_width_between_bounds_that_is_not_finite_fails_the_optimizer(lake):
+    lake.sql(
+        "CREATE TABLE lake.t AS SELECT * FROM VALUES (DOUBLE('NaN'), FLOAT('NaN'), -1.7e308D, DOUBLE('-Infinity'), 1D), "
+        "(DOUBLE('NaN'), 1.0F, 1.7e308D, 2D, 2D) AS t(not_a_number, partly, wide, infinite, finite)"
+    )
+    lake.sql("CALL lake.system.compute_statistics('t')")
+    lake.spark.conf.set("spark.sql.cbo.enabled", "true")
+    try:
+        for column in ("not_a_number", "partly", "wide", "infinite", "finite"):
+            for condition in (
+                "{} > 1",
+                "{} < 1",
+                "{} = 1",
+                "{} BETWEEN 1e300D AND 1.5D",
+                "{} NOT BETWEEN 3.4e38D AND 0",
+            ):
+                condition = condition.format(column)
+                assert expected_rows(lake, condition) <= 2, condition
+        assert expected_rows(lake, "finite > 1.5") == 1
+    finally:
+        lake.spark.conf.unset("spark.sql.cbo.enabled")
+
+
 def test_columns_that_there_are_not_or_that_cannot_be_counted_are_refused(counted):
     for columns, message in {
         "array('nothing')": "no column nothing",
