@@ -10,6 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
+from lakelog.catalog.ddl import restore
 from lakelog.log import LogOptions, Unsupported
 
 Client = Callable[[], Catalog]
@@ -233,3 +234,33 @@ def test_a_name_is_always_found_though_its_table_is_replaced_meanwhile(
         slow.rename_table("t", "a.new" if change == "move" else "new")
     assert not client().table_exists("t")
     assert client().load_table("u").to_arrow() == rows(0)
+
+
+@pytest.mark.parametrize("after", ["_dropped", "_linking", "transaction"])
+def test_what_another_client_restores_under_another_name_meanwhile_is_a_conflict_and_no_forgery(
+    after: str, catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    catalog.drop_table("t")
+    slow = client()
+
+    def other() -> None:
+        monkeypatch.undo()
+        catalog.undrop_table("t", to="u")
+
+    with pytest.raises(CommitConflict, match="restored or purged by another client meanwhile"):
+        if after == "transaction":
+            with slow.transaction() as tx:
+                tx.undrop_table("t")
+                other()
+        else:
+            step = getattr(restore, after)
+
+            def then_it_is_restored(*given: Any) -> Any:
+                done = step(*given)
+                other()
+                return done
+
+            monkeypatch.setattr(restore, after, then_it_is_restored)
+            slow.undrop_table("t")
+    assert client().list_tables() == [("u",)]

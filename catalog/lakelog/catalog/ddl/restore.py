@@ -57,6 +57,7 @@ def undrop_table(
     link = Link(namespace=source.tracked.location, name=dropped.name)
     draft = Draft(events=encode([event]), restores=True)
     changes: list[LogChange[Any]] = [_restoring(tree, tracked, id, quoted(identifier), draft, token, link)]
+    _check_still_dropped(source, id, dropped, changes[0].view, link)
     changes += _linking(source, goal, id, dropped, target, token)
     commit_changes(tree.logs, changes, token)
     return target
@@ -84,6 +85,7 @@ def undrop_namespace(
     draft = Draft(events=encode([event, *_stale_names(tree, tracked.current().state)]), restores=True)
     link = Link(namespace=source.tracked.location, name=dropped.name)
     changes: list[LogChange[Any]] = [_restoring(tree, tracked, id, quoted(namespace), draft, token, link)]
+    _check_still_dropped(source, id, dropped, changes[0].view, link)
     changes += _linking(source, goal, id, dropped, target, token)
     changes += _below(tree, tracked, _sealed_by(tracked), token)
     commit_changes(tree.logs, changes, token)
@@ -172,17 +174,38 @@ def _restoring(
         view = tracked.current()
     except NotFound as error:
         raise NotFound(f"{title} cannot be restored: its log is missing ({error})") from error
+    seen = view.version
 
     def decide(view: View[Any], passed: Sequence[Commit]) -> Draft:
         if view.log_id != id:
             raise NotFound(f"{title} cannot be restored: another table was created at its place since")
         if view.purged:
             raise NotFound(f"{title} can no longer be restored: it was purged at version {view.version}")
+        if view.state.link != link and view.version > seen:
+            raise _restored_meanwhile(title, view)
         if view.state.link != link:
             raise linked_elsewhere(title, tree.logs.url(tracked.location), view.state.link)
         return draft
 
     return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _check_still_dropped(
+    source: Found[NamespaceState], id: str, dropped: Dropped, view: View[Any], link: Link
+) -> None:
+    """Raise CommitConflict where another client restored it after the namespace was read, and before its own log was:
+    then its link is another one, as that of an entry that was forged."""
+    if view.state.link == link:
+        return
+    now = source.tracked.current()
+    if now.state.dropped.get(id) != dropped:
+        raise _restored_meanwhile(quoted([dropped.name]), now)
+
+
+def _restored_meanwhile(title: str, view: View[Any]) -> CommitConflict:
+    return CommitConflict(
+        f"{title} was restored or purged by another client meanwhile: look it up again", version=view.version
+    )
 
 
 def _linking(
@@ -214,9 +237,6 @@ def _linking(
 
     def check(view: View[NamespaceState]) -> None:
         if id not in view.state.dropped:
-            raise CommitConflict(
-                f"{quoted(target)} was restored or purged by another client meanwhile: look it up again",
-                version=view.version,
-            )
+            raise _restored_meanwhile(quoted(target), view)
 
     return changes_of([(goal, link)] if is_same else [(goal, link), (source, forget)], token)
