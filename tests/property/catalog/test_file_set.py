@@ -79,12 +79,26 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             self.files.stored(blobs)
             again = self.files.dump(self.version + 1)
             assert again == (root, {}), "what is unchanged is not written again"
+        self._check(FileSet.load(root), self.model)
         if reload:
             self.files = FileSet.load(root)
 
     @rule()
     def remember(self) -> None:
         self.past.append((self.files, dict(self.model)))
+
+    @precondition(lambda self: self.model)
+    @rule(modulus=st.integers(1, 5), ahead=st.integers(0, 3), durable=st.booleans())
+    def dump_after_a_tag_was_stored_with_a_newer_version(
+        self, modulus: int, ahead: int, durable: bool
+    ) -> None:
+        tag, model = self.files, dict(self.model)
+        self.remove_many(modulus)
+        root, blobs = tag.dump(self.version + 1 + ahead, self.fetch)
+        self.objects |= blobs
+        tag.stored(blobs)
+        self._check(FileSet.load(root), model)
+        self.dump(readable=True, durable=durable, reload=False)
 
     @rule()
     def read(self) -> None:

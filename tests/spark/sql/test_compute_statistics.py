@@ -78,7 +78,8 @@ def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(cou
 
 def test_no_width_between_bounds_that_is_not_finite_fails_the_optimizer(lake):
     lake.sql(
-        "CREATE TABLE lake.t AS SELECT * FROM VALUES (DOUBLE('NaN'), FLOAT('NaN'), -1.7e308D, DOUBLE('-Infinity'), 1D), "
+        "CREATE TABLE lake.t AS SELECT * FROM VALUES "
+        "(DOUBLE('NaN'), FLOAT('NaN'), -1.7e308D, DOUBLE('-Infinity'), 1D), "
         "(DOUBLE('NaN'), 1.0F, 1.7e308D, 2D, 2D) AS t(not_a_number, partly, wide, infinite, finite)"
     )
     lake.sql("CALL lake.system.compute_statistics('t')")

@@ -11,7 +11,7 @@ from lakelog.catalog.files import converted, is_elsewhere, measured_columns
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.planning import array_of, partition_values
 from lakelog.catalog.schema import Metadata, PartitionField, shown_names, value_type
-from lakelog.log.keys import Keys
+from lakelog.log.keys import Keys, blob_version
 
 ROWS_PER_CHUNK = 16_384
 
@@ -227,7 +227,7 @@ def manifests(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
         {
             "content": content,
             "path": f"{table.url.rstrip('/')}/{Keys('').manifest(each.name)}",
-            "added_version": each.seq,
+            "added_version": blob_version(each.name),
             "entries_count": each.entries,
         }
         for content, lists in (("added", stored.manifests.entries), ("removed", stored.manifests.removed))

@@ -71,6 +71,7 @@ from lakelog.catalog.files.live_rows import (
 from lakelog.catalog.files.manifests import (
     Fetch,
     Manifest,
+    StoredList,
 )
 from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
@@ -130,6 +131,7 @@ __all__ = [
     "ROW_ID",
     "ROW_VERSION",
     "RemovedFile",
+    "StoredList",
     "Root",
     "TEXT_LIMIT",
     "TableEstimates",

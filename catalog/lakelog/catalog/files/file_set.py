@@ -19,6 +19,7 @@ from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arro
 from lakelog.catalog.files.file_tables import joined, tiered, without
 from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
+from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
 
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
@@ -116,8 +117,20 @@ class FileSet:
             else:
                 self._release_predecessor()
             tables = tiered([*(without(table, removed) for table in base), *added])
+            self._check_totals(tables)
             self._tables = tables
         return list(tables)
+
+    def _check_totals(self, tables: Sequence[pa.Table]) -> None:
+        """Raise FormatError where the entries are not those that the totals are of: an error instead of wrong rows."""
+        count = sum(table.num_rows for table in tables)
+        rows = sum(pc.sum(table["rows"]).as_py() or 0 for table in tables)
+        if (count, rows) != (self.file_count, self.row_count):
+            raise FormatError(
+                f"the manifests and commits of a version have {count} live files with {rows} rows, but its totals say "
+                f"{self.file_count} with {self.row_count}: run lakelog fsck --repair, which writes snapshots anew "
+                "where the log allows that"
+            )
 
     def _release_predecessor(self) -> None:
         """Release the tables that this set's were made from: a process that reads every version keeps one copy.
@@ -172,7 +185,7 @@ class FileSet:
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
 
     @staticmethod
-    def load(root: Any, known: dict[str, Manifest] | None = None) -> FileSet:
+    def load(root: Any, known: dict[StoredList, Manifest] | None = None) -> FileSet:
         """Return the set that `dump` described; its manifests are read when they are needed.
 
         Sets that are loaded with the same `known` share the manifests that they have in common.
@@ -181,7 +194,7 @@ class FileSet:
         shared = {} if known is None else known
 
         def manifest(each: StoredList) -> Manifest:
-            return shared.setdefault(each.name, Manifest(each))
+            return shared.setdefault(each, Manifest(each))
 
         manifests = Manifests(
             tuple(manifest(each) for each in stored.manifests),

@@ -3,8 +3,10 @@
 A manifest is an immutable Arrow object with the entries of some files. What is new becomes a manifest, joined with
 older small ones so that each is at least twice as long as the next: n files are in about log2(n) manifests, and an
 entry is rewritten about log2(n) times. Removed paths stand in a list beside the manifests until they are an eighth of
-the entries; then the manifests that hold them are rewritten. Manifests and removed paths carry a `seq`, the version of
+the entries; then the manifests that hold them are rewritten. Manifests and removed paths carry a `seq`, the number of
 the dump that wrote them: a path is gone from the manifests with a lower one only, so a restored file can come back.
+It is the version that is dumped, or more: what a tag or branch has is stored with newer versions too, and an older one
+of main, read by another thread, may come from that. So each number is higher than all that a dump builds on.
 """
 
 from __future__ import annotations
@@ -53,13 +55,13 @@ class Manifest:
         self.table = table
 
     @staticmethod
-    def new(table: pa.Table, version: int, blobs: dict[str, bytes]) -> Manifest:
-        """Return the manifest of `table`, and put its bytes into `blobs`."""
+    def new(table: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:
+        """Return the manifest of `table`, named by the version that is dumped, and put its bytes into `blobs`."""
         blob = encode_table(table)
         digest = hashlib.sha256(blob).hexdigest()
         name = f"{version:020d}-{digest[:16]}.arrow"
         blobs[name] = blob
-        return Manifest(StoredList(name=name, entries=table.num_rows, seq=version, sha256=digest), table)
+        return Manifest(StoredList(name=name, entries=table.num_rows, seq=seq, sha256=digest), table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ class Manifests:
         `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged.
         """
         blobs: dict[str, bytes] = {}
-        base = self._with_removed(version, removed, fetch, blobs) if removed else self
+        seq = max([version, *(each.stored.seq + 1 for each in (*self.entries, *self.removed))])
+        base = self._with_removed(version, seq, removed, fetch, blobs) if removed else self
         kept, lists, tail = base.entries, base.removed, [added]
         if base._worth_rewriting() and base._available(base.entries, fetch):
             kept, rewritten = base._rewritten()
@@ -101,7 +104,10 @@ class Manifests:
             table = _live_of(kept[-1], base._gone())
             kept, tail, length = kept[:-1], [table, *tail], length + table.num_rows
         if length:
-            kept = (*kept, Manifest.new(joined([table for table in tail if table.num_rows]), version, blobs))
+            kept = (
+                *kept,
+                Manifest.new(joined([table for table in tail if table.num_rows]), version, seq, blobs),
+            )
         if kept == self.entries and lists == self.removed:
             return self, {}
         return Manifests(kept, lists if kept else ()), blobs
@@ -133,17 +139,17 @@ class Manifests:
         )
 
     def _with_removed(
-        self, version: int, removed: Collection[str], fetch: Fetch | None, blobs: dict[str, bytes]
+        self, version: int, seq: int, removed: Collection[str], fetch: Fetch | None, blobs: dict[str, bytes]
     ) -> Manifests:
         """Return these manifests with a list of `removed` too, in one with the older lists where these can be read."""
         paths = sorted(removed)
         table = pa.table(
-            {"path": pa.array(paths, pa.string()), "seq": pa.array([version] * len(paths), pa.int64())}
+            {"path": pa.array(paths, pa.string()), "seq": pa.array([seq] * len(paths), pa.int64())}
         )
         older = self.removed
         if older and self._available((), fetch):
             table, older = pa.concat_tables([*(each.table for each in older), table]).combine_chunks(), ()
-        return Manifests(self.entries, (*older, Manifest.new(table, version, blobs)))
+        return Manifests(self.entries, (*older, Manifest.new(table, version, seq, blobs)))
 
     def _worth_rewriting(self) -> bool:
         entries = sum(manifest.stored.entries for manifest in self.entries)

@@ -15,6 +15,7 @@ from lakelog.catalog.files import (
     FileSet,
     Manifest,
     RemovedFile,
+    StoredList,
     TableEstimates,
     decode_files,
     decode_removed,
@@ -451,7 +452,7 @@ class TableProjection:
         for metadata in (stored.metadata, *(ref.metadata for ref in stored.refs.values())):
             if metadata is not None:
                 check_metadata(metadata)
-        known: dict[str, Manifest] = {}
+        known: dict[StoredList, Manifest] = {}
         return TableState(
             metadata=stored.metadata,
             files=FileSet.load(stored.files, known),

@@ -16,6 +16,7 @@ from lakelog.catalog.files.data_file import (
     encode_removed,
     files_from_arrow,
     files_to_arrow,
+    removed_file,
 )
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
@@ -179,3 +180,30 @@ def test_a_file_that_would_be_read_wrong_is_refused(changes: dict[str, object], 
 def test_a_file_is_not_added_twice_in_one_commit() -> None:
     with pytest.raises(InvalidInput, match="twice"):
         check_files([a_file(1), a_file(1)], SCHEMA, [SPEC])
+
+
+@pytest.mark.parametrize("tagged_at", [3, 4, 12])
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_snapshot_of_an_older_version_than_a_tags_was_stored_with_has_no_file_twice(
+    tagged_at: int, comes_back: bool
+) -> None:
+    objects: dict[str, bytes] = {}
+
+    def fetch(names: Sequence[str]) -> list[bytes]:
+        return [objects[name] for name in names]
+
+    def dumped(files: FileSet, version: int) -> FileSet:
+        root, blobs = files.dump(version, fetch)
+        objects.update(blobs)
+        files.stored(blobs)
+        return FileSet.load(root)
+
+    tag = FileSet.empty().added([a_file(1), a_file(2)], SCHEMA, [SPEC])
+    main = tag.removed([removed_file(a_file(1))]).added([a_file(3)], SCHEMA, [SPEC])
+    if comes_back:
+        dumped(main, tagged_at)
+        main = main.added([a_file(1)], SCHEMA, [SPEC])
+    # By another thread, which has read a newer version: its snapshot holds the tag's files too.
+    dumped(tag, tagged_at)
+    expected = [a_file(number).path for number in ((1, 2, 3) if comes_back else (2, 3))]
+    assert sorted(dumped(main, 4).table(fetch)["path"].to_pylist()) == expected
