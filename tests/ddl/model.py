@@ -271,6 +271,9 @@ class Model:
         if required and value is None:
             raise Refused("NOT NULL without a default")
         new = column(path[-1], change["type"], required, value, value)
+        has_map = any(isinstance(each.type, Nested) and each.type.kind == "map" for _, each in walk((new,)))
+        if has_map and ("key", "map") in self._kinds(state, path):
+            raise Refused("a map in a key")
 
         def add(columns: tuple[Column, ...]) -> tuple[Column, ...]:
             if any(each.name.lower() == new.name.lower() for each in columns):

@@ -220,7 +220,7 @@ def too_deep(path: Sequence[str]) -> InvalidInput:
     )
 
 
-def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int) -> int:
+def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int, in_key: bool = False) -> int:
     if depth > DEPTH_LIMIT:
         raise too_deep(parent)
     check_names(fields, parent)
@@ -236,5 +236,14 @@ def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int) -
             raise Unsupported(
                 f"the column {dotted(here)} is a {field.type}: keys of maps cannot have a collation; make them string"
             )
-        count += _check_level(children(field.type), here, depth + 1)
+        if isinstance(field.type, MapType) and in_key:
+            raise InvalidInput(
+                f"the column {dotted(here)} is a {field.type}, in the key of a map: keys cannot have maps in them; "
+                "make it an array of structs"
+            )
+        below = children(field.type)
+        if isinstance(field.type, MapType):
+            count += _check_level(below[:1], here, depth + 1, in_key=True)
+            below = below[1:]
+        count += _check_level(below, here, depth + 1, in_key)
     return count

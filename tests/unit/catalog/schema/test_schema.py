@@ -88,6 +88,15 @@ def test_a_struct_without_fields_and_a_nesting_without_end_are_refused() -> None
         assign_ids([column("deep", type)])
 
 
+def test_a_map_is_refused_in_the_key_of_a_map_at_any_depth_but_not_in_its_value() -> None:
+    inner = MapType(key=LONG, value=LONG)
+    assign_ids([column("m", MapType(key=LONG, value=ListType(element=inner)))])
+    with pytest.raises(InvalidInput, match=r"the column m\.key\.q\.element is .*keys cannot have maps"):
+        assign_ids(
+            [column("m", MapType(key=StructType((column("q", ListType(element=inner)),)), value=LONG))]
+        )
+
+
 def test_a_schema_survives_json() -> None:
     schema = nested()
     assert msgspec.json.decode(msgspec.json.encode(schema), type=Schema) == schema
