@@ -1,7 +1,4 @@
-"""What a client of Iceberg's REST catalog is answered, by the path that it asks for.
-
-Source: the OpenAPI description of Apache Iceberg's REST catalog.
-"""
+"""What a client of Iceberg's REST catalog is answered, by the path that it asks for."""
 
 from __future__ import annotations
 
@@ -15,20 +12,7 @@ import msgspec
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, NoSuchView
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, PermissionDenied, Unsupported
-
-SEPARATOR = "\x1f"
-"""Between the parts of a namespace's name, in paths and parameters."""
-
-_NAMESPACE = "/v1/{prefix}/namespaces"
-_TABLE = f"{_NAMESPACE}/{{namespace}}/tables"
-ENDPOINTS = [
-    f"GET {_NAMESPACE}",
-    f"GET {_NAMESPACE}/{{namespace}}",
-    f"HEAD {_NAMESPACE}/{{namespace}}",
-    f"GET {_TABLE}",
-    f"GET {_TABLE}/{{table}}",
-    f"HEAD {_TABLE}/{{table}}",
-]
+from lakelog.rest import documents
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -83,11 +67,11 @@ class Answers:
     def _route(self, parts: list[str], query: Mapping[str, list[str]]) -> Callable[[], Any] | None:
         match parts:
             case ["v1", "config"]:
-                return self._config
+                return documents.config
             case ["v1", "namespaces"]:
                 return lambda: self._namespaces(_namespace(query.get("parent", [""])[0]))
             case ["v1", "namespaces", name]:
-                return lambda: self._namespace(_namespace(name))
+                return lambda: documents.namespace(self._catalog, _namespace(name))
             case ["v1", "namespaces", name, "tables"]:
                 return lambda: self._tables(_namespace(name))
             case ["v1", "namespaces", name, "tables", table]:
@@ -95,26 +79,18 @@ class Answers:
             case _:
                 return None
 
-    def _config(self) -> Any:
-        return {"defaults": {}, "overrides": {}, "endpoints": ENDPOINTS}
-
     def _namespaces(self, parent: Identifier) -> Any:
-        return {"namespaces": self._catalog.list_namespaces(parent)}
-
-    def _namespace(self, name: Identifier) -> Any:
-        return {"namespace": name, "properties": self._catalog.load_namespace(name)}
+        return documents.namespaces(self._catalog.list_namespaces(parent))
 
     def _tables(self, namespace: Identifier) -> Any:
-        tables = self._catalog.list_tables(namespace)
-        return {"identifiers": [{"namespace": each[:-1], "name": each[-1]} for each in tables]}
+        return documents.identifiers(self._catalog.list_tables(namespace))
 
     def _table(self, name: Identifier) -> Any:
-        url, metadata = self._catalog.load_table(name).iceberg_metadata()
-        return {"metadata-location": url, "metadata": msgspec.Raw(metadata), "config": {}}
+        return documents.table(*self._catalog.load_table(name).iceberg_metadata())
 
 
 def _namespace(text: str) -> Identifier:
-    return tuple(text.split(SEPARATOR)) if text else ()
+    return tuple(text.split(documents.SEPARATOR)) if text else ()
 
 
 def _error(status: int, name: str, message: str) -> Answer:

@@ -17,5 +17,8 @@ from lakelog.catalog.iceberg.leftovers import (
     objects_of,
     unneeded,
 )
+from lakelog.catalog.iceberg.metadata_json import (
+    exported_version,
+)
 
-__all__ = ["Exported", "Following", "export", "newest_metadata", "objects_of", "unneeded"]
+__all__ = ["Exported", "Following", "export", "exported_version", "newest_metadata", "objects_of", "unneeded"]
