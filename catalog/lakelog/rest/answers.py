@@ -10,14 +10,14 @@ from urllib.parse import parse_qs, unquote
 import msgspec
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, NoSuchView
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, PermissionDenied, Unsupported
 from lakelog.rest import documents
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
     (NoSuchTable, 404, "NoSuchTableException"),
-    (NoSuchView, 404, "NoSuchTableException"),
+    (NoSuchView, 404, "NoSuchViewException"),
     (NotFound, 404, "NotFoundException"),
     (PermissionDenied, 403, "ForbiddenException"),
     (Unsupported, 400, "UnsupportedOperationException"),
@@ -76,6 +76,10 @@ class Answers:
                 return lambda: self._tables(_namespace(name))
             case ["v1", "namespaces", name, "tables", table]:
                 return lambda: self._table((*_namespace(name), table))
+            case ["v1", "namespaces", name, "views"]:
+                return lambda: self._views(_namespace(name))
+            case ["v1", "namespaces", name, "views", view]:
+                return lambda: self._view((*_namespace(name), view))
             case _:
                 return None
 
@@ -86,7 +90,19 @@ class Answers:
         return documents.identifiers(self._catalog.list_tables(namespace))
 
     def _table(self, name: Identifier) -> Any:
-        return documents.table(*self._catalog.load_table(name).iceberg_metadata())
+        return documents.loaded(*self._catalog.load_table(name).iceberg_metadata())
+
+    def _views(self, namespace: Identifier) -> Any:
+        shown, _ = self._catalog.iceberg_views(namespace)
+        return documents.identifiers(list(shown))
+
+    def _view(self, name: Identifier) -> Any:
+        shown, left_out = self._catalog.iceberg_views(name[:-1])
+        if name in left_out:
+            raise Unsupported(left_out[name])
+        if name not in shown:
+            raise NoSuchView(f"there is no view {quoted(name)}: list its namespace to see which exist")
+        return documents.loaded(shown[name].url, shown[name].metadata)
 
 
 def _namespace(text: str) -> Identifier:

@@ -19,6 +19,7 @@ SEPARATOR = "\x1f"
 
 _NAMESPACE = "/v1/{prefix}/namespaces"
 _TABLE = f"{_NAMESPACE}/{{namespace}}/tables"
+_VIEW = f"{_NAMESPACE}/{{namespace}}/views"
 ENDPOINTS = [
     f"GET {_NAMESPACE}",
     f"GET {_NAMESPACE}/{{namespace}}",
@@ -26,6 +27,9 @@ ENDPOINTS = [
     f"GET {_TABLE}",
     f"GET {_TABLE}/{{table}}",
     f"HEAD {_TABLE}/{{table}}",
+    f"GET {_VIEW}",
+    f"GET {_VIEW}/{{view}}",
+    f"HEAD {_VIEW}/{{view}}",
 ]
 
 
@@ -42,9 +46,10 @@ def namespace(catalog: Catalog, name: Identifier) -> Any:
 
 
 def identifiers(names: Sequence[Identifier]) -> Any:
-    """Return the list of a namespace's tables."""
+    """Return the list of a namespace's tables, or of its views."""
     return {"identifiers": [{"namespace": each[:-1], "name": each[-1]} for each in names]}
 
 
-def table(metadata_url: str, metadata: bytes) -> Any:
+def loaded(metadata_url: str, metadata: bytes) -> Any:
+    """Return a table, or a view."""
     return {"metadata-location": metadata_url, "metadata": msgspec.Raw(metadata), "config": {}}

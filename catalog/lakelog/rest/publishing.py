@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import msgspec
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.iceberg import exported_version
+from lakelog.catalog.iceberg import ViewDocument, exported_version
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import InvalidInput, LakelogError, PermissionDenied, StorageError, Unsupported
 from lakelog.rest import documents
@@ -71,6 +71,7 @@ class Published:
 
     namespaces: int = 0
     tables: int = 0
+    views: int = 0
     written: int = 0
     written_bytes: int = 0
     removed: int = 0
@@ -119,12 +120,13 @@ def _claim(tree: Tree, warehouse: str, namespace: Identifier) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """A namespace: its path, its document, and the names in it."""
+    """A namespace: its path, its document, and what is in it."""
 
     name: Identifier
     path: str
     document: Any
     tables: list[Identifier]
+    views: dict[Identifier, ViewDocument]
 
 
 class _Round:
@@ -148,7 +150,10 @@ class _Round:
             loaded = [list(each) for each in asked]
         for space, are_there in zip(spaces, loaded, strict=True):
             tables = [name for name, is_there in zip(space.tables, are_there, strict=True) if is_there]
+            for name, view in space.views.items():
+                self._put(_path_of(name, "views"), documents.loaded(view.url, view.metadata))
             self._put(f"{space.path}/tables", documents.identifiers(tables))
+            self._put(f"{space.path}/views", documents.identifiers(list(space.views)))
             self._put(space.path, space.document)
         self._put(_NAMESPACES, documents.namespaces([space.name for space in spaces]))
         self._put(_CONFIG, documents.config())
@@ -157,24 +162,28 @@ class _Round:
             self._tree.delete(path)
         self._done.removed += len(gone)
         self._done.namespaces, self._done.tables = len(spaces), sum(map(sum, loaded))
+        self._done.views = sum(len(space.views) for space in spaces)
         return self._changed | gone
 
     def _spaces(self, name: Identifier) -> Iterator[_Space]:
         """Yield a namespace and those below it, the root left out. What is dropped meanwhile is none of them."""
-        if not self._takes(name, _path_of(name)):
+        if not self._takes(name, _path_of_namespace(name)):
             return
         try:
             document = documents.namespace(self._catalog, name)
-            tables, below = self._catalog.list_tables(name), self._catalog.list_namespaces(name)
+            tables, views = self._catalog.list_relations(name)
+            below = self._catalog.list_namespaces(name)
+            shown, left_out = self._catalog.iceberg_views(name) if name else ({}, {})
         except NoSuchNamespace:
             return
         if name:
-            path = _path_of(name)
-            tables = [each for each in tables if self._takes(each, _path_of_table(each))]
-            yield _Space(name, path, document, tables)
+            tables = [each for each in tables if self._takes(each, _path_of(each, "tables"))]
+            shown = {each: view for each, view in shown.items() if self._takes(each, _path_of(each, "views"))}
+            yield _Space(name, _path_of_namespace(name), document, tables, shown)
         else:
-            why = "the protocol has no tables outside of a namespace: move it into one"
-            self._done.left_out |= dict.fromkeys(tables, why)
+            why = "the protocol has no tables and views outside of a namespace: move it into one"
+            left_out = dict.fromkeys((*tables, *views), why)
+        self._done.left_out |= left_out
         for each in below:
             yield from self._spaces(each)
 
@@ -191,7 +200,7 @@ class _Round:
 
     def _table(self, name: Identifier) -> bool:
         """Publish a table; return whether it is in the tree."""
-        path, done = _path_of_table(name), self._done
+        path, done = _path_of(name, "tables"), self._done
         if self._again is not None and path in self._there and path not in self._again:
             self._wanted.add(path)
             return True
@@ -217,7 +226,7 @@ class _Round:
                 f"version {table.version} is the newest, and its newest export is of version {published}: run lakelog "
                 "export, or this command, as a user that may write beside the table"
             )
-        self._put(path, documents.table(url, metadata))
+        self._put(path, documents.loaded(url, metadata))
         return True
 
     def _put(self, path: str, document: Any) -> None:
@@ -232,9 +241,9 @@ class _Round:
             self._done.written_bytes += len(data)
 
 
-def _path_of(namespace: Identifier) -> str:
-    return f"{_NAMESPACES}/{documents.SEPARATOR.join(namespace)}"
+def _path_of_namespace(name: Identifier) -> str:
+    return f"{_NAMESPACES}/{documents.SEPARATOR.join(name)}"
 
 
-def _path_of_table(name: Identifier) -> str:
-    return f"{_path_of(name[:-1])}/tables/{name[-1]}"
+def _path_of(name: Identifier, kind: str) -> str:
+    return f"{_path_of_namespace(name[:-1])}/{kind}/{name[-1]}"

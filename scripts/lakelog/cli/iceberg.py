@@ -71,8 +71,8 @@ def publish(place: Place, namespace: str, to: str | None) -> None:
     else:
         answer.say(tree.uri)
         answer.say(
-            f"{done.tables:,} tables in {done.namespaces:,} namespaces; {done.written:,} objects written "
-            f"({answer.size(done.written_bytes)}), {done.removed:,} removed.",
+            f"{done.tables:,} tables and {done.views:,} views in {done.namespaces:,} namespaces; "
+            f"{done.written:,} objects written ({answer.size(done.written_bytes)}), {done.removed:,} removed.",
             err=True,
         )
         for key, each in names.items():

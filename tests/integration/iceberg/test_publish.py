@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.schema import ViewColumn, ViewDefinition
 from lakelog.log import InvalidInput, PermissionDenied, StorageError
 from lakelog.rest import publish
 from lakelog.rest.publishing import MARK
@@ -65,9 +68,11 @@ class Tree:
             assert self.document(path)["namespace"] == name
             for each in self.document(f"{path}/tables")["identifiers"]:
                 assert self.document(f"{path}/tables/{each['name']}")["metadata"]["format-version"] == 3
+            for each in self.document(f"{path}/views")["identifiers"]:
+                assert self.document(f"{path}/views/{each['name']}")["metadata"]["format-version"] == 1
 
     def tables(self) -> list[str]:
-        return sorted(path for path in self.objects if path.count("/") == 4)
+        return sorted(path for path in self.objects if re.search("/tables/", path))
 
     def take_changes(self) -> list[tuple[str, str]]:
         taken, self.changes = self.changes, []
@@ -90,7 +95,7 @@ def test_only_what_has_changed_is_written_and_a_reader_finds_what_is_listed(cata
     assert (done.namespaces, done.tables, done.removed, done.failed) == (3, 3, 0, {})
     assert tree.document("v1/namespaces")["namespaces"] == [["a"], ["a", "b"], ["c"]]
     assert "GET /v1/{prefix}/namespaces" in tree.document("v1/config")["endpoints"]
-    assert done.written == len(tree.take_changes()) == 11
+    assert done.written == len(tree.take_changes()) == 14
     assert publish(catalog, tree).written == 0 and tree.take_changes() == []
 
     catalog.load_table("a.t").append(pa.table({"id": [2]}))
@@ -106,7 +111,7 @@ def test_only_what_has_changed_is_written_and_a_reader_finds_what_is_listed(cata
         ("delete", "v1/namespaces/a/tables/t"),
     ]
     catalog.drop_namespace("a", cascade=True)
-    assert publish(catalog, tree).removed == 5
+    assert publish(catalog, tree).removed == 7
     assert tree.tables() == ["v1/namespaces/c/tables/t", "v1/namespaces/c/tables/v"]
 
 
@@ -153,6 +158,29 @@ def test_what_cannot_be_published_is_said_and_left_out(catalog: Catalog) -> None
     catalog.create_table("a.t", pa.schema({"pause": pa.duration("us")}))
     done = publish(catalog, tree)
     assert ("a", "t") in done.left_out and len(tree.tables()) == 2
+
+
+def test_views_come_and_go_as_tables_do(catalog: Catalog) -> None:
+    plain = ViewDefinition(
+        text="SELECT id FROM t", columns=(ViewColumn(name="id", type="long"),), namespace=("a",)
+    )
+    catalog.create_view("a.plain", plain)
+    catalog.create_view("a.past", replace(plain, text="SELECT id FROM t VERSION AS OF 1"))
+    catalog.create_view("top", plain)
+    tree = Tree()
+    done = publish(catalog, tree)
+    assert (done.views, sorted(done.left_out)) == (1, [("a", "past"), ("top",)])
+    shown = tree.document("v1/namespaces/a/views/plain")["metadata"]
+    assert shown["versions"][0]["representations"][0]["sql"] == "SELECT id FROM t"
+    tree.take_changes()
+    catalog.rename_view("a.plain", "c.plain")
+    publish(catalog, tree)
+    assert tree.take_changes() == [
+        ("put", "v1/namespaces/a/views"),
+        ("put", "v1/namespaces/c/views/plain"),
+        ("put", "v1/namespaces/c/views"),
+        ("delete", "v1/namespaces/a/views/plain"),
+    ]
 
 
 def test_a_namespace_alone_has_a_tree_of_its_own(catalog: Catalog) -> None:

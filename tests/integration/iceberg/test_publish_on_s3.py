@@ -176,13 +176,16 @@ def test_the_command_says_what_it_did(
     assert command(server) == 0
     said = capsys.readouterr()
     assert said.out == f"{uri(server)}\n"
-    assert "3 tables in 4 namespaces; 3 objects written (" in said.err and "), 0 removed." in said.err
+    assert (
+        "3 tables and 0 views in 4 namespaces; 4 objects written (" in said.err
+        and "), 0 removed." in said.err
+    )
     assert "left out: shop.pauses: " in said.err
     catalog.drop_namespace(("shop", "new"))
     assert command(server, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     # Keys that a request to delete many cannot name.
-    assert (found["written"], found["removed"]) == (1, 2)
+    assert (found["written"], found["removed"]) == (1, 3)
     assert found["left_out"][0]["name"] == ["shop", "pauses"] and found["uri"] == uri(server)
     assert catalog.fsck().found == []
     assert command(server, "shop.old", "--to", "s3://lake/old") == 0

@@ -20,5 +20,19 @@ from lakelog.catalog.iceberg.leftovers import (
 from lakelog.catalog.iceberg.metadata_json import (
     exported_version,
 )
+from lakelog.catalog.iceberg.views import (
+    ViewDocument,
+    view_document,
+)
 
-__all__ = ["Exported", "Following", "export", "exported_version", "newest_metadata", "objects_of", "unneeded"]
+__all__ = [
+    "Exported",
+    "Following",
+    "ViewDocument",
+    "export",
+    "exported_version",
+    "newest_metadata",
+    "objects_of",
+    "unneeded",
+    "view_document",
+]
