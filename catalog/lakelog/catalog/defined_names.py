@@ -12,7 +12,7 @@ from lakelog.catalog.ddl import (
     undrop_definition,
 )
 from lakelog.catalog.errors import FunctionExists, ViewExists
-from lakelog.catalog.iceberg import ViewDocument, view_document
+from lakelog.catalog.iceberg import ExportedView, view_document
 from lakelog.catalog.logs import LogCache, NameTree, Token
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
@@ -91,7 +91,7 @@ class DefinedNames:
         target = None if to is None else table_identifier(to)
         return undrop_definition(self._tree, VIEW, table_identifier(name), id, target, token)
 
-    def iceberg_views(self, namespace: Name) -> tuple[dict[Identifier, ViewDocument], dict[Identifier, str]]:
+    def iceberg_views(self, namespace: Name) -> tuple[dict[Identifier, ExportedView], dict[Identifier, str]]:
         """Return the views directly in `namespace` as readers of Iceberg have them, and those that cannot be such, with
         the reasons. NoSuchNamespace.
 
@@ -103,7 +103,7 @@ class DefinedNames:
         views = found.view.state.definitions.get(SPACES[VIEW], {})
         commits = commits_of_definitions(found, VIEW, views)
         functions: dict[Identifier, list[str]] = {}
-        shown: dict[Identifier, ViewDocument] = {}
+        shown: dict[Identifier, ExportedView] = {}
         left_out: dict[Identifier, str] = {}
         for name, defined in sorted(views.items()):
             view = defined.definition

@@ -7,6 +7,7 @@ leads to an object is written after it and removed before it: no reader finds a 
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.iceberg import ViewDocument, exported_version
+from lakelog.catalog.iceberg import ExportedView, exported_version
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import InvalidInput, LakelogError, PermissionDenied, StorageError, Unsupported
 from lakelog.rest import documents
@@ -29,6 +30,8 @@ ROUNDS_MAX = 5
 
 _CONFIG = f"{TOP}config"
 _NAMESPACES = f"{TOP}namespaces"
+_NO_PART = re.compile(r"[/\\\x00-\x1f\x7f]|\A\.{0,2}\Z")
+"""In names that cannot be one part of a key, whatever client has written them."""
 
 
 class Tree(Protocol):
@@ -126,7 +129,7 @@ class _Space:
     path: str
     document: Any
     tables: list[Identifier]
-    views: dict[Identifier, ViewDocument]
+    views: dict[Identifier, ExportedView]
 
 
 class _Round:
@@ -166,7 +169,7 @@ class _Round:
         return self._changed | gone
 
     def _spaces(self, name: Identifier) -> Iterator[_Space]:
-        """Yield a namespace and those below it, the root left out. What is dropped meanwhile is none of them."""
+        """Yield a namespace and those below it, the root left out. Those that are dropped meanwhile are left out."""
         if not self._takes(name, _path_of_namespace(name)):
             return
         try:
@@ -190,7 +193,7 @@ class _Round:
     def _takes(self, name: Identifier, path: str) -> bool:
         """Return whether a name can be a path of its own; note where it cannot."""
         why = None
-        if name and ("/" in name[-1] or "\\" in name[-1] or name[-1] in (".", "..")):
+        if name and _NO_PART.search(name[-1]):
             why = "the last part of its name cannot be one part of an object's key: rename it, or use lakelog serve"
         elif not self._tree.takes(path):
             why = "its name is too long for an object's key: use shorter ones, or lakelog serve"

@@ -21,14 +21,14 @@ from lakelog.catalog.iceberg.metadata_json import (
     exported_version,
 )
 from lakelog.catalog.iceberg.views import (
-    ViewDocument,
+    ExportedView,
     view_document,
 )
 
 __all__ = [
     "Exported",
     "Following",
-    "ViewDocument",
+    "ExportedView",
     "export",
     "exported_version",
     "newest_metadata",

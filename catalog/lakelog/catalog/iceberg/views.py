@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ViewDocument:
+class ExportedView:
     """A view's metadata, and the URL that stands for these bytes; no object is there."""
 
     url: str
@@ -58,7 +58,7 @@ def view_document(
     version: int,
     time_us: int,
     functions: Collection[str],
-) -> ViewDocument:
+) -> ExportedView:
     """Return the metadata of a view that was defined in a version of its namespace, whose place is `location`.
 
     `functions` are the names of the catalog's functions that its query can use without a namespace. Unsupported for a
@@ -106,7 +106,7 @@ def view_document(
         }
     )
     digest = hashlib.sha256(metadata).hexdigest()[:16]
-    return ViewDocument(url=f"{location}/metadata/{table_uuid(id)}-{digest}.metadata.json", metadata=metadata)
+    return ExportedView(url=f"{location}/metadata/{table_uuid(id)}-{digest}.metadata.json", metadata=metadata)
 
 
 def check_plain(view: ViewDefinition, functions: Collection[str]) -> None:
