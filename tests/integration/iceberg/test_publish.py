@@ -240,3 +240,12 @@ def test_nothing_is_removed_where_the_store_fails(catalog: Catalog) -> None:
     with pytest.raises(StorageError):
         publish(catalog, tree)
     assert tree.objects == before
+
+
+def test_a_check_of_the_warehouse_does_not_mind_what_is_published_in_it(catalog: Catalog) -> None:
+    published = Path(catalog.warehouse, "_rest/v1/config")
+    published.parent.mkdir(parents=True)
+    published.write_bytes(b"{}")
+    assert catalog.fsck().found == []
+    published.rename(published.parents[2] / "else")
+    assert [each.kind for each in catalog.fsck().found] == ["foreign-object"]
