@@ -70,6 +70,7 @@ from lakelog.catalog.files import (
 )
 from lakelog.catalog.iceberg import (
     Exported,
+    ExportedView,
 )
 from lakelog.catalog.logs import (
     Token,
@@ -176,6 +177,7 @@ from lakelog.log.errors import (
 
 __all__ = [
     "Exported",
+    "ExportedView",
     "Obstacle",
     "Aggregate",
     "AlreadyExists",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.audit import author_of_definition
+from lakelog.catalog.audit import author_of_definition, commits_of_definitions
 from lakelog.catalog.ddl import (
     define,
     drop_definition,
@@ -12,10 +12,11 @@ from lakelog.catalog.ddl import (
     undrop_definition,
 )
 from lakelog.catalog.errors import FunctionExists, ViewExists
+from lakelog.catalog.iceberg import ExportedView, view_document
 from lakelog.catalog.logs import LogCache, NameTree, Token
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
-from lakelog.log.errors import FormatError
+from lakelog.log.errors import FormatError, InvalidInput
 
 
 class DefinedNames:
@@ -89,6 +90,43 @@ class DefinedNames:
         """Restore the view that was dropped last under that name, as `undrop_table` does."""
         target = None if to is None else table_identifier(to)
         return undrop_definition(self._tree, VIEW, table_identifier(name), id, target, token)
+
+    def iceberg_views(self, namespace: Name) -> tuple[dict[Identifier, ExportedView], dict[Identifier, str]]:
+        """Return the views directly in `namespace` as readers of Iceberg have them, and those that cannot be such, with
+        the reasons. NoSuchNamespace.
+
+        Costs the commits since the oldest of their definitions, where there are views.
+        """
+        path = identifier(namespace)
+        found = self._tree.namespace(path)
+        found.tracked.transaction.note_name_read(SPACES[VIEW], None)
+        views = found.view.state.definitions.get(SPACES[VIEW], {})
+        commits = commits_of_definitions(found, VIEW, views)
+        functions: dict[Identifier, list[str]] = {}
+        shown: dict[Identifier, ExportedView] = {}
+        left_out: dict[Identifier, str] = {}
+        for name, defined in sorted(views.items()):
+            view = defined.definition
+            assert isinstance(view, ViewDefinition)
+            if view.namespace not in functions:
+                there = (
+                    self.list_functions(view.namespace) if self._tree.find_namespace(view.namespace) else []
+                )
+                functions[view.namespace] = [each[-1] for each in there]
+            commit = commits.get(name)
+            try:
+                shown[*path, name] = view_document(
+                    view,
+                    name=name,
+                    id=defined.id,
+                    location=self._logs.url(found.tracked.location),
+                    version=1 if commit is None else commit.version,
+                    time_us=0 if commit is None else commit.time_us,
+                    functions=functions[view.namespace],
+                )
+            except InvalidInput as error:
+                left_out[*path, name] = str(error)
+        return shown, left_out
 
     # Functions
 

@@ -1,7 +1,4 @@
-"""What a client of Iceberg's REST catalog is answered, by the path that it asks for.
-
-Source: the OpenAPI description of Apache Iceberg's REST catalog.
-"""
+"""What a client of Iceberg's REST catalog is answered, by the path that it asks for."""
 
 from __future__ import annotations
 
@@ -13,27 +10,14 @@ from urllib.parse import parse_qs, unquote
 import msgspec
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, NoSuchView
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, PermissionDenied, Unsupported
-
-SEPARATOR = "\x1f"
-"""Between the parts of a namespace's name, in paths and parameters."""
-
-_NAMESPACE = "/v1/{prefix}/namespaces"
-_TABLE = f"{_NAMESPACE}/{{namespace}}/tables"
-ENDPOINTS = [
-    f"GET {_NAMESPACE}",
-    f"GET {_NAMESPACE}/{{namespace}}",
-    f"HEAD {_NAMESPACE}/{{namespace}}",
-    f"GET {_TABLE}",
-    f"GET {_TABLE}/{{table}}",
-    f"HEAD {_TABLE}/{{table}}",
-]
+from lakelog.rest import documents
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
     (NoSuchTable, 404, "NoSuchTableException"),
-    (NoSuchView, 404, "NoSuchTableException"),
+    (NoSuchView, 404, "NoSuchViewException"),
     (NotFound, 404, "NotFoundException"),
     (PermissionDenied, 403, "ForbiddenException"),
     (Unsupported, 400, "UnsupportedOperationException"),
@@ -83,38 +67,46 @@ class Answers:
     def _route(self, parts: list[str], query: Mapping[str, list[str]]) -> Callable[[], Any] | None:
         match parts:
             case ["v1", "config"]:
-                return self._config
+                return documents.config
             case ["v1", "namespaces"]:
                 return lambda: self._namespaces(_namespace(query.get("parent", [""])[0]))
             case ["v1", "namespaces", name]:
-                return lambda: self._namespace(_namespace(name))
+                return lambda: documents.namespace(self._catalog, _namespace(name))
             case ["v1", "namespaces", name, "tables"]:
                 return lambda: self._tables(_namespace(name))
             case ["v1", "namespaces", name, "tables", table]:
                 return lambda: self._table((*_namespace(name), table))
+            case ["v1", "namespaces", name, "views"]:
+                return lambda: self._views(_namespace(name))
+            case ["v1", "namespaces", name, "views", view]:
+                return lambda: self._view((*_namespace(name), view))
             case _:
                 return None
 
-    def _config(self) -> Any:
-        return {"defaults": {}, "overrides": {}, "endpoints": ENDPOINTS}
-
     def _namespaces(self, parent: Identifier) -> Any:
-        return {"namespaces": self._catalog.list_namespaces(parent)}
-
-    def _namespace(self, name: Identifier) -> Any:
-        return {"namespace": name, "properties": self._catalog.load_namespace(name)}
+        return documents.namespaces(self._catalog.list_namespaces(parent))
 
     def _tables(self, namespace: Identifier) -> Any:
-        tables = self._catalog.list_tables(namespace)
-        return {"identifiers": [{"namespace": each[:-1], "name": each[-1]} for each in tables]}
+        return documents.identifiers(self._catalog.list_tables(namespace))
 
     def _table(self, name: Identifier) -> Any:
-        url, metadata = self._catalog.load_table(name).iceberg_metadata()
-        return {"metadata-location": url, "metadata": msgspec.Raw(metadata), "config": {}}
+        return documents.loaded(*self._catalog.load_table(name).iceberg_metadata())
+
+    def _views(self, namespace: Identifier) -> Any:
+        shown, _ = self._catalog.iceberg_views(namespace)
+        return documents.identifiers(list(shown))
+
+    def _view(self, name: Identifier) -> Any:
+        shown, left_out = self._catalog.iceberg_views(name[:-1])
+        if name in left_out:
+            raise Unsupported(left_out[name])
+        if name not in shown:
+            raise NoSuchView(f"there is no view {quoted(name)}: list its namespace to see which exist")
+        return documents.loaded(shown[name].url, shown[name].metadata)
 
 
 def _namespace(text: str) -> Identifier:
-    return tuple(text.split(SEPARATOR)) if text else ()
+    return tuple(text.split(documents.SEPARATOR)) if text else ()
 
 
 def _error(status: int, name: str, message: str) -> Answer:

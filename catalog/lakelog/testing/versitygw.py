@@ -36,34 +36,16 @@ def versitygw(
 
     Raises FileNotFoundError, saying how to install it, where the binary is missing.
     """
-    binary = find_versitygw()
-    if binary is None:
-        raise FileNotFoundError(f"versitygw is not installed; install it with: {INSTALL}")
+    binary = _binary()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     _check_attributes(folder)
-    port = _free_port()
-    endpoint = f"http://127.0.0.1:{port}"
     output = folder.parent / f"{folder.name}.versitygw.log"
     accounts = folder.parent / f"{folder.name}.accounts"
     if users:
         accounts.mkdir(exist_ok=True)
-    with output.open("wb") as sink:
-        process = subprocess.Popen(
-            [binary, "--port", f"127.0.0.1:{port}", "--health", "/_health", "--quiet"]
-            + (["--iam-dir", str(accounts)] if users else [])
-            + ["posix", str(folder)],
-            env={
-                "PATH": os.environ.get("PATH", ""),
-                "ROOT_ACCESS_KEY": ACCESS_KEY,
-                "ROOT_SECRET_KEY": SECRET_KEY,
-            },
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        _wait_for(f"{endpoint}/_health", process, output)
-        server = S3Server(endpoint, ACCESS_KEY, SECRET_KEY)
+    arguments = (["--iam-dir", str(accounts)] if users else []) + ["posix", str(folder)]
+    with _running(binary, arguments, output) as server:
         if bucket:
             server.create_bucket(bucket)
         for user, secret in (users or {}).items():
@@ -71,7 +53,7 @@ def versitygw(
                 binary,
                 "admin",
                 "--endpoint-url",
-                endpoint,
+                server.endpoint,
                 "--access",
                 ACCESS_KEY,
                 "--secret",
@@ -83,6 +65,48 @@ def versitygw(
                 capture_output=True,
             )
         yield server
+
+
+@contextmanager
+def versitygw_before(server: S3Server, output: str | os.PathLike[str]) -> Iterator[S3Server]:
+    """Run versitygw before another S3 server until the block ends: it checks signatures, and keeps the policies of
+    buckets, which moto does not. Its log goes to the file `output`.
+
+    Raises FileNotFoundError, saying how to install it, where the binary is missing.
+    """
+    policies = "versitygw-policies"
+    server.create_bucket(policies)
+    keys = ["--access", server.access_key, "--secret", server.secret_key, "--region", server.region]
+    backend = ["s3", "--endpoint", server.endpoint, *keys, "--meta-bucket", policies, "--use-path-style"]
+    with _running(_binary(), backend, Path(output)) as gateway:
+        yield gateway
+
+
+def _binary() -> str:
+    binary = find_versitygw()
+    if binary is None:
+        raise FileNotFoundError(f"versitygw is not installed; install it with: {INSTALL}")
+    return binary
+
+
+@contextmanager
+def _running(binary: str, arguments: list[str], output: Path) -> Iterator[S3Server]:
+    port = _free_port()
+    endpoint = f"http://127.0.0.1:{port}"
+    with output.open("wb") as sink:
+        process = subprocess.Popen(
+            [binary, "--port", f"127.0.0.1:{port}", "--health", "/_health", "--quiet", *arguments],
+            env={
+                "PATH": os.environ.get("PATH", ""),
+                "ROOT_ACCESS_KEY": ACCESS_KEY,
+                "ROOT_SECRET_KEY": SECRET_KEY,
+            },
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_for(f"{endpoint}/_health", process, output)
+        yield S3Server(endpoint, ACCESS_KEY, SECRET_KEY)
     finally:
         process.terminate()
         try:

@@ -26,6 +26,9 @@ RIGHTS_KEY = "_rights"
 DOCTOR_FOLDER = "_doctor"
 """Of a warehouse: examinations of its store write there. No reader or writer looks there, and none minds it."""
 
+PUBLISHED_FOLDER = "_rest"
+"""Of a warehouse: what is published for readers of other formats. It is derived; no reader or writer looks there."""
+
 TXN_HASH_SIZE = 32
 """Digits of the hash in a transaction's id: 128 bits."""
 

@@ -1,16 +1,20 @@
-"""The commands that let readers of other formats read tables: export, serve."""
+"""The commands that let readers of other formats read tables: export, publish, serve."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 
 import click
 import msgspec
 
+from lakelog.catalog.names import identifier
 from lakelog.cli import answer
-from lakelog.cli.inspection import load
+from lakelog.cli.inspection import load, quoted_where_needed
 from lakelog.cli.options import Place, takes_place
-from lakelog.rest import Answers
+from lakelog.log.grammar import PUBLISHED_FOLDER
+from lakelog.rest import Answers, BucketTree
+from lakelog.rest import publish as publish_tree
 from lakelog.rest import serve as run_server
 from lakelog.rest.server import LOOPBACK, PORT
 
@@ -33,6 +37,49 @@ def export(place: Place, table: str, to: str | None) -> None:
         answer.in_json(msgspec.to_builtins(done))
     else:
         answer.say(done.url)
+
+
+@click.command()
+@click.argument("namespace", default="")
+@click.option(
+    "--to", metavar="URL", help=f"An s3:// URL for the tree. [default: {PUBLISHED_FOLDER}/ in the warehouse]"
+)
+@takes_place
+def publish(place: Place, namespace: str, to: str | None) -> None:
+    """Let clients of Iceberg's REST catalog read a warehouse from its bucket, without a server.
+
+    What lakelog serve would answer is written there as objects, for all tables, or for those in NAMESPACE and below
+    it, which needs --to. Clients read what was published last. Only what has changed is written, and what is gone is
+    removed, so run it as often as clients need it. They have to be allowed to read these objects and the tables, by
+    requests that are signed or by a policy of the bucket. A folder cannot hold the tree: use lakelog serve.
+
+    Fails where a table could not be brought up to date; the others are then.
+    """
+    path = identifier(namespace)
+    if path and to is None:
+        raise click.UsageError("A namespace is published to a place of its own: give --to")
+    catalog = place.catalog()
+    tree = BucketTree(catalog.places, to or f"{catalog.warehouse}/{PUBLISHED_FOLDER}", place.store_options)
+    done = publish_tree(catalog, tree, path)
+    names = {"left_out": done.left_out, "failed": done.failed}
+    if place.as_json:
+        said = {
+            key: [{"name": name, "why": why} for name, why in sorted(each.items())]
+            for key, each in names.items()
+        }
+        answer.in_json({"uri": tree.uri, **asdict(done), **said})
+    else:
+        answer.say(tree.uri)
+        answer.say(
+            f"{done.tables:,} tables and {done.views:,} views in {done.namespaces:,} namespaces; "
+            f"{done.written:,} objects written ({answer.size(done.written_bytes)}), {done.removed:,} removed.",
+            err=True,
+        )
+        for key, each in names.items():
+            for name, why in sorted(each.items()):
+                answer.say(f"{key.replace('_', ' ')}: {quoted_where_needed(name)}: {why}", err=True)
+    if done.failed:
+        raise click.ClickException(f"{len(done.failed):,} tables were not brought up to date")
 
 
 @click.command()
@@ -70,4 +117,4 @@ def serve(place: Place, host: str, port: int, quiet: bool) -> None:
         ) from None
 
 
-COMMANDS = (export, serve)
+COMMANDS = (export, publish, serve)

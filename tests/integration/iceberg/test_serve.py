@@ -18,9 +18,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from tests.integration.iceberg.readers import duckdb_with_iceberg
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.schema import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.rest import Answers, serve
 
 
@@ -77,6 +79,38 @@ def test_pyiceberg_finds_namespaces_and_tables_and_reads(url: str, warehouse: st
     with pytest.raises((RESTError, NotImplementedError)):
         catalog.create_namespace("more")
     assert Catalog(warehouse).list_namespaces() == [("shop",)]
+
+
+def test_views_with_a_plain_query_are_shown(url: str, warehouse: str) -> None:
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import NoSuchViewError
+
+    catalog = Catalog(warehouse)
+    column = ViewColumn(name="n", type="long")
+    plain = ViewDefinition(text="SELECT count(*) AS n FROM orders", columns=(column,), namespace=("shop",))
+    catalog.create_view("shop.first", plain)
+    catalog.rename_view("shop.first", "shop.total")
+    catalog.create_view("shop.gross", replace(plain, text="SELECT sum(_row_id) AS n FROM orders"))
+    catalog.create_function("shop.tax", FunctionDefinition(language="sql", body="1"))
+    catalog.create_view("shop.taxed", replace(plain, text="SELECT tax(id) AS n FROM orders"))
+    lake = load_catalog("lake", type="rest", uri=url)
+    assert lake.list_views("shop") == [("shop", "total")]
+    assert lake.list_views(("shop", "old/er")) == []
+    assert lake.view_exists("shop.total") and not lake.view_exists("shop.none")
+    view = lake.load_view("shop.total")
+    (version,) = view.metadata.versions
+    assert version.representations[0].root.sql == "SELECT count(*) AS n FROM orders"
+    assert version.default_namespace == ("shop",) and version.timestamp_ms > 1_700_000_000_000
+    assert [field.name for field in view.metadata.schemas[0].fields] == ["n"]
+    catalog.replace_view("shop.total", replace(plain, properties={"comment": "all"}))
+    replaced = lake.load_view("shop.total").metadata
+    assert replaced.properties == {"comment": "all"} and replaced.view_uuid == view.metadata.view_uuid
+    assert replaced.current_version_id > version.version_id
+    with pytest.raises(NoSuchViewError):
+        lake.load_view("shop.none")
+    for name, why in (("gross", "_row_id"), ("taxed", "the function tax")):
+        status, said = asked(f"{url}/v1/namespaces/shop/views/{name}")
+        assert status == 400 and why in said["error"]["message"]
 
 
 def test_duckdb_attaches_the_warehouse(url: str) -> None:

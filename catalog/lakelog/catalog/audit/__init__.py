@@ -15,6 +15,7 @@ from lakelog.catalog.audit.audit import (
 from lakelog.catalog.audit.authors import (
     author_of_definition,
     author_of_text,
+    commits_of_definitions,
 )
 from lakelog.catalog.audit.metadata_tables import (
     METADATA_TABLES,
@@ -29,5 +30,6 @@ __all__ = [
     "audit_table",
     "author_of_definition",
     "author_of_text",
+    "commits_of_definitions",
     "read_metadata",
 ]

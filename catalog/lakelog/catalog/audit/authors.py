@@ -5,15 +5,22 @@ An answer for messages only: a commit that has expired is no error. It must not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 import msgspec
 
-from lakelog.catalog.logs import NameTree, TableHead
+from lakelog.catalog.logs import Found, NameTree, TableHead
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import SPACES
-from lakelog.catalog.state import USER, EntryDefined, EntryRenamed, namespace_events, table_events
+from lakelog.catalog.state import (
+    USER,
+    EntryDefined,
+    EntryRenamed,
+    NamespaceState,
+    namespace_events,
+    table_events,
+)
 from lakelog.log import Commit
 from lakelog.log.errors import LakelogError
 
@@ -25,14 +32,27 @@ def author_of_definition(tree: NameTree, kind: str, identifier: Identifier) -> s
     found = tree.find_namespace(identifier[:-1])
     if found is None:
         return None
-    space, name = SPACES[kind], identifier[-1]
-    for commit in _newest_first(lambda: found.tracked.log.commits(newest_first=True)):
+    commit = commits_of_definitions(found, kind, [identifier[-1]]).get(identifier[-1])
+    return None if commit is None else _named(commit, found.tracked.log.location)
+
+
+def commits_of_definitions(
+    namespace: Found[NamespaceState], kind: str, names: Iterable[str]
+) -> dict[str, Commit]:
+    """Return the commits that defined views or functions of a namespace as they are now, by name. Those that the log
+    no longer has are left out."""
+    space = SPACES[kind]
+    wanted = {name: name for name in names}  # what they are called now, by what they were called then
+    found: dict[str, Commit] = {}
+    for commit in _newest_first(lambda: namespace.tracked.log.commits(newest_first=True)) if wanted else ():
         for event in reversed(namespace_events(commit)):
-            if isinstance(event, EntryRenamed) and (event.space, event.new_name) == (space, name):
-                name = event.name
-            if isinstance(event, EntryDefined) and (event.space, event.name) == (space, name):
-                return _named(commit, found.tracked.log.location)
-    return None
+            if isinstance(event, EntryRenamed) and event.space == space and event.new_name in wanted:
+                wanted[event.name] = wanted.pop(event.new_name)
+            if isinstance(event, EntryDefined) and event.space == space and event.name in wanted:
+                found[wanted.pop(event.name)] = commit
+        if not wanted:
+            break
+    return found
 
 
 def author_of_text(head: TableHead, version: int, text: str) -> str | None:

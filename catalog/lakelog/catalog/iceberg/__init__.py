@@ -17,5 +17,22 @@ from lakelog.catalog.iceberg.leftovers import (
     objects_of,
     unneeded,
 )
+from lakelog.catalog.iceberg.metadata_json import (
+    exported_version,
+)
+from lakelog.catalog.iceberg.views import (
+    ExportedView,
+    view_document,
+)
 
-__all__ = ["Exported", "Following", "export", "newest_metadata", "objects_of", "unneeded"]
+__all__ = [
+    "Exported",
+    "Following",
+    "ExportedView",
+    "export",
+    "exported_version",
+    "newest_metadata",
+    "objects_of",
+    "unneeded",
+    "view_document",
+]

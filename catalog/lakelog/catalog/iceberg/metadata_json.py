@@ -15,12 +15,20 @@ from lakelog.catalog.iceberg.schemas import exported_specs, order_json, schema_j
 from lakelog.catalog.schema import FIRST_FIELD_ID, Metadata, PartitionSpec, Schema
 from lakelog.catalog.state import MAIN
 from lakelog.log.decoding import decoded
+from lakelog.log.errors import FormatError
 
 VERSION, LOG_ID = "lakelog.version", "lakelog.log-id"
 """The properties that say which version of which log was exported."""
 
 Document = dict[str, Any]
+
+
+class _Properties(msgspec.Struct):
+    properties: dict[str, str]
+
+
 _DOCUMENT = msgspec.json.Decoder(Document)
+_PROPERTIES = msgspec.json.Decoder(_Properties)
 _SIZE_MAX = 1 << 30
 
 
@@ -156,3 +164,11 @@ def encode(document: Document) -> bytes:
 def decoded_document(data: bytes) -> Document:
     """Return what `encode` wrote. FormatError for other bytes."""
     return decoded(_DOCUMENT, data, "Iceberg's metadata", size_max=_SIZE_MAX)
+
+
+def exported_version(data: bytes) -> int:
+    """Return the version that an export is of. FormatError for other bytes."""
+    found = decoded(_PROPERTIES, data, "Iceberg's metadata", size_max=_SIZE_MAX).properties.get(VERSION, "")
+    if not found.isdigit():
+        raise FormatError("Iceberg's metadata does not say which version of the table it is of")
+    return int(found)

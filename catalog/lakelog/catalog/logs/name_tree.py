@@ -50,7 +50,9 @@ S = TypeVar("S")
 
 LOOKS_MAX = 3
 
-_OWN_KEY = re.compile(r"_log/([0-9]{20}\.json|latest\.json|_?[a-z]+/)|_(txn|cut|doctor)/|[nt]-[a-z2-7]{26}/")
+_OWN_KEY = re.compile(
+    r"_log/([0-9]{20}\.json|latest\.json|_?[a-z]+/)|_(txn|cut|doctor|rest)/|[nt]-[a-z2-7]{26}/"
+)
 
 _NAMED_BY_ID = re.compile(r"(?:^|/)t-([a-z2-7]{26})$")
 

@@ -105,7 +105,7 @@ class S3Store:
         except Exception as error:
             if http_status(error) == 412:
                 return False
-            raise self._error("create", key, error) from error
+            raise self.failure("create", key, error) from error
 
     def put(self, key: str, data: bytes) -> None:
         try:
@@ -115,19 +115,19 @@ class S3Store:
                 path = f"{self._bucket}/{self._key(key)}"
                 self._run(self._fs()._pipe_file, path, data, chunksize=PART_SIZE_BYTES)
         except Exception as error:
-            raise self._error("write", key, error) from error
+            raise self.failure("write", key, error) from error
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         return (key for key, _ in self.list_sizes(prefix, after))
 
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
-        for page in self._pages(prefix, {"StartAfter": self.prefix + after} if after else {}):
+        for page in self.pages(prefix, {"StartAfter": self.prefix + after} if after else {}):
             for entry in page.get("Contents", ()):
                 yield entry["Key"].removeprefix(self.prefix), int(entry["Size"])
 
     def list_folders(self, prefix: str) -> list[str]:
         before = self.prefix + prefix
-        pages = self._pages(prefix, {"Delimiter": "/"})
+        pages = self.pages(prefix, {"Delimiter": "/"})
         found = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", ()))
         return sorted({name.removeprefix(before).rstrip("/") for name in found} - {""})
 
@@ -136,14 +136,14 @@ class S3Store:
         (AbortIncompleteMultipartUpload) removes them."""
         return iter(())
 
-    def _pages(self, prefix: str, arguments: dict[str, str]) -> Iterator[Any]:
+    def pages(self, prefix: str, arguments: dict[str, str]) -> Iterator[Any]:
         check_prefix(prefix)
         arguments = {"Prefix": self.prefix + prefix, **arguments}
         while True:
             try:
                 page = self.call("list_objects_v2", **arguments)
             except Exception as error:
-                raise self._error("list", prefix, error) from error
+                raise self.failure("list", prefix, error) from error
             yield page
             if not page.get("IsTruncated"):
                 return
@@ -155,7 +155,7 @@ class S3Store:
             try:
                 answer = self.call("delete_objects", Delete={"Objects": names, "Quiet": True})
             except Exception as error:
-                raise self._error("delete", keys[start], error) from error
+                raise self.failure("delete", keys[start], error) from error
             for failed in answer.get("Errors", ()):
                 location = f"s3://{self._bucket}/{failed.get('Key')}"
                 if failed.get("Code") == "AccessDenied":
@@ -176,12 +176,12 @@ class S3Store:
                 raise StorageError(
                     f"the store did not say how long {self.url}/{key} is; try again", location=path
                 )
-            read = S3Input(opened, ATTEMPTS_MAX, lambda error: self._error("read", key, error))
+            read = S3Input(opened, ATTEMPTS_MAX, lambda error: self.failure("read", key, error))
             return cast(BinaryIO, read)
         except FileNotFoundError:
             raise NotFound(f"{self.url}/{key} does not exist") from None
         except Exception as error:
-            raise self._error("read", key, error) from error
+            raise self.failure("read", key, error) from error
 
     def now_us(self, near: str = "") -> int | None:
         """The server's time: the Date of its last answer, a refusal too. Without any, one HEAD asks for it."""
@@ -192,7 +192,7 @@ class S3Store:
             self.call("head_object", Key=self.prefix + (near or "_log/latest.json"))
         except Exception as error:
             if http_status(error) is None:
-                raise self._error("ask for the time of", near or "_log/latest.json", error) from error
+                raise self.failure("ask for the time of", near or "_log/latest.json", error) from error
         return self._clock.now_us()
 
     def _key(self, key: str) -> str:
@@ -273,13 +273,13 @@ class S3Store:
                 answer = await self._answer("get_object", {"Key": self._key(key)})
             except Exception as error:
                 # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
-                return None if error_code(error) == "NoSuchKey" else self._error("read", key, error)
+                return None if error_code(error) == "NoSuchKey" else self.failure("read", key, error)
             try:
                 async with answer["Body"] as body:
                     return cast(bytes, await body.read())
             except Exception as error:
                 broken = error  # the client resends what was refused, not what broke off
-        return self._error("read", key, broken)
+        return self.failure("read", key, broken)
 
     async def _get_all(self, keys: Sequence[str]) -> list[bytes | None | LakelogError]:
         return await asyncio.gather(*map(self._get, keys))
@@ -293,7 +293,7 @@ class S3Store:
                 return
             self._clock.learn(server_us)
 
-    def _error(self, verb: str, key: str, error: Exception) -> LakelogError:
+    def failure(self, verb: str, key: str, error: Exception) -> LakelogError:
         """Return what a failure means, with the failure as its cause, also where it is not raised at once."""
         found = self._meaning(verb, key, error)
         if found is not error:

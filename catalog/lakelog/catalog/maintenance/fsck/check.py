@@ -78,7 +78,8 @@ def _check_around(walk: Walk) -> None:
 def _is_set_up(logs: LogCache) -> bool:
     """Whether there is a warehouse; an absent or empty folder is a new one, without logs."""
     store = logs.places.store(logs.warehouse)
-    first = next((key for key in store.list_after("") if not surroundings.is_of_doctor(key)), None)
+    derived = (surroundings.is_of_doctor, surroundings.is_published)
+    first = next((key for key in store.list_after("") if not any(each(key) for each in derived)), None)
     if first is not None and not any(surroundings.is_own(key) for key in (first, *store.list_after("_log/"))):
         raise InvalidInput(f"{logs.warehouse} is not a lakelog warehouse: it holds {first!r} and no log")
     return first is not None

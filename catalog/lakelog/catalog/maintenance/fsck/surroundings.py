@@ -22,7 +22,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Log, View
 from lakelog.log.errors import LakelogError, StorageError
-from lakelog.log.grammar import DOCTOR_FOLDER, RIGHTS_KEY, is_txn
+from lakelog.log.grammar import DOCTOR_FOLDER, PUBLISHED_FOLDER, RIGHTS_KEY, is_txn
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 # Where a namespace's location is inside of the warehouse.
@@ -53,7 +53,7 @@ def check(walk: Walk) -> None:
             elif is_of_doctor(key):
                 folder = "/".join(key.split("/")[:2])
                 of_doctor[folder] = of_doctor.get(folder, 0) + 1
-            elif not _is_shared(key) and not _is_below_a_table(walk, key):
+            elif not is_published(key) and not _is_shared(key) and not _is_below_a_table(walk, key):
                 foreign += 1
                 if foreign <= NOTES_MAX:
                     findings.note(
@@ -188,6 +188,10 @@ def _is_shared(key: str) -> bool:
 
 def is_of_doctor(key: str) -> bool:
     return key.startswith(f"{DOCTOR_FOLDER}/")
+
+
+def is_published(key: str) -> bool:
+    return key.startswith(f"{PUBLISHED_FOLDER}/")
 
 
 def is_own(key: str) -> bool:

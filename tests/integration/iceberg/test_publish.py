@@ -1,0 +1,251 @@
+"""A published catalog: what is in the tree after each change, however publishers and changes meet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from msgspec.structs import replace
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.schema import ViewColumn, ViewDefinition
+from lakelog.log import InvalidInput, PermissionDenied, StorageError
+from lakelog.rest import publish
+from lakelog.rest.publishing import MARK
+
+ID = pa.schema({"id": pa.int64()})
+
+
+class Tree:
+    """Objects in memory. After each change, all that is listed has to be there."""
+
+    url = "memory://tree"
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.changes: list[tuple[str, str]] = []
+        self.before_put: Callable[[str], None] = lambda path: None
+
+    def takes(self, path: str) -> bool:
+        return len(path) <= 200
+
+    def digest_of(self, data: bytes) -> str:
+        return hashlib.md5(data).hexdigest()
+
+    def digests(self, top: str) -> dict[str, str]:
+        return {path: self.digest_of(data) for path, data in self.objects.items() if path.startswith(top)}
+
+    def get(self, path: str) -> bytes | None:
+        return self.objects.get(path)
+
+    def create(self, path: str, data: bytes) -> bool:
+        return self.objects.setdefault(path, data) is data
+
+    def put(self, path: str, data: bytes) -> None:
+        self.before_put(path)
+        self.objects[path] = data
+        self.changes.append(("put", path))
+        self.check()
+
+    def delete(self, path: str) -> None:
+        del self.objects[path]
+        self.changes.append(("delete", path))
+        self.check()
+
+    def document(self, path: str) -> dict:
+        return json.loads(self.objects[path])
+
+    def check(self) -> None:
+        if "v1/namespaces" not in self.objects:
+            return
+        for name in self.document("v1/namespaces")["namespaces"]:
+            path = "v1/namespaces/" + "\x1f".join(name)
+            assert self.document(path)["namespace"] == name
+            for each in self.document(f"{path}/tables")["identifiers"]:
+                assert self.document(f"{path}/tables/{each['name']}")["metadata"]["format-version"] == 3
+            for each in self.document(f"{path}/views")["identifiers"]:
+                assert self.document(f"{path}/views/{each['name']}")["metadata"]["format-version"] == 1
+
+    def tables(self) -> list[str]:
+        return sorted(path for path in self.objects if re.search("/tables/", path))
+
+    def take_changes(self) -> list[tuple[str, str]]:
+        taken, self.changes = self.changes, []
+        return taken
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    catalog = Catalog(tmp_path / "w", options={"fsync": "off"})
+    for name in ("a", ("a", "b"), "c"):
+        catalog.create_namespace(name)
+    for name in ("a.t", "a.b.u", "c.v"):
+        catalog.create_table(name, ID).append(pa.table({"id": [1]}))
+    return catalog
+
+
+def test_only_what_has_changed_is_written_and_a_reader_finds_what_is_listed(catalog: Catalog) -> None:
+    tree = Tree()
+    done = publish(catalog, tree)
+    assert (done.namespaces, done.tables, done.removed, done.failed) == (3, 3, 0, {})
+    assert tree.document("v1/namespaces")["namespaces"] == [["a"], ["a", "b"], ["c"]]
+    assert "GET /v1/{prefix}/namespaces" in tree.document("v1/config")["endpoints"]
+    assert done.written == len(tree.take_changes()) == 14
+    assert publish(catalog, tree).written == 0 and tree.take_changes() == []
+
+    catalog.load_table("a.t").append(pa.table({"id": [2]}))
+    publish(catalog, tree)
+    assert tree.take_changes() == [("put", "v1/namespaces/a/tables/t")]
+
+    catalog.rename_table("a.t", "c.t")
+    publish(catalog, tree)
+    assert tree.take_changes() == [
+        ("put", "v1/namespaces/c/tables/t"),
+        ("put", "v1/namespaces/a/tables"),
+        ("put", "v1/namespaces/c/tables"),
+        ("delete", "v1/namespaces/a/tables/t"),
+    ]
+    catalog.drop_namespace("a", cascade=True)
+    assert publish(catalog, tree).removed == 7
+    assert tree.tables() == ["v1/namespaces/c/tables/t", "v1/namespaces/c/tables/v"]
+
+
+def test_publishers_write_the_same_bytes(catalog: Catalog) -> None:
+    first, second = Tree(), Tree()
+    publish(catalog, first)
+    publish(Catalog(catalog.warehouse), second)
+    assert first.objects == second.objects
+
+
+def test_a_publisher_that_knows_less_does_not_undo_what_another_has_published(catalog: Catalog) -> None:
+    """The other one goes on, and is done, just before the first one writes what it has read."""
+    tree = Tree()
+    met = []
+
+    def other(path: str) -> None:
+        if path in ("v1/namespaces/a/tables/t", "v1/namespaces/c/tables") and path not in met:
+            met.append(path)
+            catalog.load_table("a.t").append(pa.table({"id": [len(met)]}))
+            catalog.create_table(f"c.new{len(met)}", ID)
+            publish(Catalog(catalog.warehouse), tree)
+
+    tree.before_put = other
+    publish(catalog, tree)
+    assert len(met) == 2
+    expected = Tree()
+    publish(catalog, expected)
+    assert tree.objects == expected.objects
+
+
+def test_what_cannot_be_published_is_said_and_left_out(catalog: Catalog) -> None:
+    catalog.create_table("c.pauses", pa.schema({"pause": pa.duration("us")}))
+    catalog.create_table("top", ID)
+    catalog.create_namespace(("c", "x/y"))
+    catalog.create_table(("c", "x/y", "t"), ID)
+    catalog.create_table(("c", "n" * 190), ID)
+    tree = Tree()
+    done = publish(catalog, tree)
+    assert sorted(done.left_out) == [("c", "n" * 190), ("c", "pauses"), ("c", "x/y"), ("top",)]
+    assert "Iceberg cannot have this table" in done.left_out["c", "pauses"]
+    assert done.tables == 3 and len(tree.tables()) == 3 and not done.failed
+    # What becomes so later is removed.
+    catalog.drop_table("a.t")
+    catalog.create_table("a.t", pa.schema({"pause": pa.duration("us")}))
+    done = publish(catalog, tree)
+    assert ("a", "t") in done.left_out and len(tree.tables()) == 2
+
+
+def test_views_come_and_go_as_tables_do(catalog: Catalog) -> None:
+    plain = ViewDefinition(
+        text="SELECT id FROM t", columns=(ViewColumn(name="id", type="long"),), namespace=("a",)
+    )
+    catalog.create_view("a.plain", plain)
+    catalog.create_view("a.past", replace(plain, text="SELECT id FROM t VERSION AS OF 1"))
+    catalog.create_view("top", plain)
+    tree = Tree()
+    done = publish(catalog, tree)
+    assert (done.views, sorted(done.left_out)) == (1, [("a", "past"), ("top",)])
+    shown = tree.document("v1/namespaces/a/views/plain")["metadata"]
+    assert shown["versions"][0]["representations"][0]["sql"] == "SELECT id FROM t"
+    tree.take_changes()
+    catalog.rename_view("a.plain", "c.plain")
+    publish(catalog, tree)
+    assert tree.take_changes() == [
+        ("put", "v1/namespaces/a/views"),
+        ("put", "v1/namespaces/c/views/plain"),
+        ("put", "v1/namespaces/c/views"),
+        ("delete", "v1/namespaces/a/views/plain"),
+    ]
+
+
+def test_a_namespace_alone_has_a_tree_of_its_own(catalog: Catalog) -> None:
+    tree = Tree()
+    assert publish(catalog, tree, ("a",)).tables == 2
+    assert tree.document("v1/namespaces")["namespaces"] == [["a"], ["a", "b"]]
+    before = dict(tree.objects)
+    for namespace in ((), ("c",)):
+        with pytest.raises(InvalidInput, match="another warehouse or namespace"):
+            publish(catalog, tree, namespace)
+    other = Tree()
+    other.objects["v1/else"] = b"?"
+    with pytest.raises(InvalidInput, match="did not write"):
+        publish(catalog, other)
+    assert tree.objects == before and list(other.objects) == ["v1/else"] and MARK in before
+
+
+@pytest.mark.parametrize("has_export", [True, False])
+def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, has_export: bool
+) -> None:
+    """Of a client that may not write beside the table; with an older export, and where it may not read that one."""
+    from lakelog.catalog import Table
+    from lakelog.catalog import table as module
+
+    tree = Tree()
+    publish(catalog, tree)
+    catalog.load_table("a.t").append(pa.table({"id": [2]}))
+    catalog.create_table("a.fresh", ID)
+    before = dict(tree.objects)
+
+    def refused(*arguments: object) -> None:
+        raise PermissionDenied("may not write", location="x")
+
+    monkeypatch.setattr(Table, "export_iceberg", refused)
+    if not has_export:
+        monkeypatch.setattr(module, "newest_metadata", refused)
+    done = publish(catalog, tree)
+    assert tree.objects == before
+    said = "version 3 is the newest, and its newest export is of version 2" if has_export else "may not write"
+    assert said in done.failed["a", "t"] and ("a", "fresh") in done.failed
+    monkeypatch.undo()
+    assert publish(catalog, tree).failed == {} and "v1/namespaces/a/tables/fresh" in tree.objects
+
+
+def test_nothing_is_removed_where_the_store_fails(catalog: Catalog) -> None:
+    tree = Tree()
+    publish(catalog, tree)
+    before = dict(tree.objects)
+    catalog.drop_table("a.t")
+    catalog.load_table("c.v").append(pa.table({"id": [2]}))
+
+    def fail(path: str) -> None:
+        raise StorageError("no answer", location=path)
+
+    tree.before_put = fail
+    with pytest.raises(StorageError):
+        publish(catalog, tree)
+    assert tree.objects == before
+
+
+def test_a_check_of_the_warehouse_does_not_mind_what_is_published_in_it(catalog: Catalog) -> None:
+    published = Path(catalog.warehouse, "_rest/v1/config")
+    published.parent.mkdir(parents=True)
+    published.write_bytes(b"{}")
+    assert catalog.fsck().found == []
+    published.rename(published.parents[2] / "else")
+    assert [each.kind for each in catalog.fsck().found] == ["foreign-object"]
