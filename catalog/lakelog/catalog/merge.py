@@ -91,5 +91,6 @@ class Merge(Generic[T]):
         values: Mapping[str, Any] | None = None,
         except_cols: Sequence[str] = (),
     ) -> Merge[T]:
-        clause = Clause(rows, does, predicate, values, tuple(except_cols))
+        excepted = (except_cols,) if isinstance(except_cols, str) else tuple(except_cols)
+        clause = Clause(rows, does, predicate, values, excepted)
         return replace(self, _clauses=(*self._clauses, clause))

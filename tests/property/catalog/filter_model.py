@@ -64,10 +64,10 @@ WIDENED = {
 OTHER_LITERALS: Mapping[str, list[Any]] = {
     "tiny": [5.5, 1000, -1000, NAN, math.inf, Decimal("0.5")],
     "number": [5.5, 2**40, -(2**40), NAN, -math.inf, Decimal("5.00")],
-    "big": [5.5, 2**70, Decimal("0.5"), float(2**53)],
+    "big": [5.5, 2**70, Decimal("0.5"), float(2**53), float(2**63)],
     "single": [0.1, 1, Decimal("1.5"), 2**200],
     "real": [1, Decimal("0.1"), 10**400],
-    "price": [1, 1.5, Decimal("1.505"), Decimal("1e9"), NAN],
+    "price": [1, 1.5, 0.1, -0.1, Decimal("1.505"), Decimal("1e9"), NAN],
     "text": ["b" * 32 + "a", "b", "c"],
     "data": [b"b", b"\xff" * 40],
     "day": [dt.datetime(2024, 2, 29, 12), "2024-02-29"],
@@ -166,7 +166,7 @@ def holds(predicate: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> b
         return None if inner is None else not inner
     if op in ("IS_NULL", "IS_NOT_NULL"):
         return bool((_value(args[0], row, types) is None) == (op == "IS_NULL"))
-    left, *others = _as_compared([_value(each, row, types) for each in args], args, types)
+    left, *others = (_value(each, row, types) for each in args)
     if op == "IN":
         if not others:
             return False
@@ -185,12 +185,8 @@ def holds(predicate: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> b
     return _compared(op, left, right)
 
 
-def _as_compared(values: list[Any], args: Sequence[Any], types: Mapping[str, str]) -> list[Any]:
-    """Return `values` with the literals made doubles, where they can be, beside a float column."""
-    names = [each.path[0] for each in args if isinstance(each, Column)]
-    if not any(types[name] in ("float", "double") for name in names):
-        return values
-    return [_nearest_double(value) for value in values]
+class Double(Fraction):
+    """A number that makes doubles of those which it is compared with."""
 
 
 def _nearest_double(value: Any) -> Any:
@@ -253,12 +249,14 @@ def _number(value: Any, type: str) -> Any:
             return Fraction((value.toordinal() - dt.date(1970, 1, 1).toordinal()) * 86_400_000_000)
         case float() if not math.isfinite(value):
             return value
-    return Fraction(value)
+    return Double(value) if type in ("float", "double") else Fraction(value)
 
 
 def _compared(op: str, left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
+    if isinstance(left, Double) or isinstance(right, Double):
+        left, right = _nearest_double(left), _nearest_double(right)
     one, other = _ranked(left), _ranked(right)
     return bool(_OPERATORS[op](one, other))
 

@@ -43,6 +43,7 @@ from lakelog.catalog.parquet.read_ahead import (
 )
 from lakelog.catalog.parquet.reading import (
     ID_FIELDS,
+    READ_AHEAD_FILES,
     OpenUrl,
     PlacedRows,
     read_files,
@@ -63,6 +64,7 @@ __all__ = [
     "OpenFile",
     "OpenUrl",
     "PlacedRows",
+    "READ_AHEAD_FILES",
     "RowChecks",
     "check_rows",
     "codec_of",

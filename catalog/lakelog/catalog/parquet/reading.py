@@ -45,7 +45,7 @@ from lakelog.catalog.parquet.read_ahead import in_order
 from lakelog.catalog.parquet.reshape import to_logical
 from lakelog.catalog.planning import Bound, Specs, evaluate, may_match, terms
 from lakelog.catalog.schema import AtomicType, Schema, schema_to_arrow, type_from_arrow, value_type
-from lakelog.log.errors import FormatError, StorageError, Unsupported
+from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
 if TYPE_CHECKING:
@@ -132,10 +132,12 @@ def read_placed_rows(
     open_url: OpenUrl | None = None,
     *,
     predicate: Bound | None = None,
+    files_ahead: int = READ_AHEAD_FILES,
 ) -> Iterator[PlacedRows]:
     """Yield the live rows of files: these columns of them, ids and versions. Raises as `read_files`.
 
-    Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns.
+    Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns. At most
+    `files_ahead` files are open, each with some batches in memory.
     """
     # Rows are counted by a column, which is best a narrow one.
     narrow = (
@@ -150,7 +152,7 @@ def read_placed_rows(
         open_url,
         row_ids=True,
     )
-    return in_order(_sources(plan), reading.placed, READ_AHEAD_FILES)
+    return in_order(_sources(plan), reading.placed, files_ahead)
 
 
 def _sources(plan: pa.Table) -> list[_Source]:
@@ -245,6 +247,17 @@ class _Reading:
 
     def _each(self, file: _Source, take: Callable[[_Batch], Iterator[Taken]]) -> Iterator[Taken]:
         """Yield the results of `take` for each batch of one file."""
+        try:
+            yield from self._taken(file, take)
+        except NotFound as error:
+            if is_elsewhere(file.path):
+                raise
+            raise NotFound(
+                f"{error.message}, and the version that is read has this file: where that version has expired, "
+                "load the table again"
+            ) from error
+
+    def _taken(self, file: _Source, take: Callable[[_Batch], Iterator[Taken]]) -> Iterator[Taken]:
         store, key = self._store, self._prefix + file.path
         if is_elsewhere(file.path):
             if self._open_url is None:

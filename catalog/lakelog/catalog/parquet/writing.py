@@ -7,7 +7,7 @@ Readers do not see them before they are committed.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -19,7 +19,9 @@ from lakelog.catalog.files import (
     OWN_FIELD_IDS,
     ROW_ID,
     ROW_VERSION,
+    ColumnStats,
     DataFile,
+    Measured,
     file_path,
     footer_statistics,
     measured_columns,
@@ -33,6 +35,8 @@ from lakelog.catalog.schema import (
     PartitionSpec,
     Schema,
     SortOrder,
+    float_from_json,
+    float_to_json,
     identified_field,
     schema_to_arrow,
     value_of,
@@ -147,6 +151,7 @@ class _Writing:
                 self._physical = self._physical.append(identified_field(name, pa.int64(), True, id))
         self._measured = measured_columns(schema)
         self._floats = [column for column in self._measured if column.is_float]
+        self._with_nan: set[str] = set()
         self._codec = codec_of(properties)
         self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
         self._open: dict[tuple[Any, ...], OpenFile] = {}
@@ -159,8 +164,14 @@ class _Writing:
         pieces = max(1, -(-physical.nbytes // self._target_size_bytes))
         length = -(-physical.num_rows // pieces)
         for start in range(0, physical.num_rows, length):
-            file = self._open.pop(key, None) or OpenFile(self._physical, self._codec)
-            file.write(physical.slice(start, length), self._floats)
+            piece = physical.slice(start, length)
+            self._with_nan |= columns_with_nan(piece)
+            file = self._open.pop(key, None)
+            if file is not None and not self._with_nan <= file.unbounded:
+                self._close(key, file)
+                file = None
+            file = file or OpenFile(self._physical, self._codec, self._with_nan)
+            file.write(piece, self._floats)
             if file.size_bytes >= self._target_size_bytes:
                 self._close(key, file)
             else:
@@ -172,7 +183,7 @@ class _Writing:
 
     def write_nothing(self, key: tuple[Any, ...]) -> None:
         """Put a file without rows of one partition."""
-        self._close(key, OpenFile(self._physical, self._codec))
+        self._close(key, OpenFile(self._physical, self._codec, ()))
 
     def finish(self) -> list[DataFile]:
         for key, file in self._open.items():
@@ -189,7 +200,8 @@ class _Writing:
         copied = "-copied" if self._row_ids else ""
         path = file_path(self._write, f"{len(self._done):05d}{copied}")
         self._store.put(self._prefix + path, content)
-        nans = {column.id: file.nans.get(column.id, 0) for column in self._floats}
+        nans = dict.fromkeys((column.id for column in self._floats), 0)
+        measured = footer_statistics(footer, self._measured, range(footer.num_row_groups), nans)
         self._done.append(
             DataFile(
                 path=path,
@@ -197,7 +209,7 @@ class _Writing:
                 rows=footer.num_rows,
                 spec_id=self._spec.id,
                 partition={field.id: value for field, value in zip(self._spec.fields, key, strict=True)},
-                stats=footer_statistics(footer, self._measured, range(footer.num_row_groups), nans),
+                stats=dict(sorted({**measured, **file.statistics}.items())),
                 write_id=self._write.id,
                 crc=crc32(content),
                 footer_crc=footer_crc_of(content),
@@ -218,9 +230,15 @@ class _Writing:
 
 
 class OpenFile:
-    """A Parquet file that is being made in memory."""
+    """A Parquet file that is being made in memory.
 
-    def __init__(self, schema: pa.Schema, codec: str) -> None:
+    Columns of floats that are `unbounded` have no statistics in it, nor have floats in nested columns: Parquet's bounds
+    leave NaN out, so that a reader for which NaN is the largest number would skip it. Only such columns may have NaN.
+    """
+
+    def __init__(self, schema: pa.Schema, codec: str, unbounded: Collection[str]) -> None:
+        self.unbounded = frozenset(unbounded)
+        self.statistics: dict[int, ColumnStats] = {}
         # Unlike Arrow's own buffer, it gives its content away without a copy.
         self._sink = io.BytesIO()
         # The Arrow schema is left out: it follows from the Parquet types, and is half of a small file.
@@ -231,19 +249,59 @@ class OpenFile:
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_checksum=True,
+            write_statistics=_bounded(schema, self.unbounded),
         )
-        self.nans: dict[int, int] = {}
 
     @property
     def size_bytes(self) -> int:
         return self._sink.tell()
 
-    def write(self, rows: pa.Table, floats: Sequence[Any]) -> None:
+    def write(self, rows: pa.Table, floats: Sequence[Measured]) -> None:
+        """Append a row group. Of `floats`, those without statistics in the file are measured here."""
         for column in floats:
-            count = pc.sum(pc.is_nan(rows.column(column.physical))).as_py() or 0
-            self.nans[column.id] = self.nans.get(column.id, 0) + count
+            if column.physical in self.unbounded:
+                known = self.statistics.get(column.id)
+                self.statistics[column.id] = _with_values(known, rows.column(column.physical))
         self._writer.write_table(rows)
 
     def close(self) -> tuple[bytes, pq.FileMetaData]:
         self._writer.close()
         return self._sink.getvalue(), self._writer.writer.metadata
+
+
+def columns_with_nan(rows: pa.Table) -> set[str]:
+    """Return the names of columns that have NaN, nested ones left out."""
+    return {
+        name
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
+    }
+
+
+def _bounded(schema: pa.Schema, unbounded: Collection[str]) -> list[str] | bool:
+    """Return the paths in Parquet of the columns that have statistics, or True for all."""
+    plain = {field.name for field in schema if pa.types.is_floating(field.type)} - set(unbounded)
+    if not unbounded and not any(pa.types.is_nested(field.type) for field in schema):
+        return True
+    nothing = pq.ParquetWriter(io.BytesIO(), schema)
+    nothing.close()
+    parquet = nothing.writer.metadata.schema
+    columns = [parquet.column(index) for index in range(len(parquet))]
+    return [
+        each.path for each in columns if each.physical_type not in ("FLOAT", "DOUBLE") or each.path in plain
+    ]
+
+
+def _with_values(known: ColumnStats | None, values: pa.ChunkedArray) -> ColumnStats:
+    """Return the statistics of a column of floats that has `values` too."""
+    known = known or ColumnStats(nulls=0)
+    numbers = values.filter(pc.invert(pc.is_nan(values)))
+    bounds = [float_from_json(each) for each in (known.min, known.max) if each is not None]
+    found = pc.min_max(pa.chunked_array([*numbers.chunks, pa.array(bounds, numbers.type)]))
+    # A zero bound is the one beyond the other zero.
+    low, high = (
+        float_to_json(found[name].as_py() or zero) if found[name].is_valid else None
+        for name, zero in (("min", -0.0), ("max", 0.0))
+    )
+    nans = (known.nans or 0) + len(values) - values.null_count - len(numbers)
+    return ColumnStats(nulls=(known.nulls or 0) + values.null_count, min=low, max=high, nans=nans or None)

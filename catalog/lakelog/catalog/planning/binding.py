@@ -1,7 +1,8 @@
 """Binding a filter to a schema: names become column ids, and literals get the column's type, exactly.
 
 A literal that the column's type cannot hold is not rounded: `a < 5.5` on an integer is `a <= 5`, `a = 5.5` is false
-wherever `a` is not NULL, and so is every other comparison with a value out of range decided here.
+wherever `a` is not NULL, and so is every other comparison with a value out of range decided here. Beside a literal that
+is a double, numbers are compared as doubles, as Spark does it: by the range of those that become the same double.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from lakelog.catalog.planning.bound import (
     TextTest,
     Unevaluable,
 )
-from lakelog.catalog.planning.exact import exact_value, range_of, scalar_of
+from lakelog.catalog.planning.exact import exact_value, of_double, range_of, scalar_of
 from lakelog.catalog.schema import (
     COMPARISONS,
     TEXT_TESTS,
@@ -147,6 +148,10 @@ class _Binder:
             self._check_columns(whole)
             return Unevaluable(str(whole))
         each = [compared("=", term, value) for value in literals if value.value is not None]
+        if any(isinstance(part, And) for part in each):
+            # A double stands for several decimals, or for several large integers.
+            unknown = [Constant(None)] if len(each) < len(literals) else []
+            return Or((*each, *unknown))
         scalars = [part.value for part in each if isinstance(part, Compare)]
         plain = [scalar for scalar in scalars if not is_nan(scalar)]
         # Not through Python's values: its dates end with the year 9999.
@@ -247,9 +252,22 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
         raise _incomparable(term, literal)
     if kind.family in ("float", "double"):
         return _float_compared(op, term, exact)
-    lowest, highest = range_of(kind)
     if isinstance(exact, float):
         return Known(term, _beyond(op, above=not exact < 0))
+    if literal.type in ("float", "double"):
+        first, last = map(Fraction, of_double(exact, 10 ** (kind.scale if kind.family == "decimal" else 0)))
+        if first < last and op == "=":
+            return And(
+                tuple(_compared_exactly(end, term, kind, at) for end, at in ((">=", first), ("<=", last)))
+            )
+        if first <= last:
+            exact = first if op in ("<", ">=") else last
+    return _compared_exactly(op, term, kind, exact)
+
+
+def _compared_exactly(op: str, term: Term, kind: AtomicType, exact: Fraction) -> Bound:
+    """Return a comparison of a column with a number in its unit, which need not be a whole one or in its range."""
+    lowest, highest = range_of(kind)
     if exact.denominator != 1:
         if op == "=":
             return Known(term, False)

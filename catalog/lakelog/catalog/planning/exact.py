@@ -48,6 +48,22 @@ def exact_value(literal: Literal, kind: AtomicType) -> Fraction | float | None:
     return None
 
 
+def of_double(exact: Fraction, units: int) -> tuple[int, int]:
+    """Return the first and the last whole number of `units` of 1 that becomes the same double as `exact` does.
+
+    The first is beyond the last where there is none. Halfway between two doubles, the even one is the nearest.
+    """
+    value = float(exact / units)
+    bits = struct.unpack("<q", struct.pack("<d", value))[0]
+    low, high = (
+        (Fraction(value) + Fraction(near if math.isfinite(near) else value)) / 2 * units
+        for near in (math.nextafter(value, -math.inf), math.nextafter(value, math.inf))
+    )
+    if bits % 2:
+        return math.floor(low) + 1, math.ceil(high) - 1
+    return math.ceil(low), math.floor(high)
+
+
 def range_of(kind: AtomicType) -> tuple[int, int]:
     """Return the lowest and the highest value of `kind`, in its unit."""
     if kind.family == "decimal":

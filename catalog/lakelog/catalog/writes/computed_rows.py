@@ -20,6 +20,7 @@ from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import (
     ID_FIELDS,
+    READ_AHEAD_FILES,
     Numbering,
     PlacedRows,
     RowChecks,
@@ -56,6 +57,10 @@ FILE_BYTES_MAX = 32 * 1024 * 1024
 BUFFERED_BYTES = 32 * 1024 * 1024
 """Files and row groups are made in memory, where DuckDB has its share too: a change makes none much larger than
 this."""
+
+
+COPIED_FILES_AHEAD = 2
+"""Of rows that are copied, all columns are in memory, and to write them takes longer than to read them."""
 
 
 class TargetRows:
@@ -95,7 +100,12 @@ class TargetRows:
         return schema, batches()
 
     def placed(
-        self, columns: Sequence[str], predicate: Bound | None = None, paths: Collection[str] | None = None
+        self,
+        columns: Sequence[str],
+        predicate: Bound | None = None,
+        paths: Collection[str] | None = None,
+        *,
+        files_ahead: int = READ_AHEAD_FILES,
     ) -> Iterator[PlacedRows]:
         """Yield the rows, of all files or of some."""
         head, plan = self._head, self._plan
@@ -104,7 +114,14 @@ class TargetRows:
         tracked = head.tracked
         open_url = tracked.log.replay.open_url
         return read_placed_rows(
-            tracked.store, tracked.prefix, plan, head.schema, columns, open_url, predicate=predicate
+            tracked.store,
+            tracked.prefix,
+            plan,
+            head.schema,
+            columns,
+            open_url,
+            predicate=predicate,
+            files_ahead=files_ahead,
         )
 
     def at(self, columns: Sequence[str], places: Places) -> Iterator[PlacedRows]:
@@ -117,7 +134,7 @@ class TargetRows:
         """Yield the other rows of the files that have rows at `places`, with all columns."""
         columns = [field.name for field in self._head.schema.fields]
         gone = {path: np.asarray(each, dtype=np.int64) for path, each in places.items()}
-        for each in self.placed(columns, paths=places.keys()):
+        for each in self.placed(columns, paths=places.keys(), files_ahead=COPIED_FILES_AHEAD):
             yield _some(each, ~are_among(each.positions, gone[each.path]))
 
     def positions(self, found: Iterable[pa.RecordBatch]) -> dict[str, BitMap]:

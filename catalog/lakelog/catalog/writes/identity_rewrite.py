@@ -142,7 +142,8 @@ def moved(head: TableHead, file: DataFile, moves: Mapping[int, Move], mark: int)
 def _rewritten(data: bytes, moves: Mapping[str, Move], codec: str) -> bytes:
     source = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     # The schema as it is in the file, because Arrow does not know all of Spark's types.
-    target = OpenFile(source.schema_arrow, codec)
+    floats = [field.name for field in source.schema_arrow if pa.types.is_floating(field.type)]
+    target = OpenFile(source.schema_arrow, codec, floats)
     for group in range(source.num_row_groups):
         rows = source.read_row_group(group)
         for column, move in moves.items():

@@ -135,7 +135,11 @@ def checked(engine: SqlEngine, clauses: Sequence[Clause], schema: Schema, source
                 number=counts[clause.rows],
                 rows=clause.rows,
                 does=clause.does,
-                condition=None if clause.condition is None else parsed(engine, clause.condition, scope),
+                condition=(
+                    None
+                    if clause.condition is None
+                    else parsed(engine, clause.condition, scope, is_condition=True)
+                ),
                 values=_values(engine, clause, schema, source, scope),
             )
         )
@@ -211,7 +215,15 @@ def _check_known(names: Iterable[str], known: Sequence[str]) -> None:
 
 def _value(engine: SqlEngine | None, value: Any, scope: Scope) -> Value:
     if not isinstance(value, str):
-        return Constant(value)
+        constant = Constant(value)
+        try:
+            constant.times(0)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"{value!r} cannot be a value of a row ({error}): give a text in DuckDB's SQL, or a value of Python's "
+                "such as a number"
+            ) from None
+        return constant
     assert engine is not None, "texts are computed"
     expression = parsed(engine, value, scope)
     return Constant(None) if expression.is_null else expression

@@ -122,8 +122,10 @@ class Matching:
 def matching(engine: SqlEngine, on: str | Sequence[str], schema: Schema, source: pa.Schema) -> Matching:
     """Return what `on` says: names of columns that are in both, or an expression with `target.` and `source.`."""
     if isinstance(on, str) and schema.get((on,)) is None:
-        return _of_text(parsed(engine, on, Scope(target=schema, source=source)), schema)
-    names = [on] if isinstance(on, str) else list(on)
+        return _of_text(parsed(engine, on, Scope(target=schema, source=source), is_condition=True), schema)
+    names = [on] if isinstance(on, str) else list(on) if isinstance(on, Iterable) else []
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"{names!r} are not columns to match rows by: give their names, or one expression")
     if not names:
         raise InvalidInput("the merge has no columns to match rows by: name at least one")
     keys = [_key(schema.find((name,)), source, name) for name in names]

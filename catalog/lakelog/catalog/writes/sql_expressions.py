@@ -9,16 +9,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.schema import AtomicType, Field, Schema, Type, children, dotted, is_collated
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, quoted_name
+from lakelog.catalog.schema import (
+    AtomicType,
+    Field,
+    Schema,
+    Type,
+    children,
+    dotted,
+    is_collated,
+    type_to_arrow,
+)
+from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, plain_type, quoted_name
+from lakelog.catalog.writes.sql_meaning import Meaning
 from lakelog.log.errors import InvalidInput, Unsupported
 
 TARGET, SOURCE = "target", "source"
+
+_BEGIN = "SELECT ("
 
 _CLASSES = frozenset(
     ("COLUMN_REF", "CONSTANT", "COMPARISON", "CONJUNCTION", "OPERATOR", "FUNCTION", "CASE", "CAST", "BETWEEN")
@@ -80,10 +93,14 @@ def column_expression(side: str, name: str) -> SqlExpression:
     )
 
 
-def parsed(engine: SqlEngine, text: str, scope: Scope) -> SqlExpression:
+def parsed(engine: SqlEngine, text: str, scope: Scope, *, is_condition: bool = False) -> SqlExpression:
     """Return what a text says. InvalidInput for a text that is not an expression over `scope`, NoSuchColumn for an
     unknown column of the table, Unsupported for what cannot be computed here as in Spark."""
-    return _Parser(engine, text, scope).parsed()
+    if not isinstance(text, str):
+        raise InvalidInput(
+            f'{text!r} is not a text: write a condition in DuckDB\'s SQL, such as "target.id = source.id"'
+        )
+    return _Parser(engine, text, scope).parsed(is_condition=is_condition)
 
 
 class _Parser:
@@ -92,10 +109,31 @@ class _Parser:
         self._text = text
         self._scope = scope
 
-    def parsed(self) -> SqlExpression:
-        tree = json.loads(self._engine.value("SELECT json_serialize_sql(?)", f"SELECT ({self._text}\n)"))
+    def parsed(self, *, is_condition: bool) -> SqlExpression:
+        node = self._node_of(self._text)
+        is_plain = node["class"] == "COLUMN_REF" and self._is_whole(node)
+        for each in _nodes(node):
+            self._check_node(each)
+            if each["class"] == "COLUMN_REF":
+                self._complete(each, is_plain=is_plain)
+        meaning = Meaning(
+            self._text,
+            len(_BEGIN),
+            is_bare=self._scope.is_bare,
+            parse=self._node_of,
+            type_of=self._type_of,
+        )
+        node = meaning.of_spark(node, has_floats=self._has_floats(node))
+        if is_condition:
+            meaning.check_condition(node)
+        return self._of(node, self._text)
+
+    def _node_of(self, text: str) -> dict[str, Any]:
+        tree = json.loads(self._engine.value("SELECT json_serialize_sql(?)", f"{_BEGIN}{text}\n)"))
         if tree["error"]:
-            raise InvalidInput(f"{self._text!r} is not an expression in SQL: {tree['error_message']}")
+            raise InvalidInput(
+                f"{text!r} is not an expression in SQL, as DuckDB has it: {tree['error_message']}"
+            )
         node = tree["statements"][0]["node"]
         if (
             len(tree["statements"]) > 1
@@ -105,27 +143,54 @@ class _Parser:
             or node["modifiers"]
             or any(node[part] for part in ("where_clause", "group_expressions", "having", "qualify"))
         ):
-            raise InvalidInput(f"{self._text!r} is not one expression in SQL")
-        return self._of(node["select_list"][0], self._text)
+            raise InvalidInput(f"{text!r} is not one expression in SQL")
+        found: dict[str, Any] = node["select_list"][0]
+        return found
 
     def _of(self, part: dict[str, Any], text: str | None = None) -> SqlExpression:
-        fields, columns = set[str](), set[str]()
-        plain = part["class"] == "COLUMN_REF" and self._is_whole(part)
-        for each in _nodes(part):
-            self._check_node(each)
-            if each["class"] == "COLUMN_REF":
-                side, name = self._named(each, is_plain=plain)
-                (fields if side == TARGET else columns).add(name)
+        named = [tuple(each["column_names"]) for each in _nodes(part) if each["class"] == "COLUMN_REF"]
         sql = self._sql(part)
         return SqlExpression(
             text=sql if text is None else text,
             sql=f"({sql})",
-            target=frozenset(fields),
-            source=frozenset(columns),
-            column=self._named(part, is_plain=True) if plain else None,
+            target=frozenset(name for side, name, *_ in named if side == TARGET),
+            source=frozenset(name for side, name, *_ in named if side == SOURCE),
+            column=named[0] if part["class"] == "COLUMN_REF" and len(named[0]) == 2 else None,
             is_null=part["class"] == "CONSTANT" and bool(part["value"]["is_null"]),
             equal=tuple(self._equal(part)),
         )
+
+    def _type_of(self, part: dict[str, Any]) -> pa.DataType:
+        """Return the type of a part's values in DuckDB."""
+        found, tables = self._of(part), []
+        with ExitStack() as shapes:
+            for side, names in ((TARGET, found.target), (SOURCE, found.source)):
+                if names:
+                    shape = pa.schema(
+                        [(name, carried_type(self._plain(side, name))) for name in sorted(names)]
+                    )
+                    shapes.enter_context(self._engine.stream(f"shape_of_{side}", shape, ()))
+                    tables.append(f"shape_of_{side} AS {side}")
+            rows = f" FROM {', '.join(tables)}" if tables else ""
+            return self._engine.schema_of(f"SELECT {found.sql} AS value{rows}").field(0).type
+
+    def _plain(self, side: str, name: str) -> pa.DataType:
+        if side == SOURCE:
+            assert self._scope.source is not None
+            return self._scope.source.field(name).type
+        assert self._scope.target is not None
+        return plain_type(type_to_arrow(self._scope.target.find((name,), case_sensitive=True).type), name)
+
+    def _has_floats(self, part: dict[str, Any]) -> bool:
+        found = self._of(part)
+        types = [
+            self._plain(side, name)
+            for side, names in ((TARGET, found.target), (SOURCE, found.source))
+            for name in names
+        ]
+        # Nested types may have one in them.
+        is_cast = any(each["class"] == "CAST" and each["cast_type"]["id"] == "FLOAT" for each in _nodes(part))
+        return is_cast or any(pa.types.is_float32(type) or pa.types.is_nested(type) for type in types)
 
     def _equal(self, part: dict[str, Any]) -> Iterator[tuple[SqlExpression, SqlExpression]]:
         if part["type"] == "CONJUNCTION_AND":
@@ -164,7 +229,11 @@ class _Parser:
             raise InvalidInput(
                 f"the expression {self._text!r} has the function {name}, which DuckDB does not have"
             )
-        if any(each["type"] not in ("scalar", "macro") or each["stability"] == "VOLATILE" for each in found):
+        # A function of rows may have the name of one of a table, which cannot stand here.
+        of_rows = [each for each in found if not each["type"].startswith(("table", "pragma"))]
+        if not of_rows or any(
+            each["type"] not in ("scalar", "macro") or each["stability"] == "VOLATILE" for each in of_rows
+        ):
             raise Unsupported(
                 f"the expression {self._text!r} has the function {name}, which does not have one result for a row: "
                 "compute it in the source"
@@ -180,8 +249,8 @@ class _Parser:
         found = [(TARGET, self._scope.target), (SOURCE, self._scope.source)]
         return [name for name, there in found if there is not None]
 
-    def _named(self, node: dict[str, Any], *, is_plain: bool) -> tuple[str, str]:
-        """Return the side and the column of a reference, and make it complete."""
+    def _complete(self, node: dict[str, Any], *, is_plain: bool) -> None:
+        """Make a reference begin with its side and its column, as these are written."""
         names: list[str] = node["column_names"]
         if names[0].lower() in self._sides and len(names) > 1:
             side, name, *rest = names[0].lower(), *names[1:]
@@ -203,7 +272,6 @@ class _Parser:
             if not is_plain:
                 self._check_source(name, self._scope.source.field(name).type)
         node["column_names"] = [side, name, *rest]
-        return side, name
 
     def _check_computable(self, field: Field) -> None:
         family = not_computable(field.type)

@@ -33,6 +33,8 @@ def update(
 
     Reads the columns of the filter in files that may match, and whole those that do. Raises as `Table.update`.
     """
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"{values!r} are not values by columns: give a dict")
     if not values:
         raise InvalidInput("the update sets no column: name at least one")
     refuse_generated(head.schema, "change these rows by UPDATE in Spark")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import sys
+import threading
+import time
 from decimal import Decimal
 from types import ModuleType
 from typing import Any
@@ -286,6 +288,40 @@ def test_an_error_while_reading_reaches_the_user_of_each_library(
         pa.table(table)
     with pytest.raises(NotFound, match="the data file x is gone"):
         table.to_pandas()
+
+
+def test_a_version_whose_files_were_vacuumed_is_said_to_have_expired(table: Table) -> None:
+    lazy, relation, older = table.to_polars(), table.to_duckdb(), table.at(version=3)
+    store, prefix = table.head.tracked.store, table.head.tracked.prefix
+    store.delete([f"{prefix}/{path}" for path in table.plan()["path"].to_pylist()])
+    why = "does not exist.*where that version has expired, load the table again"
+    for read in (
+        older.to_arrow,
+        older.to_pandas,
+        lambda: table.upsert(pa.table({"id": [1], "day": [dt.date(2026, 1, 1)]}), on="id"),
+        lambda: table.update({"Word": "upper(Word)"}, "id = 1"),
+        lambda: table.update({"Word": None}, "id = 1"),
+    ):
+        with pytest.raises(NotFound, match=why):
+            read()
+    for read in (lazy.collect, relation.fetchall, lambda: pa.table(table)):
+        with pytest.raises(Exception, match=why):
+            read()
+
+
+def test_reading_that_is_given_up_ends_its_threads(table: Table) -> None:
+    def reading() -> set[str]:
+        return {each.name for each in threading.enumerate() if each.name.startswith("lakelog-read")}
+
+    before = reading()
+    batches, reader, stream = table.to_batches(), table.to_reader(), pa.RecordBatchReader.from_stream(table)
+    assert [next(batches).num_rows, reader.read_next_batch().num_rows, stream.read_next_batch().num_rows]
+    assert reading() - before
+    del batches, reader, stream
+    waited_until = time.monotonic() + 60
+    while reading() - before:
+        assert time.monotonic() < waited_until, "threads go on reading"
+        time.sleep(0.01)
 
 
 def test_pandas_keeps_all_digits_of_integers_with_nulls(catalog: Catalog) -> None:

@@ -432,6 +432,32 @@ def test_clauses_that_make_no_sense_are_refused(table: Table) -> None:
         table.at(version=2).upsert(source(1), on="id")
 
 
+@pytest.mark.parametrize("value", [object(), col("id"), 2**70, [1, "a"]])
+def test_values_that_no_row_can_have_are_refused(table: Table, value: Any) -> None:
+    with pytest.raises(InvalidInput, match="cannot be a value of a row"):
+        table.update({"n": value})
+    with pytest.raises(InvalidInput, match="cannot be a value of a row"):
+        table.merge(source(1), on="id").when_matched_update({"n": value}).execute()
+
+
+def test_what_is_not_a_name_or_a_dict_is_refused(table: Table) -> None:
+    for on in (None, [1], col("id") == 1):
+        with pytest.raises(InvalidInput, match="columns to match rows by"):
+            table.upsert(source(1), on=on)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="give a dict"):
+        table.update([("n", 1)])  # type: ignore[arg-type]
+    after = table.merge(source(1, name=["x"]), on="id").when_matched_update_all(except_cols="name").execute()
+    assert seen(after)[1] == ("n1", 1)
+
+
+def test_rows_match_by_a_quotient_and_a_divisor_of_zero_is_an_error(table: Table) -> None:
+    on = "target.id = 6 / source.x"
+    quotient = table.merge(pa.table({"x": [2, 4, None]}), on=on).when_matched_delete()
+    assert seen(quotient.execute()).keys() == {1, 2, 4, 5}
+    with pytest.raises(InvalidInput, match="division by zero"):
+        table.merge(pa.table({"x": [2, 0]}), on=on).when_matched_delete().execute()
+
+
 def test_values_that_microseconds_cannot_hold_are_refused(catalog: Catalog) -> None:
     table = catalog.create_table("t", pa.schema({"id": pa.int64(), "at": pa.timestamp("us")}))
     with pytest.raises(InvalidInput, match=r"the source's column at.*cannot hold"):

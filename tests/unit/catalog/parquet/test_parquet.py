@@ -4,8 +4,10 @@ import errno
 import io
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -123,6 +125,47 @@ def test_statistics_come_from_the_footer_and_count_nans() -> None:
     assert file.stats[1] == ColumnStats(nulls=1, min=1.0, max=1.0, nans=1)
     assert file.stats[2] == ColumnStats(nulls=0, min=-0.0, max=2.0)
     assert file.stats[3] == ColumnStats(nulls=0, min="x" * 32, max="x" * 31 + "y")
+
+
+def test_floats_with_nan_have_no_bounds_in_a_file_for_readers_to_whom_nan_is_the_largest_number(
+    tmp_path: Path,
+) -> None:
+    """Also where NaN comes after the file was begun, and in nested columns; the log has their bounds."""
+    nan, n = float("nan"), 3
+    parts = [
+        {"n": [1, 2, 3], "f": [1.0, 2.0, -0.0], "g": [5.0] * n, "s": [{"x": 1.0, "i": 1}] * n},
+        {"n": [4, 5, 6], "f": [nan, None, 0.0], "g": [6.0] * n, "s": [{"x": nan, "i": 2}] * n},
+        {"n": [7, 8, 9], "f": [7.0, 2.0, nan], "g": [nan] * n, "s": [{"x": None, "i": 1}] * n},
+        {"n": [10, 11, 12], "f": [nan] * n, "g": [None] * n, "s": [{"x": 2.0, "i": 3}] * n},
+    ]
+    nested = pa.struct([("x", pa.float64()), ("i", pa.int64())])
+    types = {"n": pa.int64(), "f": pa.float64(), "g": pa.float32(), "s": nested}
+    rows = pa.concat_tables([pa.table(each, schema=pa.schema(types)) for each in parts])
+    schema, store = schema_from_arrow(rows.schema), MemoryStore()
+    batches = rows.cast(schema_to_arrow(schema)).combine_chunks().to_batches(n)
+    reader = pa.RecordBatchReader.from_batches(schema_to_arrow(schema), batches)
+    files = write_files(store, "t", WRITE, reader, schema, PLAIN, UNSORTED, properties={}, buffered_bytes=1)
+    assert [file.rows for file in files] == [3, 3, 6]
+    f, g = ([file.stats[id] for file in files] for id in (2, 3))
+    assert f == [
+        ColumnStats(nulls=0, min=-0.0, max=2.0),
+        ColumnStats(nulls=1, min=-0.0, max=0.0, nans=1),
+        ColumnStats(nulls=0, min=2.0, max=7.0, nans=4),
+    ]
+    assert (str(f[1].min), str(f[1].max)) == ("-0.0", "0.0")
+    assert g[2] == ColumnStats(nulls=3, nans=3)
+    paths = [tmp_path / Path(file.path).name for file in files]
+    for file, path in zip(files, paths, strict=True):
+        path.write_bytes(store.get(f"t/{file.path}"))
+    footer = pq.ParquetFile(paths[1]).metadata.row_group(0)
+    assert [footer.column(at).statistics is not None for at in range(5)] == [True, False, True, False, True]
+    for condition, found in (
+        ("f_2 > 3", [4, 7, 9, 10, 11, 12]),
+        ("g_3 = 'nan'::FLOAT", [7, 8, 9]),
+        ("s_4.x_5 > 3", [4, 5, 6]),
+    ):
+        query = f"SELECT n_1 FROM read_parquet({[str(each) for each in paths]}) WHERE {condition} ORDER BY 1"
+        assert [row for (row,) in duckdb.sql(query).fetchall()] == found, condition
 
 
 def test_bounds_of_floats_are_left_out_where_nans_were_not_counted() -> None:

@@ -89,6 +89,22 @@ def test_an_unknown_column_is_named_with_those_that_there_are() -> None:
         bind(col("l", "element") == 1, SCHEMA)
 
 
+def test_beside_a_double_numbers_are_compared_as_doubles() -> None:
+    prices = [Decimal("0.09"), Decimal("0.10"), Decimal("0.11"), None]
+    assert matching(col("price") == 0.1, price=prices) == [False, True, False, None]
+    assert matching(col("price") > 0.1, price=prices) == [False, False, True, None]
+    assert matching(col("price") >= 0.1, price=prices) == [False, True, True, None]
+    assert matching(col("price").is_in([0.1, None]), price=prices) == [None, True, None, None]
+    large = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, None]
+    for value, found in (
+        (2.0**53, [False, True, True, False, None]),
+        (2.0**53 + 2, [False, False, False, True, None]),
+    ):
+        assert matching(col("p.q") == value, **{"p.q": large}) == found
+        assert matching(col("p.q").is_in([value]), **{"p.q": large}) == found
+    assert matching(col("p.q") < 2.0**53, **{"p.q": large}) == [True, False, False, False, None]
+
+
 def test_a_literal_that_the_type_cannot_hold_is_never_rounded() -> None:
     assert matching(col("a") < 5.5, a=[5, 6, None]) == [True, False, None]
     assert matching(col("a") == 5.5, a=[5, None]) == [False, None]
