@@ -76,6 +76,7 @@ from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
     HEAD_BYTES,
     Vector,
+    bitmap_in,
     puffin_of_vectors,
 )
 from lakelog.catalog.files.row_ids import (
@@ -135,6 +136,7 @@ __all__ = [
     "TableEstimates",
     "UNCOMMITTED",
     "VERSION",
+    "bitmap_in",
     "check_files",
     "check_taken",
     "check_written_by",

@@ -5,6 +5,13 @@ place, and lakelog reads none of it but to go on from there. Only `exporter` rea
 It must not know names, sessions or who asks for an export.
 """
 
+from lakelog.catalog.iceberg.avro_files import (
+    DATA,
+    DELETED,
+    avro_name,
+    partition_names,
+    read_all,
+)
 from lakelog.catalog.iceberg.exporter import (
     Exported,
     export,
@@ -17,5 +24,21 @@ from lakelog.catalog.iceberg.leftovers import (
     objects_of,
     unneeded,
 )
+from lakelog.catalog.iceberg.values import (
+    from_partition,
+)
 
-__all__ = ["Exported", "Following", "export", "newest_metadata", "objects_of", "unneeded"]
+__all__ = [
+    "DATA",
+    "DELETED",
+    "Exported",
+    "Following",
+    "avro_name",
+    "export",
+    "from_partition",
+    "newest_metadata",
+    "objects_of",
+    "partition_names",
+    "read_all",
+    "unneeded",
+]

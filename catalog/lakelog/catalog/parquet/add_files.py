@@ -217,7 +217,7 @@ class _Fitting:
             case AtomicType() as wanted, AtomicType() as there:
                 self._check_atomic(wanted, there, path)
                 if stats is not None:
-                    self._stats[field_.id] = _converted(stats, there, wanted)
+                    self._stats[field_.id] = converted_stats(stats, there, wanted)
             case StructType() as wanted, StructType() as there:
                 self._match(wanted.fields, there.fields, path, in_file)
             case (ListType(), ListType()) | (MapType(), MapType()):
@@ -292,7 +292,7 @@ def _stats_of(value: Any, type: AtomicType, rows: int) -> ColumnStats:
     return ColumnStats(nulls=0, min=value, max=value)
 
 
-def _converted(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
+def converted_stats(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
     """Return statistics of a file's column as those of the table's: bounds only where they mean the same."""
     both_whole = there.name in _INTEGERS and wanted.name in _INTEGERS
     if (there == wanted or both_whole) and there.name not in _FLOATS:

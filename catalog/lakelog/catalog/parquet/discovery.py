@@ -39,7 +39,7 @@ def found_files(
     keys = dict(store.list_sizes(f"{key}/"))
     if keys:
         around = _around(url, schema)
-        listed = [(name, size) for name, size in sorted(keys.items()) if not _is_hidden(name, key)]
+        listed = [(name, size) for name, size in sorted(keys.items()) if not is_hidden(name, key)]
         parts = {name: around | _partition(name.removeprefix(f"{key}/"), url) for name, _ in listed}
     else:
         listed = [(name, size) for name, size in store.list_sizes(key) if name == key]
@@ -66,7 +66,7 @@ def found_files(
         return list(pool.map(lambda each: _read_footer(store, *each), taken))
 
 
-def _is_hidden(name: str, root: str) -> bool:
+def is_hidden(name: str, root: str) -> bool:
     """Return whether Spark ignores a path: a part of it begins with a dot, or with `_` without being a partition."""
     parts = name.removeprefix(f"{root}/").split("/")
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
@@ -103,18 +103,31 @@ def _literal(schema: Schema, name: str, text: str | None) -> Any:
 def _read_footer(
     store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
 ) -> FoundFile:
+    found, _, old_times = read_footer(store, path, key, size_bytes, partition)
+    if old_times:
+        raise InvalidInput(
+            f"the file {path} cannot be added from Python: it has times of the deprecated type INT96; "
+            "CALL system.add_files in Spark adds it"
+        )
+    return found
+
+
+def read_footer(
+    store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
+) -> tuple[FoundFile, pa.Schema, frozenset[str]]:
+    """Return what the footer of a file says, its columns as Arrow has them, and the paths of those that are INT96.
+
+    InvalidInput for another file, NotFound where there is none.
+    """
     try:
         with store.open_input(key) as source:
             file = open_parquet(source, size_bytes, None)
             footer = file.metadata
             arrow = file.schema_arrow
             columns = StructType(tuple(_field(each, path) for each in arrow))
-            if any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema))):
-                raise InvalidInput(
-                    f"the file {path} cannot be added from Python: it has times of the deprecated type INT96; "
-                    "CALL system.add_files in Spark adds it"
-                )
-            return FoundFile(
+            leaves = (footer.schema.column(i) for i in range(len(footer.schema)))
+            old_times = frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+            found = FoundFile(
                 path=path,
                 size_bytes=size_bytes,
                 rows=footer.num_rows,
@@ -124,8 +137,11 @@ def _read_footer(
                 footer_crc=footer_crc_at(source, size_bytes),
                 old_calendar=_has_old_calendar(footer.metadata or {}),
             )
+            return found, arrow, old_times
     except (pa.ArrowInvalid, OSError, LakelogError) as error:
-        if isinstance(error, InvalidInput) or (isinstance(error, OSError) and error.errno is not None):
+        if isinstance(error, InvalidInput | NotFound) or (
+            isinstance(error, OSError) and error.errno is not None
+        ):
             raise
         raise InvalidInput(
             f"the file {path} cannot be added: it cannot be read as Parquet ({error})"

@@ -5,6 +5,7 @@ It must not know data files, logs, stores, clocks or the system. Rows appear onl
 """
 
 from lakelog.catalog.schema.arrow_types import (
+    FIELD_ID,
     VARIANT,
     field_to_arrow,
     identified_field,
@@ -142,7 +143,9 @@ from lakelog.catalog.schema.properties import (
 from lakelog.catalog.schema.schema import (
     Schema,
     assign_ids,
+    check_fields,
     dotted,
+    physical_name,
 )
 from lakelog.catalog.schema.schema_changes import (
     Altered,
@@ -169,6 +172,7 @@ from lakelog.catalog.schema.transforms import (
     apply_transform,
 )
 from lakelog.catalog.schema.type_widening import (
+    is_iceberg_promotion,
     is_widening,
 )
 from lakelog.catalog.schema.types import (
@@ -188,6 +192,9 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "is_iceberg_promotion",
+    "physical_name",
+    "check_fields",
     "ICEBERG_ON",
     "ICEBERG_OFF",
     "ICEBERG",
@@ -196,6 +203,7 @@ __all__ = [
     "check_exportable",
     "Obstacle",
     "ICEBERG_TYPES",
+    "FIELD_ID",
     "FIRST_FIELD_ID",
     "COLLATED",
     "is_collated",
