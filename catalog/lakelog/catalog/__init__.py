@@ -53,6 +53,7 @@ from lakelog.catalog.errors import (
     NoSuchWarehouse,
     RefExists,
     RowsUnproven,
+    SourceDiverged,
     StreamStopped,
     TableExists,
     TableRenamed,
@@ -70,6 +71,9 @@ from lakelog.catalog.files import (
 )
 from lakelog.catalog.iceberg import (
     Exported,
+)
+from lakelog.catalog.imports import (
+    Imported,
 )
 from lakelog.catalog.logs import (
     Token,
@@ -223,6 +227,7 @@ __all__ = [
     "History",
     "HistoryEntry",
     "Identity",
+    "Imported",
     "Ingestible",
     "InvalidInput",
     "LakelogError",
@@ -262,6 +267,7 @@ __all__ = [
     "Scan",
     "Schema",
     "Severity",
+    "SourceDiverged",
     "SortField",
     "SortOrder",
     "SparkType",

@@ -104,12 +104,13 @@ class Catalog(CatalogNames):
         dry_run: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> Imported:
-        """Make the table `table` of a table of another format, whose files stay where they are; or, where it was made so
-        before, catch up with what the source did since, as one commit.
+        """Make the table `table` of a table of another format, whose files stay where they are; or, where it was made
+        so before, catch up with what the source did since, as one commit.
 
-        `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg). Its newest `versions` come
-        along, older ones in the first of them. `mode` snapshot leaves the source as it is. With `dry_run`, nothing is
-        committed. TableExists, SourceDiverged; Unsupported for what lakelog does not have, and then nothing is there.
+        `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), or a folder of Parquet
+        files (parquet). Its newest `versions` come along, older ones in the first of them. `mode` snapshot leaves the
+        source as it is. With `dry_run`, nothing is committed. InvalidInput for a table of another source,
+        SourceDiverged, Unsupported for what lakelog does not have: then nothing is changed.
         """
         self._logs.check_writable()
         return import_table(

@@ -1,4 +1,4 @@
-"""What was exported can be imported: a table of any life has, as an import of its export, the same rows and versions."""
+"""What was exported can be imported: whatever a table has been through, the same rows and versions come back."""
 
 from __future__ import annotations
 

@@ -28,7 +28,10 @@ class Folder(NoopCatalog):
         self.number = 0
 
     def create(
-        self, schema: Schema | pa.Schema, spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC, **properties: str
+        self,
+        schema: Schema | pa.Schema,
+        spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        **properties: str,
     ) -> Table:
         if isinstance(schema, pa.Schema):
             schema = assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(schema))
@@ -50,4 +53,6 @@ class Folder(NoopCatalog):
         for requirement in requirements:
             requirement.validate(table.metadata)
         metadata = update_table_metadata(table.metadata, updates, enforce_validation=True)
-        return CommitTableResponse(metadata=metadata, metadata_location=self.put(metadata))
+        return CommitTableResponse.model_validate(
+            {"metadata": metadata, "metadata-location": self.put(metadata)}
+        )

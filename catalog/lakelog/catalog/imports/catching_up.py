@@ -156,16 +156,19 @@ class _CatchingUp:
 
     def draft(self, before: dict[str, DataFile]) -> Draft:
         found = difference(before, self.now)
-        events, state = self._definition()
+        then = self.head.on(IMPORTED).metadata
+        events, state, theirs = self._definition(then)
         if not (found.added or found.removed or found.changed or events):
             raise NothingToDo("the source is as it was")
         mine = self.head.entries([*found.added, *found.removed, *found.changed])
-        before, mine = self._in_types(before, state), self._in_types(mine, state)
+        schema = state.current.schema
+        before = {file.path: file for file in with_bounds_of(before.values(), then.schema, schema)}
+        mine = {file.path: file for file in with_bounds_of(mine.values(), self.head.schema, schema)}
         self._check(found, before, mine)
         fitting = with_bounds_of(found.added.values(), self.now.schema, state.current.schema)
         added = self._with_vectors(numbered(stored_by(self.write, fitting), state.next_row))
         check_files(added, state.current.schema, state.current.specs)
-        self._check_rows(added, state.current)
+        self._check_rows(added, then, state.current)
         removed = [mine[path] for path in found.removed if path in mine]
         changed = self._changed(found.changed, before, mine, removed, added)
         event, blobs = files_event(
@@ -175,40 +178,36 @@ class _CatchingUp:
         if added or removed or changed:
             drafts.append(Draft(events=encode([event]), blobs=blobs))
         main = self._main_after(added, removed, changed)
-        drafts.append(self._tag(before, found, added, main, state.current))
+        drafts.append(self._tag(before, found, added, main, state.current, theirs))
         drafts.append(Draft(events=encode([imported_event(self.source, self.now, self.ref)])))
         return merged_drafts(drafts)
 
-    def _in_types(self, files: Mapping[str, DataFile], state: TableState) -> dict[str, DataFile]:
-        """Return entries with the bounds that can be read by the columns that this commit makes."""
-        fitting = with_bounds_of(files.values(), self.head.schema, state.current.schema)
-        return {file.path: file for file in fitting}
-
     # Columns
 
-    def _definition(self) -> tuple[list[TableEvent], TableState]:
-        """Return the source's change of columns and partitionings. SourceDiverged where both were changed."""
+    def _definition(self, then: Metadata) -> tuple[list[TableEvent], TableState, Metadata]:
+        """Return the source's change of columns and partitionings since `then`, the state that it makes, and what the
+        source has now, without what was changed here. SourceDiverged where both were changed."""
         state, ours = self.head.state, self.head.metadata
-        then = self.head.on(IMPORTED).metadata
-        theirs = columns_of(self.now, then.schema)
-        specs = {spec.id: spec for spec in specs_of(self.now, theirs)}
-        is_changed = theirs != then.schema or any(spec.id not in then.specs_by_id for spec in specs.values())
+        columns = columns_of(self.now, then.schema)
+        new = [spec for spec in specs_of(self.now, columns) if spec.id not in then.specs_by_id]
         is_ours = ours.schema != then.schema or ours.specs != then.specs
-        if is_changed and is_ours:
+        if not is_ours:
+            events = definition_events(self.now, ours)
+            for event in events:
+                state = apply(state, event, self.head.version + 1, ())
+            theirs = msgspec.structs.replace(then, schema=state.current.schema, specs=state.current.specs)
+            return events, state, theirs
+        if columns != then.schema or new:
             raise SourceDiverged(
                 f"the columns or the partitioning of {self.head.name} were changed, and so were those of its source "
                 f"{self.source.url}: import the source as another table"
             )
-        events = [] if is_ours else definition_events(self.now, ours)
-        for event in events:
-            state = apply(state, event, self.head.version + 1, ())
-        return events, state
+        return [], state, then
 
-    def _check_rows(self, added: Sequence[DataFile], now: Metadata) -> None:
+    def _check_rows(self, added: Sequence[DataFile], then: Metadata, now: Metadata) -> None:
         """Raise unless new files fit what was demanded of the rows here since the last import."""
         if not added:
             return
-        then = self.head.on(IMPORTED).metadata
         instead = "drop that, and import again"
         refuse_generated(now.schema, instead)
         refuse_identity(now.schema, instead)
@@ -315,6 +314,7 @@ class _CatchingUp:
         added: Sequence[DataFile],
         main: Mapping[str, DataFile],
         metadata: Metadata,
+        theirs: Metadata,
     ) -> Draft:
         """Return the event that gives the tag what the source has now, as the difference to the table's own files."""
         wanted = {path: file for path, file in before.items() if path not in found.removed}
@@ -340,6 +340,8 @@ class _CatchingUp:
             of=MAIN,
             ahead=differs,
             apart=differs,
+            # Neither columns nor CHECKs that only the table has are the source's.
+            metadata=None if theirs == metadata else theirs,
         )
         return Draft(events=encode([event]), blobs=blobs)
 

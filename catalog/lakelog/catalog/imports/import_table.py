@@ -9,13 +9,13 @@ from lakelog.catalog.imports.catching_up import catch_up, difference, imported_f
 from lakelog.catalog.imports.changes import IMPORTED, with_rows
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.iceberg import IcebergTable
+from lakelog.catalog.imports.parquet_folder import ParquetFolder
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import InvalidInput, Unsupported
 
-ICEBERG = "iceberg"
-FORMATS = (ICEBERG,)
+FORMATS = ("iceberg", "parquet")
 SNAPSHOT = "snapshot"
 VERSIONS_MAX = 10_000
 
@@ -79,6 +79,8 @@ def _opened(tree: NameTree, source: str, format: str, progress: Progress) -> Sou
     match format.lower():
         case "iceberg":
             return IcebergTable(source, open_url, progress)
+        case "parquet":
+            return ParquetFolder(source, open_url, progress)
         case _:
             raise Unsupported(
                 f"a source of the format {format} cannot be imported: use one of {', '.join(FORMATS)}"

@@ -17,6 +17,7 @@ from lakelog.catalog.parquet.copying import (
 from lakelog.catalog.parquet.discovery import (
     found_files,
     is_hidden,
+    partition_of,
     read_footer,
 )
 from lakelog.catalog.parquet.ingest import (
@@ -83,6 +84,7 @@ __all__ = [
     "literal_of",
     "new_checks",
     "open_parquet",
+    "partition_of",
     "read_files",
     "read_footer",
     "read_placed_rows",

@@ -73,9 +73,14 @@ class FoundFile:
 
 
 def data_files(
-    found: Sequence[FoundFile], metadata: Metadata, location: str, *, ignore_extra_columns: bool = False
+    found: Sequence[FoundFile],
+    metadata: Metadata,
+    location: str | None,
+    *,
+    ignore_extra_columns: bool = False,
 ) -> list[DataFile]:
-    """Return entries for `found` in the table at `location`. InvalidInput where one of them does not fit the table."""
+    """Return entries for `found` in the table at `location`, None for one without a place yet. InvalidInput where one
+    of them does not fit the table."""
     refuse_generated(
         metadata.schema, "insert those of the files by INSERT INTO … SELECT in Spark, rather than adding them"
     )
@@ -109,14 +114,15 @@ def _check_conditions(files: Sequence[DataFile], metadata: Metadata) -> None:
 class _Fitting:
     """Matches one file to the table."""
 
-    def __init__(self, file: FoundFile, metadata: Metadata, location: str, ignore_extra: bool) -> None:
+    def __init__(self, file: FoundFile, metadata: Metadata, location: str | None, ignore_extra: bool) -> None:
         self._file = file
         self._metadata = metadata
         self._ignores_extra = ignore_extra
         self._names: dict[int, str] = {}
         self._constants: dict[int, Constant] = {}
         self._stats: dict[int, ColumnStats] = {}
-        if _OF_A_TABLE.search(file.path) or file.path.startswith(f"{location}/"):
+        is_inside = location is not None and file.path.startswith(f"{location}/")
+        if is_inside or _OF_A_TABLE.search(file.path):
             self._refuse(
                 "belongs to a lakelog table, whose vacuum may delete it: insert its rows by a query instead"
             )

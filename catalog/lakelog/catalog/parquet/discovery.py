@@ -40,7 +40,7 @@ def found_files(
     if keys:
         around = _around(url, schema)
         listed = [(name, size) for name, size in sorted(keys.items()) if not is_hidden(name, key)]
-        parts = {name: around | _partition(name.removeprefix(f"{key}/"), url) for name, _ in listed}
+        parts = {name: around | partition_of(name.removeprefix(f"{key}/"), url) for name, _ in listed}
     else:
         listed = [(name, size) for name, size in store.list_sizes(key) if name == key]
         parts = {key: _around(url.rpartition("/")[0], schema)}
@@ -79,11 +79,11 @@ def _around(folder: str, schema: Schema) -> dict[str, str | None]:
         name, equals, _ = part.partition("=")
         if not equals or schema.get((unquote(name),)) is None:
             break
-        found = _partition(f"{part}/", folder) | found
+        found = partition_of(f"{part}/", folder) | found
     return found
 
 
-def _partition(below: str, url: str) -> dict[str, str | None]:
+def partition_of(below: str, url: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for part in below.split("/")[:-1]:
         name, equals, text = part.partition("=")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -45,7 +45,7 @@ from lakelog.catalog.parquet.read_ahead import in_order
 from lakelog.catalog.parquet.reshape import to_logical
 from lakelog.catalog.planning import Bound, Specs, evaluate, may_match, terms
 from lakelog.catalog.schema import AtomicType, Schema, schema_to_arrow, type_from_arrow, value_type
-from lakelog.log.errors import FormatError, StorageError, Unsupported
+from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class _Reading:
                 )
             store, key = self._open_url(file.path)
         names, constants = self._said(file)
-        with store.open_input(key) as source:
+        with self._open(file, store, key) as source:
             try:
                 opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
                 present = set(opened.schema_arrow.names)
@@ -281,6 +281,17 @@ class _Reading:
                 raise FormatError(
                     f"the data file {key} in {store.url} cannot be read ({error}): it was truncated or altered"
                 ) from error
+
+    def _open(self, file: _Source, store: ObjectStore, key: str) -> BinaryIO:
+        try:
+            return store.open_input(key)
+        except NotFound as error:
+            if not is_elsewhere(file.path):
+                raise
+            raise NotFound(
+                f"the data file {file.path}, which another writer has put there, is gone: restore it there, delete its "
+                "rows here, or import the source again, if they were imported"
+            ) from error
 
     def _said(self, file: _Source) -> tuple[dict[int, str] | None, dict[int, Constant]]:
         try:

@@ -143,6 +143,7 @@ from lakelog.catalog.schema.properties import (
 from lakelog.catalog.schema.schema import (
     Schema,
     assign_ids,
+    bind_field,
     check_fields,
     dotted,
     physical_name,
@@ -177,6 +178,7 @@ from lakelog.catalog.schema.type_widening import (
 )
 from lakelog.catalog.schema.types import (
     COLLATED,
+    DECIMAL_PRECISION_LIMIT,
     AtomicType,
     Default,
     Field,
@@ -192,6 +194,8 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "DECIMAL_PRECISION_LIMIT",
+    "bind_field",
     "is_iceberg_promotion",
     "physical_name",
     "check_fields",

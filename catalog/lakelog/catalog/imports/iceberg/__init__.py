@@ -3,8 +3,11 @@
 Rule: it reads what an Iceberg table's own metadata leads to, and writes nothing.
 """
 
+from lakelog.catalog.imports.iceberg.documents import (
+    OpenUrl,
+)
 from lakelog.catalog.imports.iceberg.table import (
     IcebergTable,
 )
 
-__all__ = ["IcebergTable"]
+__all__ = ["IcebergTable", "OpenUrl"]

@@ -26,7 +26,7 @@ Key = tuple[str, int]
 
 
 class DeletedRows:
-    """What the files of deletes that are live delete. `open` returns an object, `name_of` the one name of a data file."""
+    """What the live files of deletes delete. `open` returns an object, `name_of` the one name of a data file."""
 
     def __init__(self, open: Callable[[str], BinaryIO], name_of: Callable[[str], str]) -> None:
         self._open = open

@@ -70,8 +70,8 @@ def _newest(folder: str, open_url: OpenUrl) -> str:
             found.setdefault(int(match[1] or match[2]), []).append(name.removeprefix(prefix))
     if not found:
         raise NotFound(
-            f"there is no Iceberg table at {folder}: it has no metadata/*.metadata.json. Give the table's folder, or its "
-            "metadata file"
+            f"there is no Iceberg table at {folder}: it has no metadata/*.metadata.json. Give the table's folder, or "
+            "its metadata file"
         )
     newest = found[max(found)]
     if len(newest) > 1:

@@ -1,7 +1,7 @@
 """Iceberg's JSON of columns and partitionings, as lakelog's. Pure.
 
-Field ids are column ids, and partition fields have Iceberg's ids and transforms. What lakelog has no word for is refused
-by name. Source: the specification of Iceberg's table format, version 3, appendix C.
+Field ids are column ids, and partition fields have Iceberg's ids and transforms. What lakelog has no word for is
+refused by name. Source: the specification of Iceberg's table format, version 3, appendix C.
 """
 
 from __future__ import annotations
