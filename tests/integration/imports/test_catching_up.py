@@ -211,7 +211,7 @@ def test_only_the_table_of_a_source_catches_up_with_it(
         import_it(catalog, source.append(pa.table({"id": [11], "n": [1]})))
 
 
-def test_of_two_imports_at_once_the_second_is_told_to_start_over(
+def test_of_two_imports_at_once_one_has_to_start_over(
     source: Table, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lakelog.catalog.imports import catching_up

@@ -5,10 +5,9 @@ left out. It must not know who asks for an import.
 """
 
 from lakelog.catalog.imports.import_table import (
-    FORMATS,
     SNAPSHOT,
     Imported,
     import_table,
 )
 
-__all__ = ["FORMATS", "SNAPSHOT", "Imported", "import_table"]
+__all__ = ["SNAPSHOT", "Imported", "import_table"]

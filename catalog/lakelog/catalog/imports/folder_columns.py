@@ -1,6 +1,6 @@
 """The columns of a folder of Parquet files: those of all files together, and those in the names of folders. Pure.
 
-Partition columns get the types that Spark infers, but for times, which stay text: a folder's name has no time zone.
+Partition columns get the types that Spark infers, except for times, which stay text: a folder's name has no time zone.
 """
 
 from __future__ import annotations

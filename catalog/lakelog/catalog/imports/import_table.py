@@ -66,12 +66,12 @@ def import_table(
         raise InvalidInput(
             f"an import takes 1 to {VERSIONS_MAX:,} versions, not {versions}: give another number"
         )
-    tell = progress or (lambda text: None)
-    opened = _opened(tree, source, format, tell)
+    report = progress or (lambda text: None)
+    opened = _opened(tree, source, format, report)
     existing = tree.find_table(identifier)
     if existing is None:
-        return _first(tree, opened, identifier, versions, dry_run, tell)
-    return _again(TableHead.named(tree.logs, existing, identifier), opened, identifier, dry_run, tell)
+        return _first(tree, opened, identifier, versions, dry_run, report)
+    return _again(TableHead.named(tree.logs, existing, identifier), opened, identifier, dry_run, report)
 
 
 def _opened(tree: NameTree, source: str, format: str, progress: Progress) -> Source:
