@@ -31,12 +31,12 @@ class Folder(NoopCatalog):
         self,
         schema: Schema | pa.Schema,
         spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
-        **properties: str,
+        properties: dict[str, str] | None = None,
     ) -> Table:
         if isinstance(schema, pa.Schema):
             schema = assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(schema))
         metadata = new_table_metadata(
-            schema, spec, UNSORTED_SORT_ORDER, str(self.folder), {"format-version": "2", **properties}
+            schema, spec, UNSORTED_SORT_ORDER, str(self.folder), {"format-version": "2", **(properties or {})}
         )
         return self.table(metadata, self.put(metadata))
 
