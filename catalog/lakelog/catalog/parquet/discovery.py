@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -124,8 +125,12 @@ def read_footer(
             file = open_parquet(source, size_bytes, None)
             footer = file.metadata
             arrow = file.schema_arrow
-            columns = StructType(tuple(_field(each, path) for each in arrow))
-            leaves = (footer.schema.column(i) for i in range(len(footer.schema)))
+            columns, fine, has_times = _shape(arrow.serialize().to_pybytes())
+            if fine is not None:
+                raise InvalidInput(
+                    f"the file {path} cannot be added: {fine} has nanoseconds, which Spark does not read"
+                )
+            leaves = (footer.schema.column(i) for i in range(len(footer.schema) if has_times else 0))
             old_times = frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
             found = FoundFile(
                 path=path,
@@ -148,18 +153,27 @@ def read_footer(
         ) from error
 
 
-def _field(each: pa.Field, path: str) -> Field:
-    _check_times(each.type, path, each.name)
-    return Field(name=each.name, type=type_from_arrow(each.type, (each.name,)), nullable=each.nullable)
+@lru_cache(maxsize=1024)
+def _shape(serialized: bytes) -> tuple[StructType, str | None, bool]:
+    """Return the columns of a schema of Arrow, the first one with nanoseconds, and whether any are timestamps.
+
+    Most files of a folder have one schema: it is looked at once.
+    """
+    arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
+    fine = next((each.name for each in arrow if _has(_is_fine, each.type)), None)
+    columns = [
+        Field(name=each.name, type=type_from_arrow(each.type, (each.name,)), nullable=each.nullable)
+        for each in (arrow if fine is None else ())
+    ]
+    return StructType(tuple(columns)), fine, any(_has(pa.types.is_timestamp, each.type) for each in arrow)
 
 
-def _check_times(type: pa.DataType, path: str, column: str) -> None:
-    if pa.types.is_timestamp(type) and type.unit == "ns" or pa.types.is_time64(type) and type.unit == "ns":
-        raise InvalidInput(
-            f"the file {path} cannot be added: {column} has nanoseconds, which Spark does not read"
-        )
-    for i in range(type.num_fields):
-        _check_times(type.field(i).type, path, column)
+def _is_fine(type: pa.DataType) -> bool:
+    return bool((pa.types.is_timestamp(type) or pa.types.is_time64(type)) and type.unit == "ns")
+
+
+def _has(test: Callable[[pa.DataType], bool], type: pa.DataType) -> bool:
+    return test(type) or any(_has(test, type.field(i).type) for i in range(type.num_fields))
 
 
 def _statistics(footer: pq.FileMetaData, columns: StructType) -> dict[tuple[str, ...], ColumnStats]:
@@ -185,10 +199,16 @@ def _statistics(footer: pq.FileMetaData, columns: StructType) -> dict[tuple[str,
 
 
 def _means_the_same(leaf: Any) -> bool:
-    logical: Mapping[str, Any] = msgspec.json.decode(leaf.logical_type.to_json())
+    return _is_of_lakelog(leaf.logical_type.to_json(), leaf.physical_type)
+
+
+@lru_cache(maxsize=1024)
+def _is_of_lakelog(logical_json: str, physical: str) -> bool:
+    """Return whether bounds of a column of these types are those that lakelog would have written."""
+    logical: Mapping[str, Any] = msgspec.json.decode(logical_json)
     match logical.get("Type"):
         case "None" | "String" | "Date" | "Decimal":
-            return leaf.physical_type in ("BOOLEAN", "INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+            return physical in ("BOOLEAN", "INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
         case "Int":
             return bool(logical["isSigned"])
         case "Timestamp":

@@ -6,6 +6,7 @@ Bounds are the footer's too, under the rules by which those of other writers are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from lakelog.catalog.schema import (
     Field,
     PartitionSpec,
     Schema,
+    Type,
     children,
     dotted,
     is_list,
@@ -56,17 +58,21 @@ class Footers:
                 f"the file {name} of the source has {found.rows:,} rows, and its manifest says {entry.rows:,}: it was "
                 "written anew since"
             )
-        _check_names(arrow, name)
+        clash, names, types = _shape(arrow.serialize().to_pybytes())
+        if clash is not None:
+            raise Unsupported(
+                f"the file {name} of the source has the columns {' and '.join(clash)}, which readers of lakelog do not "
+                "distinguish: rewrite it there"
+            )
         if found.old_calendar and any(each.name in _TIMES for each in _atoms(found.columns.fields)):
             raise Unsupported(
                 f"the file {name} of the source has dates or times of the old Julian calendar: rewrite it with Spark 3 "
                 "or later"
             )
-        names = dict(_named(arrow))
         if not names:
             names = self._mapped(arrow, name)
+            types = _types(arrow, names)
         columns = {field.id: field for _, field in schema.walk()}
-        types = _types(arrow, names)
         for id, there in types.items():
             if id in columns:
                 self._check(name, dotted(schema.path_of(id)), columns[id].type, there, old_times, names[id])
@@ -74,9 +80,9 @@ class Footers:
         stats = {}
         for column in schema.fields:
             known = found.stats.get((names.get(column.id, ""),))
-            there = types.get(column.id)
-            if known is not None and isinstance(there, AtomicType) and isinstance(column.type, AtomicType):
-                stats[column.id] = converted_stats(known, there, column.type)
+            measured = types.get(column.id)
+            if known is not None and isinstance(measured, AtomicType) and isinstance(column.type, AtomicType):
+                stats[column.id] = converted_stats(known, measured, column.type)
         for field in schema.fields:
             if not field.nullable:
                 self._check_values(name, field, stats, names, constants)
@@ -137,19 +143,31 @@ class Footers:
         return dict(_by_mapping(arrow, self._mapping))
 
 
-def _check_names(fields: Any, name: str) -> None:
-    """Raise where siblings have one name, for readers that do not distinguish upper and lower case."""
+@lru_cache(maxsize=1024)
+def _shape(serialized: bytes) -> tuple[tuple[str, str] | None, dict[int, str], dict[int, Type]]:
+    """Return names that clash, the names of columns by their ids, and the types of top-level ones.
+
+    Most files of a table have one schema: it is looked at once.
+    """
+    arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
+    clash = _clash(arrow)
+    names = {} if clash is not None else dict(_named(arrow))
+    return clash, names, _types(arrow, names)
+
+
+def _clash(fields: Any) -> tuple[str, str] | None:
+    """Return siblings of one name, for readers that do not distinguish upper and lower case."""
     seen: dict[str, str] = {}
     for field in fields:
         other = seen.get(field.name.lower(), NOT_THERE if field.name.endswith(NOT_THERE) else None)
         if other is not None:
-            raise Unsupported(
-                f"the file {name} of the source has the columns {other} and {field.name}, which readers of lakelog do "
-                "not distinguish: rewrite it there"
-            )
+            return other, field.name
         seen[field.name.lower()] = field.name
         if pa.types.is_struct(field.type):
-            _check_names([field.type.field(i) for i in range(field.type.num_fields)], name)
+            below = _clash([field.type.field(i) for i in range(field.type.num_fields)])
+            if below is not None:
+                return below
+    return None
 
 
 def _atoms(fields: Sequence[Field]) -> Iterator[AtomicType]:
@@ -206,7 +224,7 @@ def _mapped_below(type: pa.DataType, mapping: Sequence[Mapping[str, Any]]) -> It
         yield from _mapped_below(type.item_type, inner.get("value", {}).get("fields", ()))
 
 
-def _types(arrow: pa.Schema, names: Mapping[int, str]) -> dict[int, Any]:
+def _types(arrow: pa.Schema, names: Mapping[int, str]) -> dict[int, Type]:
     """Return the types of the top-level columns of a file, by id."""
     return {
         id: type_from_arrow(arrow.field(name).type, (name,))
