@@ -196,6 +196,25 @@ def test_checks_that_were_added_here_are_held_by_all_imports(source: Table, cata
     assert ids(catalog) == [*range(10), 20, 30]
 
 
+def test_a_column_that_the_source_requires_later_may_be_null_in_rows_of_ours(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source).append(pa.table({"id": [100], "n": pa.array([None], pa.int32())}))
+    source = source.alter([{"change": "update-column-nullability", "name": ["n"], "nullable": False}])
+    import_it(
+        catalog,
+        source.append(
+            pa.table(
+                {"id": [11], "n": [1]},
+                pa.schema([("id", pa.int64()), pa.field("n", pa.int32(), nullable=False)]),
+            )
+        ),
+    )
+    table = catalog.load_table("t")
+    assert table.schema.find(("n",)).nullable
+    assert table.scan(filter="n IS NULL").to_arrow()["id"].to_pylist() == [100]
+
+
 def test_only_the_table_of_a_source_catches_up_with_it(
     source: Table, catalog: Catalog, tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ from lakelog.catalog import Catalog, SourceDiverged
 from lakelog.catalog.iceberg import read_all
 from lakelog.catalog.iceberg.avro_files import ADDED, DELETES, POSITION_DELETES, manifest, manifest_list
 from lakelog.catalog.schema import PartitionSpec as OurSpec
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, Unsupported
 
 EVERY = Schema(
     NestedField(1, "id", LongType(), required=True),
@@ -262,6 +262,11 @@ def test_positions_of_deleted_rows_become_vectors(folder: Folder, catalog: Catal
     assert sorted(ours.to_arrow()["id"].to_pylist()) == expected
     assert ours.row_count == 7
     assert [catalog.load_table("t", version=n).row_count for n in (1, 2, 3)] == [10, 13, 7]
+    for position in (10, -1, 1 << 40):
+        with pytest.raises(FormatError, match=r"deletes the row at 10 of|has positions that no file has"):
+            catalog.import_table(
+                with_deletes(folder, table, [(paths[10], position)]), "other", format="iceberg"
+            )
 
 
 def test_equality_deletes_are_refused_where_they_are_live(folder: Folder, catalog: Catalog) -> None:

@@ -43,6 +43,7 @@ from lakelog.catalog.files.data_file import (
     started_at,
 )
 from lakelog.catalog.files.deletion_vectors import (
+    POSITION_LIMIT,
     Deletes,
     Positions,
     decoded_vector,
@@ -126,6 +127,7 @@ __all__ = [
     "Measured",
     "NAMES",
     "Numbers",
+    "POSITION_LIMIT",
     "Positions",
     "OWN_FIELD_IDS",
     "ROW_ID",

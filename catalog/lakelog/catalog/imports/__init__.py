@@ -4,7 +4,7 @@ Rule: a source is read and never written, and a file of it never deleted. What i
 left out. It must not know who asks for an import.
 """
 
-from lakelog.catalog.imports.import_table import (
+from lakelog.catalog.imports.importing import (
     SNAPSHOT,
     Imported,
     import_table,

@@ -44,7 +44,16 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.parquet import new_checks
 from lakelog.catalog.planning import may_fail
-from lakelog.catalog.schema import Metadata, Schema, dotted, refuse_generated, refuse_identity
+from lakelog.catalog.schema import (
+    ICEBERG,
+    ICEBERG_ON,
+    Metadata,
+    Schema,
+    dotted,
+    refuse_generated,
+    refuse_identity,
+    value_of,
+)
 from lakelog.catalog.state import (
     MAIN,
     TAG,
@@ -57,7 +66,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import InvalidInput, Unsupported
 
 _NAMED = 5
 
@@ -209,6 +218,11 @@ class _CatchingUp:
         if not added:
             return
         instead = "drop that, and import again"
+        if value_of(now.properties, ICEBERG) == ICEBERG_ON:
+            raise Unsupported(
+                f"the property {ICEBERG.name} of {self.head.name} is {ICEBERG_ON}, and readers of Iceberg would not "
+                "find the columns of imported files: set it to on-demand, and import again"
+            )
         refuse_generated(now.schema, instead)
         refuse_identity(now.schema, instead)
         known: Schema = columns_of(self.now, then.schema)

@@ -44,6 +44,9 @@ from lakelog.catalog.state import (
 from lakelog.log import WriteRef
 from lakelog.log.errors import Unsupported
 
+_ROW_ID_LIMIT = 1 << 62
+"""Ids of a source from here on are not believed: none would be left for other rows."""
+
 IMPORTED = "imported"
 """The tag that has exactly the files and rows that the source had when it was imported last."""
 
@@ -66,8 +69,12 @@ def _column(field: Field, older: Mapping[int, tuple[tuple[str, ...], Field]]) ->
         field, physical=physical_name(field.name, field.id), type=_type(field.type, older)
     )
     if field.id not in older:
-        return made
+        # Rows that are here already have no value of a new column, except for its default.
+        has_value = field.default is not None and field.default.exists is not None
+        return msgspec.structs.replace(made, nullable=True) if older and not has_value else made
     path, before = older[field.id]
+    # What the source has demanded since is known of its own rows only.
+    made = msgspec.structs.replace(made, nullable=field.nullable or before.nullable)
     widened = before.widened
     if isinstance(before.type, AtomicType) or isinstance(field.type, AtomicType):
         old, new = before.type, field.type
@@ -165,7 +172,7 @@ def numbered(files: Sequence[DataFile], next_row: int) -> list[DataFile]:
     end = next_row
     for file in own:
         assert file.first_row is not None
-        if file.first_row >= end:
+        if end <= file.first_row < _ROW_ID_LIMIT:
             kept[file.path] = file.first_row
             end = file.first_row + file.physical_rows
     given = []

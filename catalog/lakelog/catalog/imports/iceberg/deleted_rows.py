@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from lakelog.catalog.files import bitmap_in
+from lakelog.catalog.files import POSITION_LIMIT, bitmap_in
 from lakelog.catalog.imports.iceberg.manifests import Entry
 from lakelog.catalog.parquet import open_parquet
 from lakelog.log.errors import FormatError
@@ -88,6 +88,8 @@ class DeletedRows:
             for batch in file.iter_batches(columns=[_PATH, _POSITION]):
                 paths = pc.dictionary_encode(batch.column(_PATH))
                 positions = batch.column(_POSITION).to_numpy(zero_copy_only=False)
+                if len(positions) and not 0 <= positions.min() <= positions.max() < POSITION_LIMIT:
+                    raise FormatError(f"the file of deleted rows {entry.path} has positions that no file has")
                 if pa.types.is_dictionary(batch.column(_PATH).type):
                     paths = batch.column(_PATH)
                 places = paths.indices.to_numpy(zero_copy_only=False)

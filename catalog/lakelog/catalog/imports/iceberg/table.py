@@ -148,6 +148,10 @@ class IcebergTable:
             else:
                 (before,) = with_bounds_of([before], then, schema)
             files.read[name] = before, schema
+            if vector and vector.max() >= entry.rows:
+                raise FormatError(
+                    f"the source deletes the row at {vector.max():,} of {name}, which has {entry.rows:,} rows"
+                )
             return msgspec.structs.replace(
                 before,
                 rows=entry.rows - len(vector),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
-from lakelog.catalog.imports.changes import IMPORTED, with_rows
+from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.iceberg import IcebergTable
 from lakelog.catalog.imports.parquet_folder import ParquetFolder
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
 from lakelog.catalog.names import Identifier
+from lakelog.catalog.schema import Schema
 from lakelog.log.errors import InvalidInput, Unsupported
 
 FORMATS = ("iceberg", "parquet")
@@ -91,11 +93,19 @@ def _first(
     tree: NameTree, source: Source, identifier: Identifier, versions: int, dry_run: bool, progress: Progress
 ) -> Imported:
     if dry_run:
-        read = list(source.versions(versions))
-        live = source.live({}, None)
-        count, version = len(read), None
-        now, snapshot = list(with_rows(live.added)), live.id
-        rows, size_bytes = sum(file.rows for file in now), sum(file.size_bytes for file in now)
+        now: dict[str, DataFile] = {}
+        columns: Schema | None = None
+        count, version, snapshot = 0, None, ""
+        for each in source.versions(versions):
+            columns = columns_of(each, columns)
+            for path in each.removed:
+                now.pop(path, None)
+            now |= {file.path: file for file in with_rows(each.added)}
+            count, snapshot = count + 1, each.id
+        rows, size_bytes = (
+            sum(file.rows for file in now.values()),
+            sum(file.size_bytes for file in now.values()),
+        )
         files = len(now)
     else:
         head = create_table(tree, source, identifier, versions, progress)
