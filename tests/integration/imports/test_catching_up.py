@@ -16,7 +16,7 @@ import pytest
 from lakelog.catalog import Catalog, CommitConflict, SourceDiverged, Table, col
 from lakelog.log.errors import InvalidInput
 
-SHORT = range(6)
+SHORT = range(4)
 FULL = range(SHORT.stop, 400)
 STEPS = 14
 

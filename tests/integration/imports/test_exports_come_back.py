@@ -13,7 +13,7 @@ from tests.integration.iceberg.test_lives import first_difference
 
 from lakelog.catalog import Catalog
 
-SHORT = range(1, 4)
+SHORT = range(1, 3)
 FULL = range(SHORT.stop, 300)
 STEPS = 12
 
