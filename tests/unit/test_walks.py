@@ -35,6 +35,7 @@ FLOORS = [
     "catalog/lakelog/catalog/changelog",
     "catalog/lakelog/catalog/audit",
     "catalog/lakelog/catalog/ddl",
+    "catalog/lakelog/catalog/imports",
     "catalog/lakelog/catalog/maintenance",
     "catalog/lakelog/catalog/tools",
     "catalog/lakelog/catalog/[a-z_]+.py",
@@ -133,6 +134,10 @@ def _taken(title: str, catalog: Catalog) -> None:
         catalog.load_table("bank.savings").plan(col("id") == 1)
     elif title == "A filtered read":
         catalog.load_table("bank.savings").scan(filter="id > 1").to_arrow()
+    elif title == "An import again":
+        catalog.import_table(
+            catalog.load_table("bank.savings").export_iceberg().url, "bank.imported", format="iceberg"
+        )
     else:
         assert title == "The commit of a transaction"
         with catalog.transaction() as tx:
@@ -146,6 +151,10 @@ def test_a_walk_is_what_happens(title: str, tmp_path: Path) -> None:
     catalog.create_namespace("bank")
     for name in ("savings", "checking"):
         catalog.create_table(f"bank.{name}", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1, 2]}))
+    if title == "An import again":
+        source = catalog.load_table("bank.savings").export_iceberg().url
+        catalog.import_table(source, "bank.imported", format="iceberg")
+        catalog.load_table("bank.savings").append(pa.table({"id": [3]}))
     happened = iter(called(lambda: _taken(title, catalog)))
     for step in WALKS[title]:
         assert step in happened, f"{step} is not called after the steps before it"

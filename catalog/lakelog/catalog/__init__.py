@@ -53,6 +53,7 @@ from lakelog.catalog.errors import (
     NoSuchWarehouse,
     RefExists,
     RowsUnproven,
+    SourceDiverged,
     StreamStopped,
     TableExists,
     TableRenamed,
@@ -71,6 +72,9 @@ from lakelog.catalog.files import (
 from lakelog.catalog.iceberg import (
     Exported,
     ExportedView,
+)
+from lakelog.catalog.imports import (
+    Imported,
 )
 from lakelog.catalog.logs import (
     Token,
@@ -225,6 +229,7 @@ __all__ = [
     "History",
     "HistoryEntry",
     "Identity",
+    "Imported",
     "Ingestible",
     "InvalidInput",
     "LakelogError",
@@ -264,6 +269,7 @@ __all__ = [
     "Scan",
     "Schema",
     "Severity",
+    "SourceDiverged",
     "SortField",
     "SortOrder",
     "SparkType",

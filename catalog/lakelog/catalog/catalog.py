@@ -10,6 +10,7 @@ from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.iceberg import Following
+from lakelog.catalog.imports import SNAPSHOT, Imported, import_table
 from lakelog.catalog.logs import (
     Cut,
     LogCache,
@@ -89,6 +90,39 @@ class Catalog(CatalogNames):
     def drop_cut(self, name: str, *, namespace: Name = (), token: Token | None = None) -> None:
         """Forget a saved cut, or one of a namespace's own: versions that only it needed can then expire. NotFound."""
         drop_cut(self._tree, name, identifier(namespace), token)
+
+    # Tables of other formats
+
+    def import_table(
+        self,
+        source: str | os.PathLike[str],
+        table: Name,
+        *,
+        format: str,
+        mode: str = SNAPSHOT,
+        versions: int = 100,
+        dry_run: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> Imported:
+        """Make the table `table` of a table of another format, whose files stay where they are; or, where it was made
+        so before, catch up with what the source did since, as one commit.
+
+        `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), or a folder of Parquet
+        files (parquet). Its newest `versions` come along, older ones in the first of them. `mode` snapshot leaves the
+        source as it is. With `dry_run`, nothing is committed. InvalidInput for a table of another source,
+        SourceDiverged, Unsupported for what lakelog does not have: then nothing is changed.
+        """
+        self._logs.check_writable()
+        return import_table(
+            self._tree,
+            os.fspath(source),
+            table_identifier(table),
+            format=format,
+            mode=mode,
+            versions=versions,
+            dry_run=dry_run,
+            progress=progress,
+        )
 
     # Maintenance
 

@@ -93,6 +93,12 @@ class ViewExists(TableExists):
     kind = "view-already-exists"
 
 
+class SourceDiverged(InvalidInput):
+    """A table and the source that it was imported from were both changed so that rows could be lost, or come back."""
+
+    kind = "source-diverged"
+
+
 class FunctionExists(AlreadyExists):
     """The name of a new function is taken."""
 

@@ -26,6 +26,9 @@ class OutsideOnly:
     def drop_cut(self, name: str, *, namespace: object = (), token: object = None) -> NoReturn:
         raise Unsupported("saved cuts are not part of transactions: drop it before or after the transaction")
 
+    def import_table(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported("an import is not part of a transaction: import before or after it")
+
     def expire(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported(NO_MAINTENANCE)
 

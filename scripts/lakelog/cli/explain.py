@@ -6,6 +6,7 @@ from typing import Any
 
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import HistoryEntry
+from lakelog.catalog.times import time_text
 
 
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
@@ -37,6 +38,10 @@ def what_was_done(
         if files := details.get(f"{which}_files"):
             rows = details.get(f"{which}_rows", 0)
             parts.append(f"{sign}{rows:,} row{_s(rows)} in {files:,} file{_s(files)}")
+    if snapshot := details.get("source_snapshot"):
+        time_us = details.get("source_time_us")
+        when = "" if time_us is None else f" of {time_text(time_us)}"
+        parts.append(f"version {snapshot}{when} of {details['source_url']}")
     if condition := details.get("filter"):
         parts.append(f"where {condition}")
     if branch := details.get("branch"):

@@ -1,4 +1,5 @@
-"""The commands that let readers of other formats read tables: export, publish, serve."""
+"""The commands that let readers of other formats read tables, and take in tables of other formats: export, publish,
+serve, import."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from functools import partial
 import click
 import msgspec
 
+from lakelog.catalog import Imported
 from lakelog.catalog.names import identifier
 from lakelog.cli import answer
 from lakelog.cli.inspection import load, quoted_where_needed
@@ -117,4 +119,58 @@ def serve(place: Place, host: str, port: int, quiet: bool) -> None:
         ) from None
 
 
-COMMANDS = (export, publish, serve)
+@click.command("import")
+@click.argument("source")
+@click.argument("table")
+@click.option(
+    "--format",
+    "format_",
+    required=True,
+    type=click.Choice(("iceberg", "parquet"), case_sensitive=False),
+    help="What the source is.",
+)
+@click.option(
+    "--versions",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many of its newest versions come along; older ones are in the first of these.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
+@takes_place
+def import_(place: Place, source: str, table: str, format_: str, versions: int, dry_run: bool) -> None:
+    """Make TABLE of the table or folder at SOURCE, whose files stay where they are.
+
+    SOURCE is the folder of an Iceberg table, or its metadata file, or a folder of Parquet files. It is read, and never
+    changed. Where TABLE was made of it before, what SOURCE did since is taken over, as one commit.
+    """
+    done = place.catalog().import_table(
+        source,
+        table,
+        format=format_,
+        versions=versions,
+        dry_run=dry_run,
+        progress=partial(answer.say, err=True),
+    )
+    if place.as_json:
+        answer.in_json(msgspec.to_builtins(done))
+    else:
+        answer.say(_said(done))
+
+
+def _said(done: Imported) -> str:
+    """Return what an import did, or would do, in words."""
+    whole = f"Version {done.snapshot} of {done.source} has {done.rows:,} rows, {done.size_bytes:,} bytes"
+    files = f"{done.added_files:,} files more, {done.removed_files:,} fewer"
+    if done.changed_files:
+        files += f", {done.changed_files:,} with other deleted rows"
+    if done.dry_run:
+        versions = f", in {done.versions:,} versions" if done.is_new else ""
+        return f"{whole}. An import would bring {files}{versions}. Nothing was changed."
+    if not done.versions:
+        return f"{whole}. Nothing has changed since the last import."
+    return f"{whole}. The import brought {files}; the table is at version {done.version}."
+
+
+COMMANDS = (export, publish, serve, import_)

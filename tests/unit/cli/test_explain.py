@@ -41,6 +41,14 @@ def test_a_rebased_commit_says_what_it_was_prepared_on() -> None:
     )
 
 
+def test_an_import_shows_what_its_source_calls_the_version() -> None:
+    source: dict[str, Any] = {"source_url": "/lake/t", "source_snapshot": "77"}
+    assert explain.what(entry("import", source_time_us=1_767_225_600_000_000, **source)) == (
+        "import: version 77 of 2026-01-01 00:00:00 UTC of /lake/t"
+    )
+    assert explain.what(entry("import", source_time_us=None, **source)) == "import: version 77 of /lake/t"
+
+
 def test_a_link_names_what_was_linked() -> None:
     assert explain.what(entry("link", kind="table", name="t")) == "link: table t"
     assert explain.what(entry("rename", name="t", new_name="u")) == "rename: t to u"

@@ -23,6 +23,7 @@ from lakelog.catalog.state import (
     RefSet,
     RolledBack,
     SchemaChanged,
+    SourceImported,
     TableCreated,
     TableEvent,
     TableReplaced,
@@ -61,8 +62,8 @@ class FileDiff:
     """The changes of files by one version.
 
     `changed` are files whose deleted rows changed, before and after. `fresh`: all rows that it added are new ones.
-    `backwards`: it was a rollback, or a fast-forward to a branch that may have been rolled back, so that deleted rows
-    may be live again.
+    `backwards`: it was a rollback, or took over what a branch or another table has, which may have been rolled back,
+    so that deleted rows may be live again.
     """
 
     version: int
@@ -184,8 +185,8 @@ def _step(files: CommitFiles) -> _Step:
             # The same commit created the table: no reader ever saw its earlier contents.
             removed.clear()
             added.clear()
-        # A branch may have been rolled back before the fast-forward to it.
-        backwards = backwards or isinstance(event, RolledBack | FastForwarded)
+        # A branch, or a source, may have been rolled back before the fast-forward to it, or before it was imported.
+        backwards = backwards or isinstance(event, RolledBack | FastForwarded | SourceImported)
         if isinstance(event, FilesChanged):
             operations[event.operation] = None
             for gone in files.removed(event):

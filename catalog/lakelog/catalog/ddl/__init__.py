@@ -47,6 +47,8 @@ from lakelog.catalog.ddl.staging import (
     CREATE,
     Stage,
     commit_stage,
+    create_from,
+    created_event,
 )
 from lakelog.catalog.ddl.table_places import (
     table_folders,
@@ -67,7 +69,9 @@ __all__ = [
     "all_cuts",
     "alter_namespace",
     "commit_stage",
+    "create_from",
     "create_namespace",
+    "created_event",
     "cut_of",
     "define",
     "drop_cut",

@@ -7,7 +7,8 @@ its files at one moment: the link in its namespace for a new table, the commit i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -28,6 +29,7 @@ from lakelog.catalog.logs import (
     NameTree,
     TableHead,
     Token,
+    TrackedLog,
     Written,
     another_table,
     check_conflicts,
@@ -98,6 +100,19 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 ready(Stage)
+
+
+GoOn: TypeAlias = Callable[[TrackedLog[TableState], View[TableState]], View[TableState]]
+"""Makes more commits to the log of a table that no name leads to yet, and returns the last view."""
+
+
+def create_from(tree: NameTree, stage: Stage, draft: Draft, go_on: GoOn) -> TableHead:
+    """Make a new table visible with a first commit of the caller's, and those that `go_on` makes after it.
+
+    Raises as `commit_stage`. Where it fails, nothing is visible, and a vacuum deletes what was written.
+    """
+    found = _create_log(tree, stage, _namespace(tree, stage), draft, go_on)
+    return TableHead(tree.logs, found.tracked, found.view, stage.title, _found_by(stage))
 
 
 def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> TableHead:
@@ -292,11 +307,9 @@ def _key(prefix: str, path: str) -> str:
     return f"{prefix}/{path}" if prefix else path
 
 
-def _create(
-    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
-) -> Found[TableState]:
-    tracked = tree.logs.table(stage.location)
-    created = TableCreated(
+def created_event(stage: Stage) -> TableCreated:
+    """Return the first event of the log of a staged table."""
+    return TableCreated(
         schema=stage.schema,
         spec=stage.spec,
         sort_order=stage.sort_order,
@@ -307,10 +320,26 @@ def _create(
         comment=stage.comment,
         own_location=stage.own_location,
     )
+
+
+def _create(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
+    created = created_event(stage)
     metadata = apply(TableState(), created, 1, ()).current
     changed, blobs = files_event(Operation.APPEND, with_ids(files, TableState().next_row), (), metadata)
     events: list[TableEvent] = [created, *_optional_events(stage), *([changed] if files else [])]
-    draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
+    return _create_log(tree, stage, namespace, Draft(events=encode(events), blobs=blobs, write=stage.write))
+
+
+def _create_log(
+    tree: NameTree,
+    stage: Stage,
+    namespace: Found[NamespaceState] | None,
+    draft: Draft,
+    go_on: GoOn | None = None,
+) -> Found[TableState]:
+    tracked = tree.logs.table(stage.location)
     if namespace is not None:
         _check_free(tree, stage, namespace)
     elif tree.logs.is_a_cut:
@@ -328,6 +357,8 @@ def _create(
         ) from error
     if view.sealed or view.log_id != stage.table_id:
         raise NoSuchTable(f"{stage.title} was created by an earlier request, and dropped since")
+    if go_on is not None:
+        view = go_on(tracked, view)
     if namespace is not None:
         try:
             _link(stage, namespace)

@@ -43,6 +43,7 @@ from lakelog.catalog.files.data_file import (
     started_at,
 )
 from lakelog.catalog.files.deletion_vectors import (
+    POSITION_LIMIT,
     Deletes,
     Positions,
     decoded_vector,
@@ -77,6 +78,7 @@ from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
     HEAD_BYTES,
     Vector,
+    bitmap_in,
     puffin_of_vectors,
 )
 from lakelog.catalog.files.row_ids import (
@@ -126,6 +128,7 @@ __all__ = [
     "Measured",
     "NAMES",
     "Numbers",
+    "POSITION_LIMIT",
     "Positions",
     "OWN_FIELD_IDS",
     "ROW_ID",
@@ -137,6 +140,7 @@ __all__ = [
     "TableEstimates",
     "UNCOMMITTED",
     "VERSION",
+    "bitmap_in",
     "check_files",
     "check_taken",
     "check_written_by",

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from lakelog.log.errors import FormatError, Unsupported
+
 MAGIC = b"PFA1"
 _VECTOR_MAGIC = bytes.fromhex("D1D33964")
 _ONE_BITMAP = struct.pack("<qi", 1, 0)
@@ -56,6 +58,21 @@ def puffin_of_vectors(vectors: Mapping[str, Vector]) -> tuple[bytes, dict[str, i
     footer = msgspec.json.encode({"blobs": blobs, "properties": {"created-by": "lakelog"}})
     parts += [MAGIC, footer, struct.pack("<i", len(footer)), _UNCOMPRESSED, MAGIC]
     return b"".join(parts), offsets
+
+
+def bitmap_in(blob: bytes) -> bytes:
+    """Return the bitmap of a blob of a vector. FormatError for a damaged blob, Unsupported for positions of 2^32 on."""
+    content, crc = blob[4:-4], blob[-4:]
+    if len(blob) < AROUND_BYTES or blob[:4] != struct.pack(">i", len(content)):
+        raise FormatError("a blob of deleted rows has another length than it says")
+    if content[: len(_VECTOR_MAGIC)] != _VECTOR_MAGIC or crc != struct.pack(">I", zlib.crc32(content)):
+        raise FormatError("a blob of deleted rows is damaged: its checksum is another one")
+    count, first = struct.unpack("<qi", content[len(_VECTOR_MAGIC) : len(_VECTOR_MAGIC) + 12])
+    if count == 0:
+        return b""
+    if (count, first) != (1, 0):
+        raise Unsupported("a blob of deleted rows has positions of 2^32 or more, which lakelog does not read")
+    return content[len(_VECTOR_MAGIC) + 12 :]
 
 
 def _blob(bitmap: bytes) -> bytes:

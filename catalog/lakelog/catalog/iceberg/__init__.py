@@ -5,6 +5,13 @@ place, and lakelog reads none of it but to go on from there. Only `exporter` rea
 It must not know names, sessions or who asks for an export.
 """
 
+from lakelog.catalog.iceberg.avro_files import (
+    DATA,
+    DELETED,
+    avro_name,
+    partition_names,
+    read_all,
+)
 from lakelog.catalog.iceberg.exporter import (
     Exported,
     export,
@@ -20,19 +27,28 @@ from lakelog.catalog.iceberg.leftovers import (
 from lakelog.catalog.iceberg.metadata_json import (
     exported_version,
 )
+from lakelog.catalog.iceberg.values import (
+    from_partition,
+)
 from lakelog.catalog.iceberg.views import (
     ExportedView,
     view_document,
 )
 
 __all__ = [
+    "DATA",
+    "DELETED",
     "Exported",
-    "Following",
     "ExportedView",
+    "Following",
+    "avro_name",
     "export",
     "exported_version",
+    "from_partition",
     "newest_metadata",
     "objects_of",
+    "partition_names",
+    "read_all",
     "unneeded",
     "view_document",
 ]

@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from lakelog.catalog.iceberg.values import avro_type
 from lakelog.catalog.schema import PartitionSpec
@@ -62,13 +62,42 @@ def manifest_list(manifests: Iterable[Mapping[str, Any]], snapshot: Mapping[str,
 
 
 def read(data: bytes) -> list[dict[str, Any]]:
-    """Return the records of a file of this module. FormatError for another one, and for dates that Python has not."""
+    """Return the records of a file. FormatError for another one, and for dates that Python has not."""
+    return read_all(data).records
+
+
+class AvroFile(NamedTuple):
+    """`header` is what the writer has said of the file, `schema` its Avro schema."""
+
+    records: list[dict[str, Any]]
+    header: Mapping[str, str]
+    schema: Any
+
+
+def read_all(data: bytes) -> AvroFile:
+    """As `read`, with what the file says of itself."""
     import fastavro
 
     try:
-        return cast(list[dict[str, Any]], list(fastavro.reader(io.BytesIO(data))))
+        reader = fastavro.reader(io.BytesIO(data))
+        records = cast(list[dict[str, Any]], list(reader))
+        return AvroFile(records, cast(Mapping[str, str], reader.metadata), reader.writer_schema)
     except Exception as error:  # what the reader raises depends on where it stumbles
-        raise FormatError(f"an exported Avro file cannot be read ({type(error).__name__})") from error
+        raise FormatError(f"an Avro file cannot be read ({type(error).__name__}: {error})") from error
+
+
+def partition_names(schema: Any) -> dict[int, str]:
+    """Return what the fields of partitions are called in a manifest, by their ids, where its schema has these."""
+    for field in schema["fields"]:
+        if field["name"] == "data_file":
+            for part in field["type"]["fields"]:
+                if part["name"] == "partition":
+                    return {
+                        each["field-id"]: each["name"]
+                        for each in part["type"]["fields"]
+                        if "field-id" in each
+                    }
+    return {}
 
 
 def _written(schema: Any, records: Iterable[Mapping[str, Any]], header: Mapping[str, str]) -> bytes:

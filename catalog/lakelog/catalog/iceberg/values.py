@@ -11,7 +11,8 @@ import struct
 from decimal import Decimal
 from typing import Any
 
-from lakelog.catalog.schema import AtomicType, Scalar, float_from_json
+from lakelog.catalog.schema import AtomicType, Scalar, float_from_json, float_to_json
+from lakelog.log.errors import FormatError
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _PACKED = {
@@ -72,6 +73,26 @@ def as_number(value: Any, type: AtomicType) -> Any:
             return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
         case _:
             return value
+
+
+def from_partition(value: Any, type: AtomicType) -> Scalar:
+    """Return a value of a partition, as Avro's reader returns it, as a JSON literal of its type."""
+    match value:
+        case None | bool():
+            return value
+        case Decimal():
+            return format(value, "f")
+        case float() if type.family in ("float", "double"):
+            return float_to_json(value)
+        case bytes() if type.family == "binary":
+            return base64.b64encode(value).decode()
+        case str() if type.family == "string":
+            return value
+        case _:
+            number = as_number(value, type)
+            if not isinstance(number, int):
+                raise FormatError(f"a manifest has the value {value!r} for a partition field of type {type}")
+            return number
 
 
 def bound(value: Any, type: AtomicType) -> bytes:

@@ -86,6 +86,7 @@ from lakelog.catalog.logs.scope import (
 )
 from lakelog.catalog.logs.stored_vectors import (
     read_vector,
+    write_vectors,
 )
 from lakelog.catalog.logs.table_head import (
     FoundBy,
@@ -111,6 +112,7 @@ from lakelog.catalog.logs.writer_now import (
 )
 
 __all__ = [
+    "write_vectors",
     "commits_with_sidecars",
     "CommitFiles",
     "Cut",

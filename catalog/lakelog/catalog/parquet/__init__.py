@@ -5,14 +5,20 @@ It must not commit anything: it returns entries of files, and the caller decides
 """
 
 from lakelog.catalog.parquet.add_files import (
+    NOT_THERE,
     FoundFile,
+    converted_stats,
     data_files,
+    literal_of,
 )
 from lakelog.catalog.parquet.copying import (
     copied_files,
 )
 from lakelog.catalog.parquet.discovery import (
     found_files,
+    is_hidden,
+    partition_of,
+    read_footer,
 )
 from lakelog.catalog.parquet.ingest import (
     Ingestible,
@@ -60,6 +66,7 @@ __all__ = [
     "ID_FIELDS",
     "Ingestible",
     "MAGIC",
+    "NOT_THERE",
     "Numbering",
     "OpenFile",
     "OpenUrl",
@@ -68,15 +75,20 @@ __all__ = [
     "RowChecks",
     "check_rows",
     "codec_of",
+    "converted_stats",
     "copied_files",
     "data_files",
     "footer_crc_of",
     "found_files",
     "in_order",
+    "is_hidden",
     "kept_by_commit",
+    "literal_of",
     "new_checks",
     "open_parquet",
+    "partition_of",
     "read_files",
+    "read_footer",
     "read_placed_rows",
     "read_positions",
     "reader_of",

@@ -73,9 +73,14 @@ class FoundFile:
 
 
 def data_files(
-    found: Sequence[FoundFile], metadata: Metadata, location: str, *, ignore_extra_columns: bool = False
+    found: Sequence[FoundFile],
+    metadata: Metadata,
+    location: str | None,
+    *,
+    ignore_extra_columns: bool = False,
 ) -> list[DataFile]:
-    """Return entries for `found` in the table at `location`. InvalidInput where one of them does not fit the table."""
+    """Return entries for `found` in the table at `location`, None for one without a place yet. InvalidInput where one
+    of them does not fit the table."""
     refuse_generated(
         metadata.schema, "insert those of the files by INSERT INTO … SELECT in Spark, rather than adding them"
     )
@@ -109,14 +114,15 @@ def _check_conditions(files: Sequence[DataFile], metadata: Metadata) -> None:
 class _Fitting:
     """Matches one file to the table."""
 
-    def __init__(self, file: FoundFile, metadata: Metadata, location: str, ignore_extra: bool) -> None:
+    def __init__(self, file: FoundFile, metadata: Metadata, location: str | None, ignore_extra: bool) -> None:
         self._file = file
         self._metadata = metadata
         self._ignores_extra = ignore_extra
         self._names: dict[int, str] = {}
         self._constants: dict[int, Constant] = {}
         self._stats: dict[int, ColumnStats] = {}
-        if _OF_A_TABLE.search(file.path) or file.path.startswith(f"{location}/"):
+        is_inside = location is not None and file.path.startswith(f"{location}/")
+        if is_inside or _OF_A_TABLE.search(file.path):
             self._refuse(
                 "belongs to a lakelog table, whose vacuum may delete it: insert its rows by a query instead"
             )
@@ -217,7 +223,7 @@ class _Fitting:
             case AtomicType() as wanted, AtomicType() as there:
                 self._check_atomic(wanted, there, path)
                 if stats is not None:
-                    self._stats[field_.id] = _converted(stats, there, wanted)
+                    self._stats[field_.id] = converted_stats(stats, there, wanted)
             case StructType() as wanted, StructType() as there:
                 self._match(wanted.fields, there.fields, path, in_file)
             case (ListType(), ListType()) | (MapType(), MapType()):
@@ -292,7 +298,7 @@ def _stats_of(value: Any, type: AtomicType, rows: int) -> ColumnStats:
     return ColumnStats(nulls=0, min=value, max=value)
 
 
-def _converted(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
+def converted_stats(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
     """Return statistics of a file's column as those of the table's: bounds only where they mean the same."""
     both_whole = there.name in _INTEGERS and wanted.name in _INTEGERS
     if (there == wanted or both_whole) and there.name not in _FLOATS:

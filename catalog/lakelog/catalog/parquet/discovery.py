@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -39,8 +40,8 @@ def found_files(
     keys = dict(store.list_sizes(f"{key}/"))
     if keys:
         around = _around(url, schema)
-        listed = [(name, size) for name, size in sorted(keys.items()) if not _is_hidden(name, key)]
-        parts = {name: around | _partition(name.removeprefix(f"{key}/"), url) for name, _ in listed}
+        listed = [(name, size) for name, size in sorted(keys.items()) if not is_hidden(name, key)]
+        parts = {name: around | partition_of(name.removeprefix(f"{key}/"), url) for name, _ in listed}
     else:
         listed = [(name, size) for name, size in store.list_sizes(key) if name == key]
         parts = {key: _around(url.rpartition("/")[0], schema)}
@@ -66,7 +67,7 @@ def found_files(
         return list(pool.map(lambda each: _read_footer(store, *each), taken))
 
 
-def _is_hidden(name: str, root: str) -> bool:
+def is_hidden(name: str, root: str) -> bool:
     """Return whether Spark ignores a path: a part of it begins with a dot, or with `_` without being a partition."""
     parts = name.removeprefix(f"{root}/").split("/")
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
@@ -79,11 +80,11 @@ def _around(folder: str, schema: Schema) -> dict[str, str | None]:
         name, equals, _ = part.partition("=")
         if not equals or schema.get((unquote(name),)) is None:
             break
-        found = _partition(f"{part}/", folder) | found
+        found = partition_of(f"{part}/", folder) | found
     return found
 
 
-def _partition(below: str, url: str) -> dict[str, str | None]:
+def partition_of(below: str, url: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for part in below.split("/")[:-1]:
         name, equals, text = part.partition("=")
@@ -103,18 +104,35 @@ def _literal(schema: Schema, name: str, text: str | None) -> Any:
 def _read_footer(
     store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
 ) -> FoundFile:
+    found, _, old_times = read_footer(store, path, key, size_bytes, partition)
+    if old_times:
+        raise InvalidInput(
+            f"the file {path} cannot be added from Python: it has times of the deprecated type INT96; "
+            "CALL system.add_files in Spark adds it"
+        )
+    return found
+
+
+def read_footer(
+    store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
+) -> tuple[FoundFile, pa.Schema, frozenset[str]]:
+    """Return what the footer of a file says, its columns as Arrow has them, and the paths of those that are INT96.
+
+    InvalidInput for another file, NotFound where there is none.
+    """
     try:
         with store.open_input(key) as source:
             file = open_parquet(source, size_bytes, None)
             footer = file.metadata
             arrow = file.schema_arrow
-            columns = StructType(tuple(_field(each, path) for each in arrow))
-            if any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema))):
+            columns, fine, has_times = _shape(arrow.serialize().to_pybytes())
+            if fine is not None:
                 raise InvalidInput(
-                    f"the file {path} cannot be added from Python: it has times of the deprecated type INT96; "
-                    "CALL system.add_files in Spark adds it"
+                    f"the file {path} cannot be added: {fine} has nanoseconds, which Spark does not read"
                 )
-            return FoundFile(
+            leaves = (footer.schema.column(i) for i in range(len(footer.schema) if has_times else 0))
+            old_times = frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+            found = FoundFile(
                 path=path,
                 size_bytes=size_bytes,
                 rows=footer.num_rows,
@@ -124,26 +142,38 @@ def _read_footer(
                 footer_crc=footer_crc_at(source, size_bytes),
                 old_calendar=_has_old_calendar(footer.metadata or {}),
             )
+            return found, arrow, old_times
     except (pa.ArrowInvalid, OSError, LakelogError) as error:
-        if isinstance(error, InvalidInput) or (isinstance(error, OSError) and error.errno is not None):
+        if isinstance(error, InvalidInput | NotFound) or (
+            isinstance(error, OSError) and error.errno is not None
+        ):
             raise
         raise InvalidInput(
             f"the file {path} cannot be added: it cannot be read as Parquet ({error})"
         ) from error
 
 
-def _field(each: pa.Field, path: str) -> Field:
-    _check_times(each.type, path, each.name)
-    return Field(name=each.name, type=type_from_arrow(each.type, (each.name,)), nullable=each.nullable)
+@lru_cache(maxsize=1024)
+def _shape(serialized: bytes) -> tuple[StructType, str | None, bool]:
+    """Return the columns of a schema of Arrow, the first one with nanoseconds, and whether any are timestamps.
+
+    Most files of a folder have one schema: it is looked at once.
+    """
+    arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
+    fine = next((each.name for each in arrow if _has(_is_fine, each.type)), None)
+    columns = [
+        Field(name=each.name, type=type_from_arrow(each.type, (each.name,)), nullable=each.nullable)
+        for each in (arrow if fine is None else ())
+    ]
+    return StructType(tuple(columns)), fine, any(_has(pa.types.is_timestamp, each.type) for each in arrow)
 
 
-def _check_times(type: pa.DataType, path: str, column: str) -> None:
-    if pa.types.is_timestamp(type) and type.unit == "ns" or pa.types.is_time64(type) and type.unit == "ns":
-        raise InvalidInput(
-            f"the file {path} cannot be added: {column} has nanoseconds, which Spark does not read"
-        )
-    for i in range(type.num_fields):
-        _check_times(type.field(i).type, path, column)
+def _is_fine(type: pa.DataType) -> bool:
+    return bool((pa.types.is_timestamp(type) or pa.types.is_time64(type)) and type.unit == "ns")
+
+
+def _has(test: Callable[[pa.DataType], bool], type: pa.DataType) -> bool:
+    return test(type) or any(_has(test, type.field(i).type) for i in range(type.num_fields))
 
 
 def _statistics(footer: pq.FileMetaData, columns: StructType) -> dict[tuple[str, ...], ColumnStats]:
@@ -169,10 +199,16 @@ def _statistics(footer: pq.FileMetaData, columns: StructType) -> dict[tuple[str,
 
 
 def _means_the_same(leaf: Any) -> bool:
-    logical: Mapping[str, Any] = msgspec.json.decode(leaf.logical_type.to_json())
+    return _is_of_lakelog(leaf.logical_type.to_json(), leaf.physical_type)
+
+
+@lru_cache(maxsize=1024)
+def _is_of_lakelog(logical_json: str, physical: str) -> bool:
+    """Return whether bounds of a column of these types are those that lakelog would have written."""
+    logical: Mapping[str, Any] = msgspec.json.decode(logical_json)
     match logical.get("Type"):
         case "None" | "String" | "Date" | "Decimal":
-            return leaf.physical_type in ("BOOLEAN", "INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+            return physical in ("BOOLEAN", "INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
         case "Int":
             return bool(logical["isSigned"])
         case "Timestamp":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -266,7 +266,7 @@ class _Reading:
                 )
             store, key = self._open_url(file.path)
         names, constants = self._said(file)
-        with store.open_input(key) as source:
+        with self._open(file, store, key) as source:
             try:
                 opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
                 present = set(opened.schema_arrow.names)
@@ -294,6 +294,17 @@ class _Reading:
                 raise FormatError(
                     f"the data file {key} in {store.url} cannot be read ({error}): it was truncated or altered"
                 ) from error
+
+    def _open(self, file: _Source, store: ObjectStore, key: str) -> BinaryIO:
+        try:
+            return store.open_input(key)
+        except NotFound as error:
+            if not is_elsewhere(file.path):
+                raise
+            raise NotFound(
+                f"the data file {file.path}, which another writer has put there, is gone: restore it there, delete its "
+                "rows here, or import the source again, if they were imported"
+            ) from error
 
     def _said(self, file: _Source) -> tuple[dict[int, str] | None, dict[int, Constant]]:
         try:

@@ -5,6 +5,7 @@ It must not know data files, logs, stores, clocks or the system. Rows appear onl
 """
 
 from lakelog.catalog.schema.arrow_types import (
+    FIELD_ID,
     VARIANT,
     field_to_arrow,
     identified_field,
@@ -142,7 +143,10 @@ from lakelog.catalog.schema.properties import (
 from lakelog.catalog.schema.schema import (
     Schema,
     assign_ids,
+    bind_field,
+    check_fields,
     dotted,
+    physical_name,
 )
 from lakelog.catalog.schema.schema_changes import (
     Altered,
@@ -169,10 +173,12 @@ from lakelog.catalog.schema.transforms import (
     apply_transform,
 )
 from lakelog.catalog.schema.type_widening import (
+    is_iceberg_promotion,
     is_widening,
 )
 from lakelog.catalog.schema.types import (
     COLLATED,
+    DECIMAL_PRECISION_LIMIT,
     AtomicType,
     Default,
     Field,
@@ -188,6 +194,11 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "DECIMAL_PRECISION_LIMIT",
+    "bind_field",
+    "is_iceberg_promotion",
+    "physical_name",
+    "check_fields",
     "ICEBERG_ON",
     "ICEBERG_OFF",
     "ICEBERG",
@@ -196,6 +207,7 @@ __all__ = [
     "check_exportable",
     "Obstacle",
     "ICEBERG_TYPES",
+    "FIELD_ID",
     "FIRST_FIELD_ID",
     "COLLATED",
     "is_collated",

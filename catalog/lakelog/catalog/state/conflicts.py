@@ -26,6 +26,7 @@ from lakelog.catalog.state.events import (
     RolledBack,
     SchemaChanged,
     SortOrderChanged,
+    SourceImported,
     StatisticsComputed,
     StreamCommitted,
     TableAltered,
@@ -58,6 +59,7 @@ class Operation(Enum):
     SET_REF = "set tag or branch"
     FAST_FORWARD = "fast-forward"
     COMPUTE_STATISTICS = "compute statistics"
+    IMPORT = "import"
     DROP = "drop"
 
     @property
@@ -118,7 +120,7 @@ def rule(operation: Operation, change: ChangeKind) -> Rule:
             return _for_overwrite(change)
         case Operation.TRUNCATE | Operation.DELETE | Operation.ALTER | Operation.SET_CURRENT:
             return _for_metadata_only(change)
-        case Operation.SET_REF | Operation.FAST_FORWARD:
+        case Operation.SET_REF | Operation.FAST_FORWARD | Operation.IMPORT:
             return _for_metadata_only(change)
         case Operation.DELETE_ROWS | Operation.UPDATE | Operation.MERGE:
             return _for_rows(operation, change)
@@ -381,6 +383,9 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
             # Old versions do not matter, and an operation from before a drop has met that already. Whether the table
             # still has the name that the operation was prepared under is seen from the state.
+            return ()
+        case SourceImported():
+            # Other events of the commit have what it changes; a later import looks it up in the state.
             return ()
         case StreamCommitted():
             # Another stream's batches are not this one's, and its own are looked up in the state.

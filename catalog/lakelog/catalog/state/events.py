@@ -321,6 +321,29 @@ class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
     batch: Number
 
 
+class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A version of another table format's table, or of a folder, whose files a table has.
+
+    `identity` is the source's own id where it has one, else its `url`. `snapshot` and `time_us` are what the source
+    calls that version, and when it says that it was made; `operation` is what it says that it did. Where the tag `ref`
+    (an id) is given, that one has exactly the source's files and rows of that version.
+    """
+
+    format: Word
+    url: str
+    identity: str
+    snapshot: str
+    time_us: Int64 | None = None
+    operation: str | None = None
+    ref: Id | None = None
+
+
+class SourceImported(_Event, frozen=True, tag="source-imported"):
+    """The changes of files and columns of this commit are those of a version of a source."""
+
+    source: ImportedSource
+
+
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
     """Stands in the sealing commit: the moment at which the table is gone."""
 
@@ -401,6 +424,7 @@ TableEvent: TypeAlias = (
     | RolledBack
     | StatisticsComputed
     | StreamCommitted
+    | SourceImported
     | TableDropped
     | TableMoved
     | TableRestored

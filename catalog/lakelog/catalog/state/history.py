@@ -32,6 +32,7 @@ _WORDS = {
     "fast-forwarded": Operation.FAST_FORWARD.value,
     "rolled-back": Operation.ROLLBACK.value,
     "stream-committed": "stream",
+    "source-imported": Operation.IMPORT.value,
     "statistics-computed": Operation.COMPUTE_STATISTICS.value,
     "table-dropped": "drop",
     "entry-forgotten": "forget",
@@ -56,6 +57,7 @@ OPERATIONS = (
 
 _OF_REFS = {"ref-set": "create", "ref-dropped": "drop"}
 _OF_FILES = ("files-changed", "branch-files-changed")
+_OF_SOURCES = ("format", "url", "snapshot", "time_us", "operation")
 
 _SHOWN = {
     "ref-set": ("name", "kind", "version"),
@@ -160,6 +162,8 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
     if kind in ("table-altered", "namespace-altered"):
         removed = {"removed": list(event["removed"])} if event.get("removed") else {}
         return ({"set": masked_properties(event["set"])} if event.get("set") else {}) | removed
+    if kind == "source-imported":
+        return {f"source_{name}": event["source"].get(name) for name in _OF_SOURCES}
     if kind in _SHOWN:
         return {key: event[key] for key in _SHOWN[str(kind)] if key in event}
     if kind == "constraint-added":

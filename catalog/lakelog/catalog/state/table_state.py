@@ -43,12 +43,14 @@ from lakelog.catalog.state.events import (
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
+    ImportedSource,
     PartitioningChanged,
     RefDropped,
     RefSet,
     RolledBack,
     SchemaChanged,
     SortOrderChanged,
+    SourceImported,
     StatisticsComputed,
     StreamCommitted,
     TableAltered,
@@ -84,6 +86,8 @@ class TableState:
     Versions before `expired` have expired, whether or not they can still be read: no change may bring a file back that
     only they had. `link` is the name that the table has, or had when it was dropped; None where it never had one.
 
+    `source` is the version of a source that was imported last, None where none was, or the table was replaced since.
+
     `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
     members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
     `metadata`) are its own, and `whole` is the state itself.
@@ -99,6 +103,7 @@ class TableState:
     identities: Mapping[int, int] = field(default_factory=dict)
     refs: Mapping[str, Ref] = field(default_factory=dict)
     main: Line | None = None
+    source: ImportedSource | None = None
     line: str = MAIN
     whole: TableState | None = None
 
@@ -148,7 +153,12 @@ def apply(
                 event, version, _with_spec(state.current, event.spec), state.current.own_location
             )
             return replace(
-                state, metadata=metadata, files=state.files.cleared(), estimates=None, main=_counted(state)
+                state,
+                metadata=metadata,
+                files=state.files.cleared(),
+                estimates=None,
+                main=_counted(state),
+                source=None,
             )
         case SchemaChanged():
             specs = tuple(with_schema(spec, event.schema) for spec in state.current.specs)
@@ -192,6 +202,8 @@ def apply(
             return replace(state, estimates=event.estimates.with_older(state.estimates))
         case StreamCommitted():
             return replace(state, streams={**state.streams, event.stream: event.batch})
+        case SourceImported():
+            return replace(state, source=event.source)
         case TablePurged():
             return replace(state, files=state.files.cleared(), refs={}, main=None)
         case HistoryExpired():
@@ -363,6 +375,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     identities: dict[Int32, Int64] = {}
     refs: dict[Name, _StoredRef] = {}
     main: Line | None = None
+    source: ImportedSource | None = None
 
 
 ready(_StoredRef, _Root)
@@ -420,6 +433,7 @@ class TableProjection:
             identities=dict(state.identities),
             refs=refs,
             main=state.main,
+            source=state.source,
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
@@ -474,4 +488,5 @@ class TableProjection:
                 for name, ref in stored.refs.items()
             },
             main=stored.main,
+            source=stored.source,
         )

@@ -1,4 +1,4 @@
-"""Tables for readers of Iceberg."""
+"""Tables for readers of Iceberg, and tables of other formats."""
 
 from __future__ import annotations
 
@@ -8,6 +8,29 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 def _export(call: Call) -> Rows:
     done = call.loaded("table").export_iceberg(call["to"])
     return [(done.url, done.version, done.objects, done.size_bytes)]
+
+
+def _import(call: Call) -> Rows:
+    done = call.catalog.import_table(
+        call["source"],
+        call.table("table"),
+        format=call["format"],
+        mode=call["mode"],
+        versions=call["versions"],
+        dry_run=call["dry_run"],
+    )
+    return [
+        (
+            done.snapshot,
+            done.versions,
+            done.added_files,
+            done.removed_files,
+            done.changed_files,
+            done.rows,
+            done.size_bytes,
+            done.version,
+        )
+    ]
 
 
 PROCEDURES = (
@@ -26,6 +49,34 @@ PROCEDURES = (
             Column("version", "BIGINT", "that they read"),
             Column("objects", "BIGINT", "that were written"),
             Column("bytes", "BIGINT", "of these"),
+        ),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="import_table",
+        description="Make a table of one of another format, without copying; again: take over what that did since.",
+        run=_import,
+        parameters=(
+            Parameter(
+                "source",
+                "STRING",
+                "the folder of an Iceberg table, or its metadata file, or a folder of Parquet files",
+            ),
+            Parameter("format", "STRING", "what the source is: iceberg or parquet"),
+            Parameter("table", "STRING", "the table that is made, or catches up"),
+            Parameter("mode", "STRING", "snapshot: the source stays as it is", default="'snapshot'"),
+            Parameter("versions", "INT", "how many of its newest versions come along", default="100"),
+            Parameter("dry_run", "BOOLEAN", "only show what would be imported", default="false"),
+        ),
+        columns=(
+            Column("source_version", "STRING", "the source's newest version"),
+            Column("versions", "INT", "that became the table's"),
+            Column("added_files", "BIGINT"),
+            Column("removed_files", "BIGINT"),
+            Column("changed_files", "BIGINT", "files with other deleted rows"),
+            Column("rows", "BIGINT", "of the source by now"),
+            Column("bytes", "BIGINT", "of the source by now"),
+            Column("current_version", "BIGINT", "of the table; NULL where nothing was done"),
         ),
         in_transaction=False,
     ),

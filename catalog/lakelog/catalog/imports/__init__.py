@@ -1,0 +1,13 @@
+"""Tables of other formats become lakelog's, without copying a byte: their files stay where they are, and their own.
+
+Rule: a source is read and never written, and a file of it never deleted. What is not certain of a file is refused or
+left out. It must not know who asks for an import.
+"""
+
+from lakelog.catalog.imports.importing import (
+    SNAPSHOT,
+    Imported,
+    import_table,
+)
+
+__all__ = ["SNAPSHOT", "Imported", "import_table"]

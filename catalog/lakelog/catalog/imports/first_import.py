@@ -1,0 +1,173 @@
+"""The first import of a source: a new table, whose versions are those of the source.
+
+Rule: no name leads to the table before all of its versions are committed, so that nothing is there until all of it is.
+It must not know the format of a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from lakelog.catalog.ddl import CREATE, Stage, StageRequest, create_from, created_event, stage_table
+from lakelog.catalog.files import DataFile, check_files, removed_file
+from lakelog.catalog.imports.bounds import with_bounds_of
+from lakelog.catalog.imports.changes import (
+    columns_of,
+    definition_events,
+    imported_event,
+    is_same_object,
+    numbered,
+    specs_of,
+    stored,
+    tag_event,
+    with_rows,
+)
+from lakelog.catalog.imports.source import Source, SourceVersion
+from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts
+from lakelog.catalog.names import Identifier
+from lakelog.catalog.state import (
+    COMMENT,
+    Operation,
+    PartitioningChanged,
+    TableEvent,
+    TableState,
+    apply,
+    encode,
+)
+from lakelog.log import Draft, View, WriteRef
+
+Progress = Callable[[str], None]
+
+
+def create_table(
+    tree: NameTree, source: Source, identifier: Identifier, versions: int, progress: Progress
+) -> TableHead:
+    """Make the table of that name with the newest `versions` of the source, each as a commit.
+
+    TableExists, NoSuchNamespace; Unsupported and InvalidInput for what a lakelog table cannot have. Nothing is visible
+    then.
+    """
+    left = _with_last(source.versions(versions))
+    version, is_last = next(left)
+    schema = columns_of(version, None)
+    specs = specs_of(version, schema)
+    properties = {name: value for name, value in source.properties.items() if not name.startswith("lakelog.")}
+    request = StageRequest(
+        kind=CREATE,
+        identifier=identifier,
+        schema=schema,
+        partitioning=(),
+        sort_by=(),
+        cluster_by=(),
+        properties={name: value for name, value in properties.items() if name != COMMENT},
+        location=None,
+        comment=properties.get(COMMENT),
+        provider=None,
+    )
+    # Ids are the source's, by which its later versions name the same columns.
+    stage = msgspec.structs.replace(stage_table(tree, request), schema=schema, spec=specs[0])
+    importing = _Importing(tree, source, stage, progress)
+
+    def go_on(tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
+        for version, is_last in left:
+            view = importing.next(tracked, view, version, is_last)
+        return view
+
+    more = [PartitioningChanged(spec=spec) for spec in specs[1:]]
+    return create_from(tree, stage, importing.first(version, more, is_last), go_on)
+
+
+def _with_last(versions: Iterator[SourceVersion]) -> Iterator[tuple[SourceVersion, bool]]:
+    """Yield versions, each with whether it is the last one."""
+    before = next(versions)
+    for version in versions:
+        yield before, False
+        before = version
+    yield before, True
+
+
+class _Importing:
+    """Makes the commits of one import, each of which follows the one before."""
+
+    def __init__(self, tree: NameTree, source: Source, stage: Stage, progress: Progress) -> None:
+        self._tree = tree
+        self._source = source
+        self._stage = stage
+        self._progress = progress
+        self._live: dict[str, DataFile] = {}
+        self._done = 0
+
+    def first(self, version: SourceVersion, more: list[PartitioningChanged], is_last: bool) -> Draft:
+        tracked = self._tree.logs.table(self._stage.location)
+        events: list[TableEvent] = [created_event(self._stage), *more]
+        state = TableState()
+        for event in events:
+            state = apply(state, event, 1, ())
+        return self._draft(tracked, state, events, version, self._stage.write, is_last)
+
+    def next(
+        self,
+        tracked: TrackedLog[TableState],
+        view: View[TableState],
+        version: SourceVersion,
+        is_last: bool,
+    ) -> View[TableState]:
+        write = WriteRef(id=self._tree.logs.new_id(), version=view.version)
+        events, state = definition_events(version, view.state.current), view.state
+        for event in events:
+            state = apply(state, event, view.version + 1, ())
+        if events:
+            fitting = with_bounds_of(self._live.values(), view.state.current.schema, state.current.schema)
+            self._live = {file.path: file for file in fitting}
+        draft = self._draft(tracked, state, events, version, write, is_last)
+        return tracked.commit(view, lambda _view, _passed: draft).view
+
+    def _draft(
+        self,
+        tracked: TrackedLog[TableState],
+        state: TableState,
+        events: list[TableEvent],
+        version: SourceVersion,
+        write: WriteRef,
+        is_last: bool,
+    ) -> Draft:
+        """Return the commit of a version, where `events` make `state` of the version before."""
+        metadata = state.current
+        files = stored(tracked, write, list(with_rows(version.added)))
+        added, changed = [], []
+        again = {path: self._live.pop(path) for path in version.removed if path in self._live}
+        for file in files:
+            before = again.get(file.path)
+            if before is not None and is_same_object(before, file) and before.rows > file.rows:
+                changed.append((before, _with_deletes(before, file)))
+                del again[file.path]
+            else:
+                added.append(file)
+        removed = [removed_file(file) for file in again.values()]
+        added = numbered(added, state.next_row)
+        check_files(added, metadata.schema, metadata.specs)
+        drafts = [Draft(events=encode(events), write=write)]
+        if added or removed or changed:
+            event, blobs = files_event(Operation.IMPORT, added, removed, metadata, changed=changed)
+            drafts.append(Draft(events=encode([event]), blobs=blobs))
+        ref = self._tree.logs.new_id() if is_last else None
+        last: list[TableEvent] = [imported_event(self._source, version, ref)]
+        if ref is not None:
+            last.append(tag_event(ref))
+        drafts.append(Draft(events=encode(last)))
+        self._done += 1
+        for file in added:
+            # The fold gives a file that has none the version of its commit.
+            self._live[file.path] = msgspec.structs.replace(file, version=self._done)
+        self._live |= {after.path: after for _, after in changed}
+        self._progress(
+            f"version {version.id} of the source: {len(added):,} files added, {len(removed):,} removed, "
+            f"{len(changed):,} with more deleted rows"
+        )
+        return merged_drafts(drafts)
+
+
+def _with_deletes(before: DataFile, after: DataFile) -> DataFile:
+    return msgspec.structs.replace(before, rows=after.rows, deletes=after.deletes)

@@ -1,0 +1,94 @@
+"""Finding the metadata of an Iceberg table: by its file, or by the table's folder as Hadoop's tables keep it.
+
+Nothing but names and the hint say which metadata of a folder is the newest. Where two have the highest number, one of
+them was never committed, and the user has to say which is meant.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from lakelog.log import canonical_url
+from lakelog.log.errors import FormatError, InvalidInput, NotFound
+from lakelog.log.stores import ObjectStore
+
+OpenUrl = Callable[[str], tuple[ObjectStore, str]]
+
+_NAMED = re.compile(r"(?:v(\d+)|(\d+)-[^/]+)(\.gz)?\.metadata\.json(\.gz)?")
+_ENDS = (".metadata.json", ".metadata.json.gz")
+_HINT = "version-hint.text"
+_AHEAD_MAX = 1_000
+_GZIP = b"\x1f\x8b"
+
+Document = Mapping[str, Any]
+
+
+def place_of(location: str) -> str:
+    """Return the path or URL of an object as its table has it: names in local ones are as they are, not decoded."""
+    if location.startswith("file:"):
+        path = location.removeprefix("file:")
+        return f"/{path.lstrip('/')}"
+    return location if location.startswith("/") else canonical_url(location)
+
+
+def document_of(source: str, open_url: OpenUrl) -> tuple[str, Document]:
+    """Return the place and the content of a table's metadata. NotFound, InvalidInput, FormatError."""
+    url = place_of(source) if source.endswith(_ENDS) else _newest(canonical_url(source), open_url)
+    store, key = open_url(url)
+    data = store.get(key)
+    if data is None:
+        raise NotFound(f"there is no metadata of an Iceberg table at {url}: check the path")
+    try:
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+        document = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, OSError, EOFError) as error:
+        raise FormatError(f"the metadata at {url} is not JSON: {error}") from None
+    if document.get("format-version") not in (1, 2, 3):
+        raise InvalidInput(
+            f"the metadata at {url} is of version {document.get('format-version')} of Iceberg's format: lakelog "
+            "imports 1, 2 and 3"
+        )
+    return url, document
+
+
+def _newest(folder: str, open_url: OpenUrl) -> str:
+    store, key = open_url(f"{folder}/metadata/{_HINT}")
+    prefix = key.removesuffix(_HINT)
+    hint = store.get(key)
+    if hint is not None:
+        return f"{folder}/metadata/{_hinted(hint.decode().strip(), store, prefix)}"
+    found: dict[int, list[str]] = {}
+    for name, _ in store.list_sizes(prefix):
+        match = _NAMED.fullmatch(name.removeprefix(prefix))
+        if match is not None:
+            found.setdefault(int(match[1] or match[2]), []).append(name.removeprefix(prefix))
+    if not found:
+        raise NotFound(
+            f"there is no Iceberg table at {folder}: it has no metadata/*.metadata.json. Give the table's folder, or "
+            "its metadata file"
+        )
+    newest = found[max(found)]
+    if len(newest) > 1:
+        raise InvalidInput(
+            f"{folder} has {len(newest)} metadata files of the highest number, {', '.join(sorted(newest)[:3])}, of "
+            "which only one was committed: name the file that the table's catalog has"
+        )
+    return f"{folder}/metadata/{newest[0]}"
+
+
+def _hinted(hint: str, store: ObjectStore, prefix: str) -> str:
+    """Return the name of the metadata that a hint leads to, which may be behind."""
+    if not hint.isdigit():
+        return f"{hint}.metadata.json"
+    number = int(hint)
+    for _ in range(_AHEAD_MAX):
+        if store.get(f"{prefix}v{number + 1}.metadata.json") is None:
+            break
+        number += 1
+    return f"v{number}.metadata.json"

@@ -1,0 +1,158 @@
+"""Importing a source, for the first time or again: which format it is, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
+from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
+from lakelog.catalog.imports.first_import import create_table
+from lakelog.catalog.imports.iceberg import IcebergTable
+from lakelog.catalog.imports.parquet_folder import ParquetFolder
+from lakelog.catalog.imports.source import Source
+from lakelog.catalog.logs import NameTree, TableHead
+from lakelog.catalog.names import Identifier
+from lakelog.catalog.schema import Schema
+from lakelog.log.errors import InvalidInput, Unsupported
+
+FORMATS = ("iceberg", "parquet")
+SNAPSHOT = "snapshot"
+VERSIONS_MAX = 10_000
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did, or would do: with `dry_run`, nothing was committed, and `version` is None.
+
+    `snapshot` is the source's newest version. `versions` is how many of its versions became the table's. Files are
+    counted as the difference to what the table had of the source; `changed_files` have other deleted rows. `rows` and
+    `size_bytes` are those of the source by now.
+    """
+
+    table: Identifier
+    format: str
+    source: str
+    snapshot: str
+    is_new: bool
+    versions: int
+    added_files: int
+    removed_files: int
+    changed_files: int
+    rows: int
+    size_bytes: int
+    dry_run: bool
+    version: int | None
+
+
+def import_table(
+    tree: NameTree,
+    source: str,
+    identifier: Identifier,
+    *,
+    format: str,
+    mode: str,
+    versions: int,
+    dry_run: bool,
+    progress: Progress | None,
+) -> Imported:
+    """Import the source, or what it did since it was imported last. See `Catalog.import_table`."""
+    if mode != SNAPSHOT:
+        raise Unsupported(
+            f"an import in the mode {mode} does not exist: use {SNAPSHOT}, which leaves the source as it is"
+        )
+    if not 1 <= versions <= VERSIONS_MAX:
+        raise InvalidInput(
+            f"an import takes 1 to {VERSIONS_MAX:,} versions, not {versions}: give another number"
+        )
+    report = progress or (lambda text: None)
+    opened = _opened(tree, source, format, report)
+    existing = tree.find_table(identifier)
+    if existing is None:
+        return _first(tree, opened, identifier, versions, dry_run, report)
+    return _again(TableHead.named(tree.logs, existing, identifier), opened, identifier, dry_run, report)
+
+
+def _opened(tree: NameTree, source: str, format: str, progress: Progress) -> Source:
+    open_url = tree.logs.places.open_url
+    match format.lower():
+        case "iceberg":
+            return IcebergTable(source, open_url, progress)
+        case "parquet":
+            return ParquetFolder(source, open_url, progress)
+        case _:
+            raise Unsupported(
+                f"a source of the format {format} cannot be imported: use one of {', '.join(FORMATS)}"
+            )
+
+
+def _first(
+    tree: NameTree, source: Source, identifier: Identifier, versions: int, dry_run: bool, progress: Progress
+) -> Imported:
+    if dry_run:
+        now: dict[str, DataFile] = {}
+        columns: Schema | None = None
+        count, version, snapshot = 0, None, ""
+        for each in source.versions(versions):
+            columns = columns_of(each, columns)
+            for path in each.removed:
+                now.pop(path, None)
+            now |= {file.path: file for file in with_rows(each.added)}
+            count, snapshot = count + 1, each.id
+        rows, size_bytes = (
+            sum(file.rows for file in now.values()),
+            sum(file.size_bytes for file in now.values()),
+        )
+        files = len(now)
+    else:
+        head = create_table(tree, source, identifier, versions, progress)
+        said = head.state.source
+        assert said is not None, "an import says what it is of"
+        count = version = head.version
+        snapshot, totals = said.snapshot, head.state.files
+        files, rows, size_bytes = totals.file_count, totals.row_count, totals.size_bytes
+    return Imported(
+        table=identifier,
+        format=source.format,
+        source=source.url,
+        snapshot=snapshot,
+        is_new=True,
+        versions=count,
+        added_files=files,
+        removed_files=0,
+        changed_files=0,
+        rows=rows,
+        size_bytes=size_bytes,
+        dry_run=dry_run,
+        version=version,
+    )
+
+
+def _again(
+    head: TableHead, source: Source, identifier: Identifier, dry_run: bool, progress: Progress
+) -> Imported:
+    last_import(head, source)
+    before = imported_files(head)
+    now = source.live(before, head.on(IMPORTED).schema)
+    progress(f"version {now.id} of the source has {len(now.added):,} files, and had {len(before):,}")
+    found = difference(before, now)
+    version = None if dry_run else catch_up(head, source, now).version
+    files = list(with_rows(now.added))
+    return Imported(
+        table=identifier,
+        format=source.format,
+        source=source.url,
+        snapshot=now.id,
+        is_new=False,
+        versions=0 if version in (None, head.version) else 1,
+        added_files=len(found.added),
+        removed_files=len(found.removed),
+        changed_files=len(found.changed),
+        rows=sum(file.rows for file in files),
+        size_bytes=sum(file.size_bytes for file in files),
+        dry_run=dry_run,
+        version=version,
+    )

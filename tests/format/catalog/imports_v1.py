@@ -1,0 +1,122 @@
+"""Makes the golden warehouse of a table that was imported, as `warehouse_v1` makes its own.
+
+`python -m tests.format.catalog.imports_v1 FOLDER` writes it. What a release has written is never edited.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pyroaring import BitMap
+from tests.format.catalog.warehouse_v1 import build
+
+from lakelog.catalog import Catalog, ColumnStats, Constant, DataFile
+from lakelog.catalog.files import inline_deletes
+from lakelog.catalog.imports.catching_up import catch_up
+from lakelog.catalog.imports.first_import import create_table
+from lakelog.catalog.imports.source import SourceVersion
+from lakelog.catalog.schema import (
+    AtomicType,
+    Field,
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    Transform,
+)
+
+SCHEMA = Schema(
+    fields=(
+        Field(id=1, name="id", type=AtomicType("long"), nullable=False),
+        Field(id=2, name="day", type=AtomicType("date")),
+    ),
+    last_id=2,
+)
+SPEC = PartitionSpec(
+    id=0,
+    fields=(
+        PartitionField(
+            id=1000, source_id=2, name="day", transform=Transform("identity"), result=AtomicType("date")
+        ),
+    ),
+)
+
+
+def file(name: str, first: int, *deleted: int) -> DataFile:
+    """Return a file of ten rows, the ids of which begin with `first`."""
+    return DataFile(
+        path=f"/lake/source/data/day=2026-01-01/{name}.parquet",
+        size_bytes=1_000,
+        rows=10 - len(deleted),
+        spec_id=0,
+        partition={1000: 20454},
+        stats={1: ColumnStats(nulls=0, min=first, max=first + 9)},
+        footer_crc=first,
+        names={1: "id"},
+        constants={2: Constant(type="date", value=20454)},
+        deletes=inline_deletes(BitMap(deleted)) if deleted else None,
+        first_row=first,
+    )
+
+
+@dataclass
+class Source:
+    format: str = "iceberg"
+    url: str = "/lake/source"
+    identity: str = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
+    properties: Mapping[str, str] = field(default_factory=lambda: {"comment": "from elsewhere"})
+    now: SourceVersion = field(
+        default_factory=lambda: SourceVersion(
+            id="3051729675574597004",
+            time_us=1_767_225_600_000_000,
+            operation="append",
+            schema=SCHEMA,
+            spec=SPEC,
+            specs=(SPEC,),
+            added=(file("a", 0), file("b", 10)),
+        )
+    )
+
+    def versions(self, newest: int) -> Iterator[SourceVersion]:
+        yield self.now
+        changed = file("a", 0, 3)
+        self.now = replace(
+            self.now,
+            id="3055729675574597004",
+            time_us=1_767_229_200_000_000,
+            operation="delete",
+            added=(changed,),
+            removed=(changed.path,),
+        )
+        yield self.now
+
+    def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
+        return replace(
+            self.now,
+            id="3059729675574597004",
+            operation=None,
+            added=(file("a", 0, 3, 4), file("c", 20)),
+            removed=(),
+        )
+
+
+def fill(catalog: Catalog) -> None:
+    source = Source()
+    create_table(catalog._tree, source, ("t",), 100, lambda text: None)
+    table = catalog.load_table("t")
+    write = table.begin_write()
+    own = DataFile(
+        path=f"data/{write.version:020d}-{write.id}-0.parquet", size_bytes=9, rows=1, partition={1000: None}
+    )
+    table = table.commit_write(write, "append", (own,))
+    head = catch_up(table.head, source, source.live({}, None))
+    head.tracked.log.snapshot(head.view)
+
+
+if __name__ == "__main__":
+    for key, data in build(fill).items():
+        path = Path(sys.argv[1], key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

@@ -1,0 +1,40 @@
+"""The format of imports: what a release wrote is read for ever, and today's code writes the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.format.catalog.imports_v1 import fill
+from tests.format.catalog.warehouse_v1 import build, released
+
+from lakelog.catalog import Catalog
+
+GOLDEN = Path(__file__).parent / "imports_v1"
+
+
+def test_today_writes_what_the_release_wrote() -> None:
+    golden = released(GOLDEN)
+    assert build(fill) == golden
+
+
+def test_the_source_of_every_version_is_read() -> None:
+    table = Catalog(str(GOLDEN)).load_table("t")
+    snapshots = {}
+    for version in range(1, 5):
+        source = table.at(version=version).head.view.state.source
+        assert source is not None
+        snapshots[version] = source.snapshot
+        assert (source.ref is None) == (version == 1)
+    assert list(snapshots.values()) == [
+        "3051729675574597004",
+        *["3055729675574597004"] * 2,
+        "3059729675574597004",
+    ]
+    state = table.head.view.state
+    assert state.refs["imported"].id == (state.source and state.source.ref)
+    assert [entry.operation for entry in table.history()] == [
+        "import, create tag",
+        "append",
+        "import, create tag",
+        "create, import",
+    ]

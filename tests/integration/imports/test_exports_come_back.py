@@ -1,0 +1,64 @@
+"""What was exported can be imported: whatever a table has been through, the same rows and versions come back."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from tests.integration.iceberg.lives import Life
+from tests.integration.iceberg.readers import by_pyiceberg, plain
+from tests.integration.iceberg.test_lives import first_difference
+
+from lakelog.catalog import Catalog
+
+SHORT = range(1, 3)
+FULL = range(SHORT.stop, 300)
+STEPS = 12
+
+
+def live(folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    life = Life(Catalog(str(folder / "w")), chance)
+    # One table follows the exports, and the newest ones of another catalog are imported anew.
+    other = Catalog(str(folder / "other"))
+    done: list[str] = []
+    for number in range(STEPS):
+        done.append(life.step())
+        if number < STEPS - 1 and chance.random() < 0.5:
+            continue
+        url = life.table.export_iceberg().url
+        about = f"seed {seed}, after {', '.join(done)} ({url})"
+        expected = plain(life.table.to_arrow())
+        for name in ("followed", f"anew_{number}"):
+            other.import_table(url, (name,), format="iceberg", versions=chance.choice((1, 3, 100)))
+            table = other.load_table((name,))
+            rows = plain(table.to_arrow())
+            assert rows == expected, f"{about}, {name}: {first_difference(rows, expected)}"
+            filtered = table.scan(filter="id > 5").to_arrow()
+            assert plain(filtered) == [row for row in expected if row["id"] > 5], f"{about}, {name}, filtered"
+        check_versions(other, f"anew_{number}", url, about)
+    assert not other.fsck(deep=True).found
+
+
+def check_versions(catalog: Catalog, name: str, url: str, about: str) -> None:
+    """Each version has the rows of its snapshot."""
+    known = {str(each["snapshot-id"]) for each in json.loads(Path(url).read_bytes())["snapshots"]}
+    for entry in catalog.load_table((name,)).history():
+        snapshot = entry.details["source_snapshot"]
+        if snapshot in known:
+            here = catalog.load_table((name,), version=entry.version).to_arrow()["id"].to_pylist()
+            there = by_pyiceberg(url, int(str(snapshot)))["id"].to_pylist()
+            assert sorted(here) == sorted(there), f"{about}, version {entry.version}"
+
+
+@pytest.mark.parametrize("seed", SHORT)
+def test_an_export_is_imported_as_the_same_table(tmp_path: Path, seed: int) -> None:
+    live(tmp_path, seed)
+
+
+@pytest.mark.slow
+def test_exports_of_hundreds_of_lives_are_imported_as_the_same_tables(tmp_path: Path) -> None:
+    for seed in FULL:
+        live(tmp_path / str(seed), seed)

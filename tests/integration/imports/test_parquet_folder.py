@@ -1,0 +1,124 @@
+"""A folder of Parquet files becomes a table, with columns and partitions found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.log.errors import InvalidInput, NotFound
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    catalog = Catalog(tmp_path / "w")
+    catalog.create_namespace("shop")
+    return catalog
+
+
+def put(path: Path, **columns: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def rows(catalog: Catalog, name: str = "t", filter: str | None = None) -> list[dict]:
+    found = catalog.load_table((name,)).scan(filter=filter).to_arrow().to_pylist()
+    return sorted(found, key=lambda row: row["id"])
+
+
+def test_columns_of_all_files_and_partitions_of_folders_are_found(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "day=2024-05-01/n=1/a.parquet", id=pa.array([1, 2], pa.int32()), what=["a", None])
+    put(source / "day=2024-05-02/n=%2B7/b.parquet", id=pa.array([3], pa.int64()), more=[{"x": 1}])
+    put(source / "day=__HIVE_DEFAULT_PARTITION__/n=3000000000/c.parquet", id=pa.array([4], pa.int32()))
+    put(source / "_temporary/day=x/d.parquet", id=pa.array([9], pa.int32()))
+    done = catalog.import_table(source, "t", format="parquet")
+    assert (done.added_files, done.rows, done.is_new, done.version) == (3, 4, True, 1)
+    table = catalog.load_table("t")
+    assert {field.name: str(field.type) for field in table.schema.fields} == {
+        "id": "long",
+        "what": "string",
+        "more": "struct<x: long>",
+        "day": "date",
+        "n": "long",
+    }
+    assert [part.name for part in table.spec.fields] == ["day", "n"]
+    found = rows(catalog)
+    assert [(row["id"], str(row["day"]), row["n"]) for row in found] == [
+        (1, "2024-05-01", 1),
+        (2, "2024-05-01", 1),
+        (3, "2024-05-02", 7),
+        (4, "None", 3_000_000_000),
+    ]
+    assert [row["id"] for row in rows(catalog, filter="day >= '2024-05-02'")] == [3]
+    assert [row["id"] for row in rows(catalog, filter="id > 2 AND n < 100")] == [3]
+
+
+def test_an_import_again_takes_what_came_and_leaves_what_went(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "a.parquet", id=[1, 2])
+    put(source / "b.parquet", id=[3])
+    catalog.import_table(source, "t", format="parquet")
+    (source / "b.parquet").unlink()
+    put(source / "c.parquet", id=[4], what=["new"])
+    catalog.load_table("t").append(pa.table({"id": [100]}))
+    tried = catalog.import_table(source, "t", format="parquet", dry_run=True)
+    assert (tried.added_files, tried.removed_files, tried.version) == (1, 1, None)
+    with pytest.raises(NotFound, match=r"files/b\.parquet, which another writer has put there, is gone"):
+        rows(catalog)
+    done = catalog.import_table(source, "t", format="parquet")
+    assert (done.added_files, done.removed_files, done.version) == (1, 1, 3)
+    assert [(row["id"], row["what"]) for row in rows(catalog)] == [
+        (1, None),
+        (2, None),
+        (4, "new"),
+        (100, None),
+    ]
+    assert catalog.import_table(source, "t", format="parquet").version == 3
+
+
+def test_folders_that_cannot_be_one_table_are_refused(tmp_path: Path, catalog: Catalog) -> None:
+    def refusal(name: str) -> str:
+        with pytest.raises((InvalidInput, NotFound)) as caught:
+            catalog.import_table(tmp_path / name, "t", format="parquet")
+        assert catalog.list_tables() == []
+        return str(caught.value)
+
+    put(tmp_path / "types/a.parquet", id=[1])
+    put(tmp_path / "types/b.parquet", id=["x"])
+    assert "the column id is string in the file" in refusal("types")
+    put(tmp_path / "case/a.parquet", id=[1])
+    put(tmp_path / "case/b.parquet", ID=[1])
+    assert "differs in upper and lower case" in refusal("case")
+    put(tmp_path / "parts/day=1/a.parquet", id=[1])
+    put(tmp_path / "parts/b.parquet", id=[1])
+    assert "import the folders of one partitioning" in refusal("parts")
+    put(tmp_path / "other/a.parquet", id=[1])
+    (tmp_path / "other/notes.txt").write_text("no parquet")
+    assert "other/notes.txt" in refusal("other")
+    assert "there are no files in the folder" in refusal("nothing")
+
+
+@pytest.mark.parametrize(
+    ("texts", "type"),
+    [
+        (["1", "02", None], "int"),
+        (["1", "3000000000"], "bigint"),
+        (["1", "1" * 25], "decimal(25,0)"),
+        (["1", "1.5"], "double"),
+        (["2024-01-31"], "date"),
+        (["2024-01-31", "2024-02-31"], "string"),
+        (["2024-01-31", "1"], "string"),
+        (["2024-01-31 10:00:00"], "string"),
+        (["1", "x"], "string"),
+        ([None], "string"),
+    ],
+)
+def test_types_of_partitions_are_those_that_spark_infers(texts: list[str | None], type: str) -> None:
+    from lakelog.catalog.imports.folder_columns import partition_type
+
+    sql = {"int": "integer", "bigint": "long"}
+    assert partition_type(texts).name == sql.get(type, type)
