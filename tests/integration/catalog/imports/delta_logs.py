@@ -1,4 +1,4 @@
-"""Delta tables for tests: logs that are written by hand, as no writer at hand makes them, and rows as each reader has them."""
+"""Delta tables for tests: logs that are written by hand, and rows as each reader has them."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ class DeltaLog:
         (folder / LOG).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, rows: pa.Table, **more: Any) -> dict[str, Any]:
-        """Write a data file, and return the action that adds it."""
+        """Write a data file, and return the action that adds it, by `uri` where its path has to be encoded."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, path)
         stats = json.dumps({"numRecords": rows.num_rows})
-        return self.add(name, path.stat().st_size, stats=stats, **more)
+        return self.add(more.pop("uri", name), path.stat().st_size, stats=stats, **more)
 
     @staticmethod
     def add(path: str, size: int, **more: Any) -> dict[str, Any]:

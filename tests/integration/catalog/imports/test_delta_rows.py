@@ -9,7 +9,6 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
-
 from tests.integration.catalog.imports.delta_logs import (
     LOG,
     rows_of,
