@@ -43,7 +43,7 @@ class Add(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     of the columns' types."""
 
     path: str
-    partition_values: dict[str, str | None]
+    partition_values: dict[str, str | None] = {}
     size: int
     stats: str | None = None
     deletion_vector: Vector | None = None
