@@ -23,6 +23,7 @@ from tests.integration.catalog.imports.delta_logs import (
 
 from lakelog.catalog.imports.delta import delta_source
 from lakelog.catalog.logs.places import Places
+from lakelog.log import CountingStore
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 
 ID = column("id", "long")
@@ -238,16 +239,41 @@ def test_a_path_that_cannot_be_one_is_refused(path: str, log: DeltaLog) -> None:
         source_of(log.folder).live({}, None)
 
 
-def test_a_table_on_another_store_is_read_by_that_store() -> None:
+def test_a_table_on_another_store_costs_what_is_since_its_last_checkpoint(log: DeltaLog) -> None:
+    for number in range(20):
+        add = log.add(f"{number}.parquet", 5, stats='{"numRecords": 7}')
+        info = {"commitInfo": {"timestamp": 1000 + number, "operation": "ADD", "inCommitTimestamp": 5}}
+        log.commit(number, *(created(log) if not number else ()), add, info)
+    adds = [log.add(f"{number}.parquet", 5, stats='{"numRecords": 7}') for number in range(18)]
+    log.checkpoint(f"{17:020d}.checkpoint.parquet", [*created(log), *adds])
+    (log.folder / LOG / "_last_checkpoint").write_text('{"version": 17, "size": 20}')
     warehouse = f"memory://{uuid.uuid4().hex}"
     places = Places(warehouse, {})
-    protocol, metadata = created(DeltaLog.__new__(DeltaLog))
-    add = DeltaLog.add("a.parquet", 5, stats='{"numRecords": 7}')
-    text = "\n".join(json.dumps(each) for each in (protocol, metadata, add))
-    places.store(warehouse).put(f"t/{LOG}/{0:020d}.json", text.encode())
-    source = delta_source(f"{warehouse}/t", places.open_url)
-    (file,) = source.live({}, None).added
-    assert (file.path, file.rows) == (f"{warehouse}/t/a.parquet", 7)
+    store = CountingStore(places.store(warehouse))
+    for path in (log.folder / LOG).iterdir():
+        store.put(f"t/{LOG}/{path.name}", path.read_bytes())
+    # Nothing before the checkpoint is looked at.
+    store.put(f"t/{LOG}/{3:020d}.json", b"{")
+    store.reset()
+    source = delta_source(f"{warehouse}/t", lambda url: (store, places.open_url(url)[1]))
+    # The hint, the checkpoint and the two commits after it.
+    assert store.by_kind == {"get": 4, "list": 1}
+    store.reset()
+    live = source.live({}, None)
+    assert (live.id, live.time_us, live.operation) == ("19", 5000, "ADD")
+    assert [file.path for file in live.added] == [f"{warehouse}/t/{number}.parquet" for number in range(20)]
+    # Once more, with the last commit's own words.
+    assert store.by_kind == {"get": 4}
+    assert [version.id for version in source.versions(3)] == ["17", "18", "19"]
+    with pytest.raises(FormatError, match=f"{3:020d}.json"):
+        list(source.versions(19))
+
+
+@pytest.mark.parametrize("time", [-1, 2**60, 1.5, "now", True, None])
+def test_a_time_that_cannot_be_one_is_not_known(time: Any, log: DeltaLog) -> None:
+    log.commit(0, *created(log), {"commitInfo": {"timestamp": time, "operation": 7}})
+    live = source_of(log.folder).live({}, None)
+    assert (live.time_us, live.operation) == (None, None)
 
 
 # Deleted rows

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from lakelog.catalog.schema import from_arrow
 from lakelog.log.decoding import UNREADABLE, said
 from lakelog.log.errors import FormatError
+from lakelog.log.grammar import TIME_MAX_US
 
 ROWS_AT_ONCE = 10_000
 DEFINITION = ("metaData", "protocol")
@@ -98,7 +99,7 @@ class CommitInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def time_us(self) -> int | None:
         for each in (self.in_commit_timestamp, self.timestamp):
-            if isinstance(each, int) and not isinstance(each, bool):
+            if isinstance(each, int) and not isinstance(each, bool) and 0 <= each * 1000 <= TIME_MAX_US:
                 return each * 1000
         return None
 
