@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -327,3 +328,18 @@ def test_a_value_of_a_partition_that_does_not_parse_is_named(
     log.commit(0, log.protocol(), log.metadata(*fields, partition=["part"]), without)
     with pytest.raises(FormatError, match="no value of the partition column part for the file .*a.parquet"):
         source_of(log.folder).live({}, None)
+
+
+def test_what_a_file_has_of_its_partition_column_counts_for_nothing(log: DeltaLog) -> None:
+    """Some writers store it there, too."""
+    values = {"part": 1, "id": 7}
+    stats = {"numRecords": 1, "minValues": values, "maxValues": values, "nullCount": {"part": 0, "id": 0}}
+    fields = (column("part", "long"), column("id", "long"))
+    add = log.write("a.parquet", pa.table({"part": [1], "id": [7]}), partitionValues={"part": "5"})
+    add["add"]["stats"] = json.dumps(stats)
+    log.commit(0, log.protocol(), log.metadata(*fields, partition=["part"]), add)
+    live = source_of(log.folder).live({}, None)
+    assert rows_of(log.folder, live.added, live) == ["{'part': 5, 'id': 7}"]
+    (file,) = live.added
+    part, id = (field.id for field in live.schema.fields)
+    assert (set(file.stats), set(file.constants), set(file.names)) == ({id}, {part}, {id})
