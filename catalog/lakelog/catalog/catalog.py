@@ -102,15 +102,17 @@ class Catalog(CatalogNames):
         mode: str = SNAPSHOT,
         versions: int = 100,
         dry_run: bool = False,
+        time_zone: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Imported:
         """Make the table `table` of a table of another format, whose files stay where they are; or, where it was made
         so before, catch up with what the source did since, as one commit.
 
-        `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), or a folder of Parquet
-        files (parquet). Its newest `versions` come along, older ones in the first of them. `mode` snapshot leaves the
-        source as it is. With `dry_run`, nothing is committed. InvalidInput for a table of another source,
-        SourceDiverged, Unsupported for what lakelog does not have: then nothing is changed.
+        `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), of a Delta table (delta) or
+        of Parquet files (parquet). `time_zone` is that of a Delta table's writers, for partitions by times. Its newest
+        `versions` come along, older ones in the first of them. `mode` snapshot leaves the source as it is. With
+        `dry_run`, nothing is committed. InvalidInput for a table of another source, SourceDiverged, Unsupported for
+        what lakelog does not have: then nothing is changed.
         """
         self._logs.check_writable()
         return import_table(
@@ -121,6 +123,7 @@ class Catalog(CatalogNames):
             mode=mode,
             versions=versions,
             dry_run=dry_run,
+            time_zone=time_zone,
             progress=progress,
         )
 

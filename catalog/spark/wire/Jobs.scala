@@ -37,19 +37,19 @@ private[lakelog] final case class Compact(
     mostBytes: Long)
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("compact"),
-      "table" -> put(table),
-      "where" -> putOrNull(where),
-      "goal" -> put(goal),
-      "most_bytes" -> put(mostBytes))
+    "kind" -> put("compact"),
+    "table" -> put(table),
+    "where" -> putOrNull(where),
+    "goal" -> put(goal),
+    "most_bytes" -> put(mostBytes))
 }
 
 private[lakelog] object Compact extends Companion[Compact] {
   override def of(json: JObject): Compact = Compact(
-      take[Seq[String]](json, "table"),
-      takeIfAny[String](json, "where"),
-      take[CompactionGoal](json, "goal"),
-      take[Long](json, "most_bytes"))
+    take[Seq[String]](json, "table"),
+    takeIfAny[String](json, "where"),
+    take[CompactionGoal](json, "goal"),
+    take[Long](json, "most_bytes"))
 }
 
 /** Where files of another writer are: below a path, or in a table of the session catalog. */
@@ -60,8 +60,8 @@ private[lakelog] final case class Source(path: Option[String] = None, table: Opt
 
 private[lakelog] object Source extends Companion[Source] {
   override def of(json: JObject): Source = Source(
-      takeIfAny[String](json, "path"),
-      takeIfAny[Seq[String]](json, "table"))
+    takeIfAny[String](json, "path"),
+    takeIfAny[Seq[String]](json, "table"))
 }
 
 /**
@@ -74,17 +74,17 @@ private[lakelog] final case class ReadFooters(
     partitionFilter: Map[String, Option[String]])
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("footers"),
-      "source" -> put(source),
-      "schema" -> put(schema),
-      "partition_filter" -> put(partitionFilter))
+    "kind" -> put("footers"),
+    "source" -> put(source),
+    "schema" -> put(schema),
+    "partition_filter" -> put(partitionFilter))
 }
 
 private[lakelog] object ReadFooters extends Companion[ReadFooters] {
   override def of(json: JObject): ReadFooters = ReadFooters(
-      take[Source](json, "source"),
-      take[FreeJson](json, "schema"),
-      take[Map[String, Option[String]]](json, "partition_filter"))
+    take[Source](json, "source"),
+    take[FreeJson](json, "schema"),
+    take[Map[String, Option[String]]](json, "partition_filter"))
 }
 
 /** Compute the statistics of these columns of a table. */
@@ -95,8 +95,8 @@ private[lakelog] final case class ComputeStatistics(table: Seq[String], columns:
 
 private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
   override def of(json: JObject): ComputeStatistics = ComputeStatistics(
-      take[Seq[String]](json, "table"),
-      take[Seq[String]](json, "columns"))
+    take[Seq[String]](json, "table"),
+    take[Seq[String]](json, "columns"))
 }
 
 /** Read these data files, by URL, from beginning to end. */
@@ -119,23 +119,23 @@ private[lakelog] final case class Compacted(
     currentVersion: Long)
   extends AnyResult {
   override def members: Members = List(
-      "kind" -> put("compact"),
-      "rewritten_files" -> put(rewrittenFiles),
-      "rewritten_bytes" -> put(rewrittenBytes),
-      "added_files" -> put(addedFiles),
-      "added_bytes" -> put(addedBytes),
-      "deleted_rows" -> put(deletedRows),
-      "current_version" -> put(currentVersion))
+    "kind" -> put("compact"),
+    "rewritten_files" -> put(rewrittenFiles),
+    "rewritten_bytes" -> put(rewrittenBytes),
+    "added_files" -> put(addedFiles),
+    "added_bytes" -> put(addedBytes),
+    "deleted_rows" -> put(deletedRows),
+    "current_version" -> put(currentVersion))
 }
 
 private[lakelog] object Compacted extends Companion[Compacted] {
   override def of(json: JObject): Compacted = Compacted(
-      take[Long](json, "rewritten_files"),
-      take[Long](json, "rewritten_bytes"),
-      take[Long](json, "added_files"),
-      take[Long](json, "added_bytes"),
-      take[Long](json, "deleted_rows"),
-      take[Long](json, "current_version"))
+    take[Long](json, "rewritten_files"),
+    take[Long](json, "rewritten_bytes"),
+    take[Long](json, "added_files"),
+    take[Long](json, "added_bytes"),
+    take[Long](json, "deleted_rows"),
+    take[Long](json, "current_version"))
 }
 
 /**
@@ -153,43 +153,43 @@ private[lakelog] final case class FooterFound(
     oldCalendar: Boolean)
   extends Message {
   override def members: Members = List(
-      "path" -> put(path),
-      "size" -> put(size),
-      "rows" -> put(rows),
-      "footer" -> put(footer),
-      "schema" -> put(schema),
-      "partition" -> put(partition),
-      "stats" -> put(stats),
-      "old_calendar" -> put(oldCalendar))
+    "path" -> put(path),
+    "size" -> put(size),
+    "rows" -> put(rows),
+    "footer" -> put(footer),
+    "schema" -> put(schema),
+    "partition" -> put(partition),
+    "stats" -> put(stats),
+    "old_calendar" -> put(oldCalendar))
 }
 
 private[lakelog] object FooterFound extends Companion[FooterFound] {
   override def of(json: JObject): FooterFound = FooterFound(
-      take[String](json, "path"),
-      take[Long](json, "size"),
-      take[Long](json, "rows"),
-      take[Long](json, "footer"),
-      take[Long](json, "schema"),
-      take[Map[String, Scalar]](json, "partition"),
-      take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
-      take[Boolean](json, "old_calendar"))
+    take[String](json, "path"),
+    take[Long](json, "size"),
+    take[Long](json, "rows"),
+    take[Long](json, "footer"),
+    take[Long](json, "schema"),
+    take[Map[String, Scalar]](json, "partition"),
+    take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
+    take[Boolean](json, "old_calendar"))
 }
 
 /** The files, and the schemas that there are among them; `table_schema` is that of the job. */
 private[lakelog] final case class FootersRead(tableSchema: FreeJson, schemas: Seq[FreeJson], files: Seq[FooterFound])
   extends AnyResult {
   override def members: Members = List(
-      "kind" -> put("footers"),
-      "table_schema" -> put(tableSchema),
-      "schemas" -> put(schemas),
-      "files" -> put(files))
+    "kind" -> put("footers"),
+    "table_schema" -> put(tableSchema),
+    "schemas" -> put(schemas),
+    "files" -> put(files))
 }
 
 private[lakelog] object FootersRead extends Companion[FootersRead] {
   override def of(json: JObject): FootersRead = FootersRead(
-      take[FreeJson](json, "table_schema"),
-      take[Seq[FreeJson]](json, "schemas"),
-      take[Seq[FooterFound]](json, "files"))
+    take[FreeJson](json, "table_schema"),
+    take[Seq[FreeJson]](json, "schemas"),
+    take[Seq[FooterFound]](json, "files"))
 }
 
 /** What is known of a whole column. */
@@ -203,24 +203,24 @@ private[lakelog] final case class ColumnComputed(
     mostBytes: Option[Long])
   extends Message {
   override def members: Members = List(
-      "name" -> put(name),
-      "distinct" -> putOrNull(distinct),
-      "nulls" -> putOrNull(nulls),
-      "min" -> putOrNull(min),
-      "max" -> putOrNull(max),
-      "average_bytes" -> putOrNull(averageBytes),
-      "most_bytes" -> putOrNull(mostBytes))
+    "name" -> put(name),
+    "distinct" -> putOrNull(distinct),
+    "nulls" -> putOrNull(nulls),
+    "min" -> putOrNull(min),
+    "max" -> putOrNull(max),
+    "average_bytes" -> putOrNull(averageBytes),
+    "most_bytes" -> putOrNull(mostBytes))
 }
 
 private[lakelog] object ColumnComputed extends Companion[ColumnComputed] {
   override def of(json: JObject): ColumnComputed = ColumnComputed(
-      take[String](json, "name"),
-      takeIfAny[Long](json, "distinct"),
-      takeIfAny[Long](json, "nulls"),
-      takeIfAny[Scalar](json, "min"),
-      takeIfAny[Scalar](json, "max"),
-      takeIfAny[Long](json, "average_bytes"),
-      takeIfAny[Long](json, "most_bytes"))
+    take[String](json, "name"),
+    takeIfAny[Long](json, "distinct"),
+    takeIfAny[Long](json, "nulls"),
+    takeIfAny[Scalar](json, "min"),
+    takeIfAny[Scalar](json, "max"),
+    takeIfAny[Long](json, "average_bytes"),
+    takeIfAny[Long](json, "most_bytes"))
 }
 
 /** The statistics of that version of the table with that id. */
@@ -231,19 +231,19 @@ private[lakelog] final case class StatisticsComputed(
     columns: Seq[ColumnComputed])
   extends AnyResult {
   override def members: Members = List(
-      "kind" -> put("statistics"),
-      "version" -> put(version),
-      "id" -> put(id),
-      "rows" -> put(rows),
-      "columns" -> put(columns))
+    "kind" -> put("statistics"),
+    "version" -> put(version),
+    "id" -> put(id),
+    "rows" -> put(rows),
+    "columns" -> put(columns))
 }
 
 private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed] {
   override def of(json: JObject): StatisticsComputed = StatisticsComputed(
-      take[Long](json, "version"),
-      take[String](json, "id"),
-      take[Long](json, "rows"),
-      take[Seq[ColumnComputed]](json, "columns"))
+    take[Long](json, "version"),
+    take[String](json, "id"),
+    take[Long](json, "rows"),
+    take[Seq[ColumnComputed]](json, "columns"))
 }
 
 /** The size of a file in bytes, and the CRC-32 of these. */
@@ -254,9 +254,9 @@ private[lakelog] final case class ChecksumTaken(url: String, size: Long, crc: Lo
 
 private[lakelog] object ChecksumTaken extends Companion[ChecksumTaken] {
   override def of(json: JObject): ChecksumTaken = ChecksumTaken(
-      take[String](json, "url"),
-      take[Long](json, "size"),
-      take[Long](json, "crc"))
+    take[String](json, "url"),
+    take[Long](json, "size"),
+    take[Long](json, "crc"))
 }
 
 /** The files that could be read. */

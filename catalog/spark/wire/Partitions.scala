@@ -12,8 +12,8 @@ private[lakelog] final case class ListPartitions(table: LoadedTable, where: Map[
 
 private[lakelog] object ListPartitions extends Companion[ListPartitions] {
   override def of(json: JObject): ListPartitions = ListPartitions(
-      LoadedTable.of(json),
-      take[Map[String, Scalar]](json, "where"))
+    LoadedTable.of(json),
+    take[Map[String, Scalar]](json, "where"))
 }
 
 /** The values of these partition fields, of each file that `plan` gives, and its path, as an Arrow stream. */
@@ -25,9 +25,9 @@ private[lakelog] final case class PartitionKeys(table: LoadedTable, fields: Seq[
 
 private[lakelog] object PartitionKeys extends Companion[PartitionKeys] {
   override def of(json: JObject): PartitionKeys = PartitionKeys(
-      LoadedTable.of(json),
-      take[Seq[Long]](json, "fields"),
-      take[Expression](json, "predicate"))
+    LoadedTable.of(json),
+    take[Seq[Long]](json, "fields"),
+    take[Expression](json, "predicate"))
 }
 
 /** Whether all files are partitioned by all of these fields; else there are no bytes. */
@@ -53,9 +53,9 @@ private[lakelog] final case class AddPartitions(
 
 private[lakelog] object AddPartitions extends Companion[AddPartitions] {
   override def of(json: JObject): AddPartitions = AddPartitions(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[Map[String, Scalar]]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Delete the rows of partitions, and the partitions. */
@@ -71,9 +71,9 @@ private[lakelog] final case class DropPartitions(
 
 private[lakelog] object DropPartitions extends Companion[DropPartitions] {
   override def of(json: JObject): DropPartitions = DropPartitions(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[Map[String, Scalar]]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Delete the rows of partitions. */
@@ -89,9 +89,9 @@ private[lakelog] final case class TruncatePartitions(
 
 private[lakelog] object TruncatePartitions extends Companion[TruncatePartitions] {
   override def of(json: JObject): TruncatePartitions = TruncatePartitions(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[Map[String, Scalar]]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Give all rows of the partition `old` the values of `new`. */
@@ -102,17 +102,17 @@ private[lakelog] final case class RenamePartition(
     `new`: Map[String, Scalar])
   extends Change[Done]("rename_partition") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "old" -> put(old),
-      "new" -> put(`new`))
+    "token" -> putOrNull(token),
+    "old" -> put(old),
+    "new" -> put(`new`))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object RenamePartition extends Companion[RenamePartition] {
   override def of(json: JObject): RenamePartition = RenamePartition(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Map[String, Scalar]](json, "old"),
-      take[Map[String, Scalar]](json, "new"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Map[String, Scalar]](json, "old"),
+    take[Map[String, Scalar]](json, "new"))
 }

@@ -7,18 +7,18 @@ import org.json4s.JsonAST.JObject
 private[lakelog] final case class Top(column: String, ascending: Boolean, nullsFirst: Boolean, limit: Long)
   extends Message {
   override def members: Members = List(
-      "column" -> put(column),
-      "ascending" -> put(ascending),
-      "nulls_first" -> put(nullsFirst),
-      "limit" -> put(limit))
+    "column" -> put(column),
+    "ascending" -> put(ascending),
+    "nulls_first" -> put(nullsFirst),
+    "limit" -> put(limit))
 }
 
 private[lakelog] object Top extends Companion[Top] {
   override def of(json: JObject): Top = Top(
-      take[String](json, "column"),
-      take[Boolean](json, "ascending"),
-      take[Boolean](json, "nulls_first"),
-      take[Long](json, "limit"))
+    take[String](json, "column"),
+    take[Boolean](json, "ascending"),
+    take[Boolean](json, "nulls_first"),
+    take[Long](json, "limit"))
 }
 
 /** The files that may have rows like `predicate`, as an Arrow stream. */
@@ -30,9 +30,9 @@ private[lakelog] final case class Plan(table: LoadedTable, predicate: Expression
 
 private[lakelog] object Plan extends Companion[Plan] {
   override def of(json: JObject): Plan = Plan(
-      LoadedTable.of(json),
-      take[Expression](json, "predicate"),
-      takeIfAny[Top](json, "top"))
+    LoadedTable.of(json),
+    take[Expression](json, "predicate"),
+    takeIfAny[Top](json, "top"))
 }
 
 /** The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream. */
@@ -66,7 +66,6 @@ private[lakelog] final case class ReadTogether(tables: Seq[TableRead])
 private[lakelog] object ReadTogether extends Companion[ReadTogether] {
   override def of(json: JObject): ReadTogether = ReadTogether(take[Seq[TableRead]](json, "tables"))
 }
-
 
 private[lakelog] final case class Versions(versions: Seq[Long])
   extends Message {
@@ -129,11 +128,10 @@ private[lakelog] final case class Aggregate(table: LoadedTable, aggregates: Seq[
 
 private[lakelog] object Aggregate extends Companion[Aggregate] {
   override def of(json: JObject): Aggregate = Aggregate(
-      LoadedTable.of(json),
-      take[Seq[Aggregated]](json, "aggregates"),
-      take[Seq[String]](json, "group_by"))
+    LoadedTable.of(json),
+    take[Seq[Aggregated]](json, "aggregates"),
+    take[Seq[String]](json, "group_by"))
 }
-
 
 private[lakelog] final case class Known(known: Boolean)
   extends Message {

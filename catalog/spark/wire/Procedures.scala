@@ -22,18 +22,18 @@ private[lakelog] final case class DeclaredParameter(
     comment: String)
   extends Message {
   override def members: Members = List(
-      "name" -> put(name),
-      "type" -> put(`type`),
-      "default" -> putOrNull(default),
-      "comment" -> put(comment))
+    "name" -> put(name),
+    "type" -> put(`type`),
+    "default" -> putOrNull(default),
+    "comment" -> put(comment))
 }
 
 private[lakelog] object DeclaredParameter extends Companion[DeclaredParameter] {
   override def of(json: JObject): DeclaredParameter = DeclaredParameter(
-      take[String](json, "name"),
-      take[String](json, "type"),
-      takeIfAny[String](json, "default"),
-      take[String](json, "comment"))
+    take[String](json, "name"),
+    take[String](json, "type"),
+    takeIfAny[String](json, "default"),
+    take[String](json, "comment"))
 }
 
 /** A column of the result. */
@@ -44,9 +44,9 @@ private[lakelog] final case class DeclaredColumn(name: String, `type`: String, c
 
 private[lakelog] object DeclaredColumn extends Companion[DeclaredColumn] {
   override def of(json: JObject): DeclaredColumn = DeclaredColumn(
-      take[String](json, "name"),
-      take[String](json, "type"),
-      take[String](json, "comment"))
+    take[String](json, "name"),
+    take[String](json, "type"),
+    take[String](json, "comment"))
 }
 
 /**
@@ -64,28 +64,27 @@ private[lakelog] final case class DeclaredProcedure(
     job: Boolean)
   extends Message {
   override def members: Members = List(
-      "name" -> put(name),
-      "description" -> put(description),
-      "parameters" -> put(parameters),
-      "columns" -> put(columns),
-      "changes" -> put(changes),
-      "session" -> putOrNull(session),
-      "in_transaction" -> put(inTransaction),
-      "job" -> put(job))
+    "name" -> put(name),
+    "description" -> put(description),
+    "parameters" -> put(parameters),
+    "columns" -> put(columns),
+    "changes" -> put(changes),
+    "session" -> putOrNull(session),
+    "in_transaction" -> put(inTransaction),
+    "job" -> put(job))
 }
 
 private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
   override def of(json: JObject): DeclaredProcedure = DeclaredProcedure(
-      take[String](json, "name"),
-      take[String](json, "description"),
-      take[Seq[DeclaredParameter]](json, "parameters"),
-      take[Seq[DeclaredColumn]](json, "columns"),
-      take[Boolean](json, "changes"),
-      takeIfAny[String](json, "session"),
-      take[Boolean](json, "in_transaction"),
-      take[Boolean](json, "job"))
+    take[String](json, "name"),
+    take[String](json, "description"),
+    take[Seq[DeclaredParameter]](json, "parameters"),
+    take[Seq[DeclaredColumn]](json, "columns"),
+    take[Boolean](json, "changes"),
+    takeIfAny[String](json, "session"),
+    take[Boolean](json, "in_transaction"),
+    take[Boolean](json, "job"))
 }
-
 
 private[lakelog] final case class Procedures(procedures: Seq[DeclaredProcedure])
   extends Message {
@@ -104,18 +103,18 @@ private[lakelog] final case class OfProcedure(
     currentNamespace: Seq[String])
   extends Message {
   override def members: Members = List(
-      "procedure" -> put(procedure),
-      "arguments" -> put(arguments),
-      "catalog_name" -> put(catalogName),
-      "current_namespace" -> put(currentNamespace))
+    "procedure" -> put(procedure),
+    "arguments" -> put(arguments),
+    "catalog_name" -> put(catalogName),
+    "current_namespace" -> put(currentNamespace))
 }
 
 private[lakelog] object OfProcedure extends Companion[OfProcedure] {
   override def of(json: JObject): OfProcedure = OfProcedure(
-      take[String](json, "procedure"),
-      take[FreeJson](json, "arguments"),
-      take[String](json, "catalog_name"),
-      take[Seq[String]](json, "current_namespace"))
+    take[String](json, "procedure"),
+    take[FreeJson](json, "arguments"),
+    take[String](json, "catalog_name"),
+    take[Seq[String]](json, "current_namespace"))
 }
 
 /** The token of a call that is about to be made, if it needs one. */
@@ -128,7 +127,6 @@ private[lakelog] final case class CallToken(call: OfProcedure)
 private[lakelog] object CallToken extends Companion[CallToken] {
   override def of(json: JObject): CallToken = CallToken(OfProcedure.of(json))
 }
-
 
 private[lakelog] final case class TokenOfCall(token: Option[Token] = None)
   extends Message {
@@ -150,7 +148,6 @@ private[lakelog] object CallPrepare extends Companion[CallPrepare] {
   override def of(json: JObject): CallPrepare = CallPrepare(OfProcedure.of(json))
 }
 
-
 private[lakelog] final case class Job(job: AnyJob)
   extends Message {
   override def members: Members = List("job" -> put(job))
@@ -169,9 +166,9 @@ private[lakelog] final case class Call(call: OfProcedure, token: Option[Token] =
 
 private[lakelog] object Call extends Companion[Call] {
   override def of(json: JObject): Call = Call(
-      OfProcedure.of(json),
-      takeIfAny[Token](json, "token"),
-      takeIfAny[AnyResult](json, "result"))
+    OfProcedure.of(json),
+    takeIfAny[Token](json, "token"),
+    takeIfAny[AnyResult](json, "result"))
 }
 
 /** The rows of the result, each with a value for every column. */

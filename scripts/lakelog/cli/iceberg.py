@@ -126,7 +126,7 @@ def serve(place: Place, host: str, port: int, quiet: bool) -> None:
     "--format",
     "format_",
     required=True,
-    type=click.Choice(("iceberg", "parquet"), case_sensitive=False),
+    type=click.Choice(("iceberg", "delta", "parquet"), case_sensitive=False),
     help="What the source is.",
 )
 @click.option(
@@ -138,12 +138,25 @@ def serve(place: Place, host: str, port: int, quiet: bool) -> None:
     help="How many of its newest versions come along; older ones are in the first of these.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
+@click.option(
+    "--time-zone",
+    metavar="ZONE",
+    help="Of a Delta table's writers, as Europe/Berlin: for partitions by times without one.",
+)
 @takes_place
-def import_(place: Place, source: str, table: str, format_: str, versions: int, dry_run: bool) -> None:
+def import_(
+    place: Place,
+    source: str,
+    table: str,
+    format_: str,
+    versions: int,
+    dry_run: bool,
+    time_zone: str | None,
+) -> None:
     """Make TABLE of the table or folder at SOURCE, whose files stay where they are.
 
-    SOURCE is the folder of an Iceberg table, or its metadata file, or a folder of Parquet files. It is read, and never
-    changed. Where TABLE was made of it before, what SOURCE did since is taken over, as one commit.
+    SOURCE is the folder of an Iceberg table, or its metadata file, of a Delta table or of Parquet files. It is read,
+    and never changed. Where TABLE was made of it before, what SOURCE did since is taken over, as one commit.
     """
     done = place.catalog().import_table(
         source,
@@ -151,6 +164,7 @@ def import_(place: Place, source: str, table: str, format_: str, versions: int, 
         format=format_,
         versions=versions,
         dry_run=dry_run,
+        time_zone=time_zone,
         progress=partial(answer.say, err=True),
     )
     if place.as_json:

@@ -64,6 +64,7 @@ def file(name: str, first: int, *deleted: int) -> DataFile:
 @dataclass
 class Source:
     format: str = "iceberg"
+    notes: tuple[str, ...] = ()
     url: str = "/lake/source"
     identity: str = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
     properties: Mapping[str, str] = field(default_factory=lambda: {"comment": "from elsewhere"})

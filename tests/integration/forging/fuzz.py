@@ -320,8 +320,8 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="one in so many of all cases")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (ALL_MEMORY_BYTES, ALL_MEMORY_BYTES))
-    for number in (signal.SIGPROF, signal.SIGALRM):
-        signal.signal(number, _alarm)
+    for ends in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(ends, _alarm)
     world, begun = build(), time.monotonic()
     usual: dict[str, tuple[float, int]] = {}
     for question, ask in questions(world).items():

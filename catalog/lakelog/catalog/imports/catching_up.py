@@ -288,6 +288,8 @@ class _CatchingUp:
             if rows and rows < old.rows:
                 changed.append((old, new))
             elif _mark(old) != _mark(new):
+                # Of fewer deleted rows: bounds of the rows that were live before may leave out some that are now.
+                new = msgspec.structs.replace(new, stats=theirs[path].stats)
                 removed.append(old)
                 added += [new] if rows else []
         return changed

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
 from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
+from lakelog.catalog.imports.delta import delta_source
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.iceberg import IcebergTable
 from lakelog.catalog.imports.parquet_folder import ParquetFolder
@@ -17,7 +18,7 @@ from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import Schema
 from lakelog.log.errors import InvalidInput, Unsupported
 
-FORMATS = ("iceberg", "parquet")
+FORMATS = ("iceberg", "delta", "parquet")
 SNAPSHOT = "snapshot"
 VERSIONS_MAX = 10_000
 
@@ -57,6 +58,7 @@ def import_table(
     mode: str,
     versions: int,
     dry_run: bool,
+    time_zone: str | None,
     progress: Progress | None,
 ) -> Imported:
     """Import the source, or what it did since it was imported last. See `Catalog.import_table`."""
@@ -69,18 +71,26 @@ def import_table(
             f"an import takes 1 to {VERSIONS_MAX:,} versions, not {versions}: give another number"
         )
     report = progress or (lambda text: None)
-    opened = _opened(tree, source, format, report)
+    if time_zone is not None and format.lower() != "delta":
+        raise InvalidInput(
+            f"a source of the format {format} has no times without a zone: leave the time zone out"
+        )
+    opened = _opened(tree, source, format, time_zone, report)
+    for note in opened.notes:
+        report(note)
     existing = tree.find_table(identifier)
     if existing is None:
         return _first(tree, opened, identifier, versions, dry_run, report)
     return _again(TableHead.named(tree.logs, existing, identifier), opened, identifier, dry_run, report)
 
 
-def _opened(tree: NameTree, source: str, format: str, progress: Progress) -> Source:
+def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, progress: Progress) -> Source:
     open_url = tree.logs.places.open_url
     match format.lower():
         case "iceberg":
             return IcebergTable(source, open_url, progress)
+        case "delta":
+            return delta_source(source, open_url, time_zone=time_zone)
         case "parquet":
             return ParquetFolder(source, open_url, progress)
         case _:

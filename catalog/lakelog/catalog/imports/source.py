@@ -58,6 +58,11 @@ class Source(Protocol):
         """Return its properties, its comment among them."""
         ...
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what it demands of its writers, and an imported table does not."""
+        ...
+
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         """Yield the newest versions, oldest first. The first one has the older ones folded into it."""
         ...

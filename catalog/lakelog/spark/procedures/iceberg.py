@@ -18,6 +18,7 @@ def _import(call: Call) -> Rows:
         mode=call["mode"],
         versions=call["versions"],
         dry_run=call["dry_run"],
+        time_zone=call["time_zone"],
     )
     return [
         (
@@ -60,13 +61,19 @@ PROCEDURES = (
             Parameter(
                 "source",
                 "STRING",
-                "the folder of an Iceberg table, or its metadata file, or a folder of Parquet files",
+                "the folder of an Iceberg table, or its metadata file, of a Delta table, or of Parquet files",
             ),
-            Parameter("format", "STRING", "what the source is: iceberg or parquet"),
+            Parameter("format", "STRING", "what the source is: iceberg, delta or parquet"),
             Parameter("table", "STRING", "the table that is made, or catches up"),
             Parameter("mode", "STRING", "snapshot: the source stays as it is", default="'snapshot'"),
             Parameter("versions", "INT", "how many of its newest versions come along", default="100"),
             Parameter("dry_run", "BOOLEAN", "only show what would be imported", default="false"),
+            Parameter(
+                "time_zone",
+                "STRING",
+                "that of a Delta table's writers, for partitions by times without one",
+                default="NULL",
+            ),
         ),
         columns=(
             Column("source_version", "STRING", "the source's newest version"),

@@ -36,6 +36,7 @@ class IcebergTable:
     """See `Source`. Its metadata is read once: later commits to the table are not seen."""
 
     format = "iceberg"
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self, source: str, open_url: OpenUrl, progress: Callable[[str], None] = lambda text: None

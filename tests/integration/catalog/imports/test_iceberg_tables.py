@@ -35,8 +35,8 @@ from pyiceberg.types import (
     TimestamptzType,
     TimeType,
 )
+from tests.integration.catalog.imports.written import Folder
 from tests.integration.iceberg.readers import by_duckdb, plain
-from tests.integration.imports.written import Folder
 
 from lakelog.catalog import Catalog, SourceDiverged
 from lakelog.catalog.iceberg import read_all
