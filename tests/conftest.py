@@ -13,7 +13,7 @@ from tests import durations, jvm
 # examples every time, so that it fails for a change of the code only; the full form looks for new ones.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 settings.register_profile("short", parent=_PATIENT, derandomize=True, database=None)
-settings.register_profile("full", parent=_PATIENT, max_examples=2000)
+settings.register_profile("full", parent=_PATIENT, max_examples=500)
 
 
 def pytest_configure(config: pytest.Config) -> None:
