@@ -273,23 +273,26 @@ class _CatchingUp:
         removed: list[DataFile],
         added: list[DataFile],
     ) -> list[tuple[DataFile, DataFile]]:
-        """Return files that get more deleted rows. Those without a live row, and those that get fewer, go to `removed`
-        and `added`."""
+        """Return files that get more deleted rows. Those without a live row, and those of which rows come back, go to
+        `removed` and `added`."""
         vectors: dict[str, BitMap] = {}
+        grown: set[str] = set()
         for path, file in theirs.items():
-            own = self._vector(mine[path]) - self._vector(before[path])
-            vectors[path] = own | vector_of(file.deletes)
+            ours = self._vector(mine[path])
+            vectors[path] = (ours - self._vector(before[path])) | vector_of(file.deletes)
+            if ours < vectors[path]:
+                grown.add(path)
         written = self._written(vectors)
         changed = []
         for path, vector in vectors.items():
             old = mine[path]
             rows = old.physical_rows - len(vector)
             new = msgspec.structs.replace(old, rows=rows, deletes=written.get(path))
-            if rows and rows < old.rows:
+            if rows and path in grown:
                 changed.append((old, new))
             elif _mark(old) != _mark(new):
-                # Of fewer deleted rows: bounds of the rows that were live before may leave out some that are now.
-                new = msgspec.structs.replace(new, stats=theirs[path].stats)
+                # Bounds may be those of the rows that were live before.
+                new = msgspec.structs.replace(new, stats={})
                 removed.append(old)
                 added += [new] if rows else []
         return changed

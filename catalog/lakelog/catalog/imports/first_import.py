@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import msgspec
+from pyroaring import BitMap
 
 from lakelog.catalog.ddl import CREATE, Stage, StageRequest, create_from, created_event, stage_table
 from lakelog.catalog.files import DataFile, check_files, removed_file
@@ -25,7 +26,7 @@ from lakelog.catalog.imports.changes import (
     with_rows,
 )
 from lakelog.catalog.imports.source import Source, SourceVersion
-from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts
+from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts, read_vector
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import (
     COMMENT,
@@ -140,7 +141,7 @@ class _Importing:
         again = {path: self._live.pop(path) for path in version.removed if path in self._live}
         for file in files:
             before = again.get(file.path)
-            if before is not None and is_same_object(before, file) and before.rows > file.rows:
+            if before is not None and is_same_object(before, file) and _grows(tracked, before, file):
                 changed.append((before, _with_deletes(before, file)))
                 del again[file.path]
             else:
@@ -167,6 +168,15 @@ class _Importing:
             f"{len(changed):,} with more deleted rows"
         )
         return merged_drafts(drafts)
+
+
+def _grows(tracked: TrackedLog[TableState], before: DataFile, after: DataFile) -> bool:
+    """Return whether more rows of a file are deleted, and none has come back."""
+
+    def deleted(file: DataFile) -> BitMap:
+        return read_vector(tracked.store, tracked.prefix, file.deletes, file.physical_rows)
+
+    return deleted(before) < deleted(after)
 
 
 def _with_deletes(before: DataFile, after: DataFile) -> DataFile:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.integration.catalog.imports.delta_logs import READER, DeltaLog, column
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -72,3 +74,28 @@ def test_the_command_and_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(NotFound, match="no Iceberg table"):
         catalog.import_table(source, "shop.t", format="iceberg")
     assert not catalog.table_exists("u")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_row_that_comes_back_while_others_go_is_found_by_filters(tmp_path: Path, at_once: bool) -> None:
+    log, catalog = DeltaLog(tmp_path / "delta"), Catalog(tmp_path / "w")
+    file = log.write("a.parquet", pa.table({"id": pa.array(range(10), pa.int64())}))["add"]
+    live = {
+        "numRecords": 10,
+        "minValues": {"id": 0},
+        "maxValues": {"id": 8},
+        "nullCount": {"id": 0},
+        "tightBounds": True,
+    }
+    first = {"add": {**file, "stats": json.dumps(live), "deletionVector": log.vector([9])}}
+    wide = json.dumps({"numRecords": 10, "tightBounds": False})
+    then = {"add": {**file, "stats": wide, "deletionVector": log.vector([0, 1])}}
+    log.commit(0, log.protocol(*READER), log.metadata(column("id", "long")), first)
+    if not at_once:
+        catalog.import_table(log.folder, "t", format="delta")
+    log.commit(1, log.remove(first), then)
+    catalog.import_table(log.folder, "t", format="delta")
+    table = catalog.load_table("t")
+    assert table.scan(filter="id > 8").to_arrow()["id"].to_pylist() == [9]
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [*range(2, 10)]
+    assert sorted(table.at(version=1).to_arrow()["id"].to_pylist()) == [*range(9)]
