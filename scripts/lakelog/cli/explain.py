@@ -7,6 +7,7 @@ from typing import Any
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.times import time_text
+from lakelog.log.grammar import shortened
 
 
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
@@ -37,7 +38,7 @@ def what_was_done(
     for sign, which in (("+", "added"), ("−", "removed")):
         if files := details.get(f"{which}_files"):
             rows = details.get(f"{which}_rows", 0)
-            parts.append(f"{sign}{rows:,} row{_s(rows)} in {files:,} file{_s(files)}")
+            parts.append(f"{sign}{_number(rows)} row{_s(rows)} in {_number(files)} file{_s(files)}")
     if snapshot := details.get("source_snapshot"):
         time_us = details.get("source_time_us")
         when = "" if time_us is None else f" of {time_text(time_us)}"
@@ -47,6 +48,11 @@ def what_was_done(
     if branch := details.get("branch"):
         parts.append(f"{branch} to {details['to']}" if "to" in details else f"on the branch {branch}")
     return f"{operation}: {', '.join(parts)}" if parts else operation
+
+
+def _number(given: Any) -> str:
+    """Return a number as text, and what a faulty client wrote in its place as it is."""
+    return f"{given:,}" if isinstance(given, int) else shortened(str(given))
 
 
 def changes_schema(entry: HistoryEntry) -> bool:

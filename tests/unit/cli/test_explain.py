@@ -72,3 +72,10 @@ def test_properties_are_shown_with_their_values() -> None:
         explain.what(entry("set properties", set={"a": "1"}, removed=["b"]))
         == "set properties: set a=1, removed b"
     )
+
+
+def test_what_a_faulty_client_wrote_in_place_of_a_number_is_shown_as_it_is() -> None:
+    assert (
+        explain.what_was_done("append", {"added_files": "many", "added_rows": [1]})
+        == "append: +[1] rows in many files"
+    )

@@ -348,7 +348,8 @@ class Changelog:
     def _before(self) -> TableHead:
         if self.first < 2:
             raise FormatError(
-                f"the first version of {self.newest.name} removes rows: find out which client wrote it"
+                f"{self.newest.tracked.log.location}: the first version of {self.newest.name} removes rows: find out "
+                "which client wrote it"
             )
         before = self.newest.at(self.newest.tracked.view_at(self.first - 1))
         if before.id != self.newest.id:

@@ -43,6 +43,7 @@ from lakelog.catalog.logs import (
     files_event,
     files_only_in,
     merged_drafts,
+    naming,
     taken_events,
 )
 from lakelog.catalog.parquet import kept_by_commit
@@ -254,6 +255,11 @@ def _replaced_files(
     current: TableHead, change: ContentsChange, bound: Bound | None
 ) -> tuple[pa.Table, pa.Table]:
     """Return the files that `change` removes, and those in which it may replace some rows."""
+    with naming(current.tracked.log.location):
+        return _matching(current, change, bound)
+
+
+def _matching(current: TableHead, change: ContentsChange, bound: Bound | None) -> tuple[pa.Table, pa.Table]:
     match change.operation:
         case Operation.TRUNCATE:
             return with_rows(current.all_files()), empty()
