@@ -18,6 +18,7 @@ from typing import IO, Any
 from lakelog.spark import spark_conf
 from lakelog.testing import maven
 from programs import story
+from programs.bench import tpch
 from programs.bench.measure import median
 from programs.bench.rows.engines import ENGINES, MODES, Engine
 from programs.bench.rows.statements import CHECK, CTAS, SOURCE, STEPS
@@ -42,7 +43,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as name:
         folder = Path(name)
-        data = _lineitem(folder, arguments.scale)
+        data = tpch.lineitem(folder, arguments.scale)
         chosen = [ENGINES[name] for name in arguments.engines.split(",")]
         workers = {
             engine.name: Worker(engine, folder, Path(arguments.environments), arguments.spark)
@@ -134,16 +135,6 @@ def _environment(engine: Engine, environments: Path, spark: str) -> tuple[Path, 
         ("org.apache.spark:*",),
     )
     return python, {"spark.jars": ",".join(map(str, jars))}
-
-
-def _lineitem(folder: Path, scale: float) -> Path:
-    """Return a folder with lineitem as Parquet."""
-    made = folder / "tpch"
-    program = Path(sys.executable).parent / "tpchgen-cli"
-    options = {"--scale-factor": f"{scale:g}", "--tables": "lineitem", "--output-dir": str(made)}
-    command = [str(program), "parquet", *(f"{key}={value}" for key, value in options.items())]
-    subprocess.run(command, check=True, capture_output=True)
-    return made
 
 
 def _run(workers: Mapping[str, Worker], data: Path, mode: str, rounds: int, scale: float) -> None:

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog import Catalog
 from programs import story
+from programs.bench import tpch
 from programs.bench.measure import median
 
 KEYS = ("l_orderkey", "l_linenumber")
@@ -55,7 +56,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as name:
         folder = Path(name)
-        data = lineitem(folder, arguments.scale)
+        data = _lineitem(folder, arguments.scale)
         if arguments.source_gb:
             _large_source(folder, data, arguments.source_gb)
             return
@@ -64,13 +65,9 @@ def main() -> None:
             _few_rows(folder, data, files, arguments)
 
 
-def lineitem(folder: Path, scale: float) -> Path:
+def _lineitem(folder: Path, scale: float) -> Path:
     """Return lineitem as one Parquet file."""
-    program = Path(sys.executable).parent / "tpchgen-cli"
-    made = folder / f"tpch-{scale:g}"
-    options = {"--scale-factor": f"{scale:g}", "--tables": "lineitem", "--output-dir": str(made)}
-    command = [str(program), "parquet", *(f"{key}={value}" for key, value in options.items())]
-    subprocess.run(command, check=True, capture_output=True)
+    made = tpch.lineitem(folder, scale)
     found = pq.ParquetFile(next(made.rglob("*.parquet")))
     # Views of texts, which its files have, are not known everywhere.
     texts = {pa.string_view(): pa.string()}

@@ -7,7 +7,8 @@ import datetime as dt
 import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -27,43 +28,70 @@ class NotSaid(Exception):
     """The form has no words for a predicate."""
 
 
-def text_of(operand: Operand) -> str:
-    """Return a condition as SQL."""
-    match operand:
-        case Column():
-            return ".".join(f"`{part}`" for part in operand.path)
-        case Literal():
-            return _text_of_literal(operand)
-        case Predicate(op="NOT", args=(part,)):
-            return f"NOT ({text_of(part)})"
-        case Predicate(op=("AND" | "OR") as op, args=parts):
-            return f" {op} ".join(f"({text_of(part)})" for part in parts)
-        case Predicate(op="IN", args=(Column() as column, first, *others)):
-            return f"{text_of(column)} IN ({', '.join(map(text_of, (first, *others)))})"
-        case Predicate(op=("IS_NULL" | "IS_NOT_NULL") as op, args=(Column() as column,)):
-            return f"{text_of(column)} {op.replace('_', ' ')}"
-        case Predicate(op=op, args=(Column() as column, Literal(type="string" | None) as text)) if (
-            op in _LIKE
-        ):
-            return f"{text_of(column)} LIKE {_pattern(op, text)}"
-        case Predicate(op=op, args=(left, right)) if op in (*_COMPARED, "<=>"):
-            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
-                return f"{text_of(left)} {op} {text_of(right)}"
-    raise NotSaid(operand)
-
-
 _LIKE = {"STARTS_WITH": "{}%", "ENDS_WITH": "%{}", "CONTAINS": "%{}%"}
 
 
-def _pattern(op: str, text: Literal) -> str:
+@dataclass(frozen=True)
+class _Dialect:
+    """What SQL of one engine has for itself; `texts` are the types of literals that LIKE may have."""
+
+    name: str
+    equal: str
+    literal: Callable[[Literal], str]
+    quoted: Callable[[str], str]
+    texts: tuple[str | None, ...]
+
+
+def text_of(operand: Operand) -> str:
+    """Return a condition as SQL."""
+    return _in_words(operand, _SPARK)
+
+
+def duckdb_of(operand: Operand) -> str:
+    """Return a condition as DuckDB's SQL."""
+    return _in_words(operand, _DUCKDB)
+
+
+def _in_words(operand: Operand, dialect: _Dialect) -> str:
+    def of(part: Operand) -> str:
+        return _in_words(part, dialect)
+
+    match operand:
+        case Column():
+            return ".".join(f"{dialect.name}{part}{dialect.name}" for part in operand.path)
+        case Literal():
+            return dialect.literal(operand)
+        case Predicate(op="NOT", args=(part,)):
+            return f"NOT ({of(part)})"
+        case Predicate(op=("AND" | "OR") as op, args=parts):
+            return f" {op} ".join(f"({of(part)})" for part in parts)
+        case Predicate(op="IN", args=(Column() as column, first, *others)):
+            return f"{of(column)} IN ({', '.join(map(of, (first, *others)))})"
+        case Predicate(op=("IS_NULL" | "IS_NOT_NULL") as op, args=(Column() as column,)):
+            return f"{of(column)} {op.replace('_', ' ')}"
+        case Predicate(op=op, args=(Column() as column, Literal() as text)) if (
+            op in _LIKE and text.type in dialect.texts
+        ):
+            return f"{of(column)} LIKE {_pattern(op, text, dialect)}"
+        case Predicate(op=op, args=(left, right)) if op in (*_COMPARED, "<=>"):
+            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
+                return f"{of(left)} {dialect.equal if op == '<=>' else op} {of(right)}"
+    raise NotSaid(operand)
+
+
+def _pattern(op: str, text: Literal, dialect: _Dialect) -> str:
     if text.value is None:
         return "NULL"
     escaped = "".join("!" + each if each in "!%_" else each for each in str(text.value))
-    return f"{_quoted(_LIKE[op].format(escaped))} ESCAPE '!'"
+    return f"{dialect.quoted(_LIKE[op].format(escaped))} ESCAPE '!'"
 
 
 def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    return _duckdb_quoted(text.replace("\\", "\\\\"))
+
+
+def _duckdb_quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _text_of_literal(literal: Literal) -> str:
@@ -93,36 +121,11 @@ def _text_of_literal(literal: Literal) -> str:
     raise NotSaid(literal)
 
 
-def duckdb_of(operand: Operand) -> str:
-    """Return a condition as DuckDB's SQL."""
-    match operand:
-        case Column():
-            return ".".join(f'"{part}"' for part in operand.path)
-        case Literal():
-            return _duckdb_of_literal(operand)
-        case Predicate(op="NOT", args=(part,)):
-            return f"NOT ({duckdb_of(part)})"
-        case Predicate(op=("AND" | "OR") as op, args=parts):
-            return f" {op} ".join(f"({duckdb_of(part)})" for part in parts)
-        case Predicate(op="IN", args=(Column() as column, first, *others)):
-            return f"{duckdb_of(column)} IN ({', '.join(map(duckdb_of, (first, *others)))})"
-        case Predicate(op=("IS_NULL" | "IS_NOT_NULL") as op, args=(Column() as column,)):
-            return f"{duckdb_of(column)} {op.replace('_', ' ')}"
-        case Predicate(op=op, args=(Column() as column, Literal(type="string") as text)) if op in _LIKE:
-            return f"{duckdb_of(column)} LIKE {_pattern(op, text)}".replace("\\\\", "\\")
-        case Predicate(op="<=>", args=(left, right)):
-            return f"{duckdb_of(left)} IS NOT DISTINCT FROM {duckdb_of(right)}"
-        case Predicate(op=op, args=(left, right)) if op in _COMPARED:
-            if not isinstance(left, Transformed) and not isinstance(right, Transformed):
-                return f"{duckdb_of(left)} {op} {duckdb_of(right)}"
-    raise NotSaid(operand)
-
-
 def _duckdb_of_literal(literal: Literal) -> str:
     value: Any = python_value(literal)
     match value:
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return _duckdb_quoted(value)
         case bytes():
             return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
         case float():
@@ -134,6 +137,10 @@ def _duckdb_of_literal(literal: Literal) -> str:
         case dt.datetime():
             return f"TIMESTAMP'{value.isoformat(' ')}'"
     return _text_of_literal(literal)
+
+
+_SPARK = _Dialect("`", "<=>", _text_of_literal, _quoted, ("string", None))
+_DUCKDB = _Dialect('"', "IS NOT DISTINCT FROM", _duckdb_of_literal, _duckdb_quoted, ("string",))
 
 
 def arrow_of(operand: Operand) -> Any:

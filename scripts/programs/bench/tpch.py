@@ -1,0 +1,17 @@
+"""TPC-H's lineitem, for the benchmarks that change or read it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def lineitem(folder: Path, scale: float) -> Path:
+    """Return a folder with lineitem as Parquet, of that scale factor: 1 has 6 million rows."""
+    made = folder / "tpch"
+    program = Path(sys.executable).parent / "tpchgen-cli"
+    options = {"--scale-factor": f"{scale:g}", "--tables": "lineitem", "--output-dir": str(made)}
+    command = [str(program), "parquet", *(f"{key}={value}" for key, value in options.items())]
+    subprocess.run(command, check=True, capture_output=True)
+    return made
