@@ -77,6 +77,7 @@ from lakelog.catalog.files.manifests import (
 from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
     HEAD_BYTES,
+    VECTOR_MAGIC,
     Vector,
     bitmap_in,
     puffin_of_vectors,
@@ -107,6 +108,7 @@ from lakelog.catalog.files.taken_values import (
 __all__ = [
     "AROUND_BYTES",
     "HEAD_BYTES",
+    "VECTOR_MAGIC",
     "Vector",
     "puffin_of_vectors",
     "BASE_SCHEMA",

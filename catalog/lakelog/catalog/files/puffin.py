@@ -16,12 +16,12 @@ import msgspec
 from lakelog.log.errors import FormatError, Unsupported
 
 MAGIC = b"PFA1"
-_VECTOR_MAGIC = bytes.fromhex("D1D33964")
+VECTOR_MAGIC = bytes.fromhex("D1D33964")
 _ONE_BITMAP = struct.pack("<qi", 1, 0)
 """How many 32-bit bitmaps follow, and the high half of the first one's positions: files have fewer than 2^32 rows."""
 _UNCOMPRESSED = struct.pack("<i", 0)
 
-HEAD_BYTES = 4 + len(_VECTOR_MAGIC) + len(_ONE_BITMAP)
+HEAD_BYTES = 4 + len(VECTOR_MAGIC) + len(_ONE_BITMAP)
 """How far the bitmap is behind the beginning of its blob."""
 AROUND_BYTES = HEAD_BYTES + 4
 """How much longer a blob is than its bitmap."""
@@ -65,16 +65,16 @@ def bitmap_in(blob: bytes) -> bytes:
     content, crc = blob[4:-4], blob[-4:]
     if len(blob) < AROUND_BYTES or blob[:4] != struct.pack(">i", len(content)):
         raise FormatError("a blob of deleted rows has another length than it says")
-    if content[: len(_VECTOR_MAGIC)] != _VECTOR_MAGIC or crc != struct.pack(">I", zlib.crc32(content)):
+    if content[: len(VECTOR_MAGIC)] != VECTOR_MAGIC or crc != struct.pack(">I", zlib.crc32(content)):
         raise FormatError("a blob of deleted rows is damaged: its checksum is another one")
-    count, first = struct.unpack("<qi", content[len(_VECTOR_MAGIC) : len(_VECTOR_MAGIC) + 12])
+    count, first = struct.unpack("<qi", content[len(VECTOR_MAGIC) : len(VECTOR_MAGIC) + 12])
     if count == 0:
         return b""
     if (count, first) != (1, 0):
         raise Unsupported("a blob of deleted rows has positions of 2^32 or more, which lakelog does not read")
-    return content[len(_VECTOR_MAGIC) + 12 :]
+    return content[len(VECTOR_MAGIC) + 12 :]
 
 
 def _blob(bitmap: bytes) -> bytes:
-    content = _VECTOR_MAGIC + _ONE_BITMAP + bitmap
+    content = VECTOR_MAGIC + _ONE_BITMAP + bitmap
     return struct.pack(">i", len(content)) + content + struct.pack(">I", zlib.crc32(content))

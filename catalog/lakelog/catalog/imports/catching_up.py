@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
-from pyroaring import BitMap
 
 from lakelog.catalog.errors import CommitConflict, SourceDiverged
 from lakelog.catalog.files import DataFile, Deletes, check_files, files_to_arrow, removed_file
@@ -67,6 +67,9 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 _NAMED = 5
 

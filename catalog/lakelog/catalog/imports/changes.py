@@ -6,13 +6,12 @@ know the format of a source.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-from pyroaring import BitMap
 
-from lakelog.catalog.files import DataFile, Deletes
+from lakelog.catalog.files import DataFile, Deletes, inline_bytes
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import TrackedLog, write_vectors
 from lakelog.catalog.schema import (
@@ -43,6 +42,9 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import WriteRef
 from lakelog.log.errors import Unsupported
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 _ROW_ID_LIMIT = 1 << 62
 """Ids of a source from here on are not believed: none would be left for other rows."""
@@ -144,10 +146,13 @@ def with_rows(files: Iterable[DataFile]) -> Iterator[DataFile]:
 
 def vector_of(deletes: Deletes | None) -> BitMap:
     """Return the rows that a source says are deleted."""
+    from pyroaring import BitMap
+
     if deletes is None:
         return BitMap()
-    assert deletes.inline is not None, "a source gives vectors themselves"
-    return BitMap.deserialize(base64.b64decode(deletes.inline))
+    blob = inline_bytes(deletes)
+    assert blob is not None, "a source gives vectors themselves"
+    return BitMap.deserialize(blob)
 
 
 def stored(tracked: TrackedLog[TableState], write: WriteRef, files: Sequence[DataFile]) -> list[DataFile]:

@@ -7,9 +7,9 @@ It must not know the format of a source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
-from pyroaring import BitMap
 
 from lakelog.catalog.ddl import CREATE, Stage, StageRequest, create_from, created_event, stage_table
 from lakelog.catalog.files import DataFile, check_files, removed_file
@@ -38,6 +38,9 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Draft, View, WriteRef
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 Progress = Callable[[str], None]
 

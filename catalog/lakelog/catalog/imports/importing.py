@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
 from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
-from lakelog.catalog.imports.delta import delta_source
 from lakelog.catalog.imports.first_import import create_table
-from lakelog.catalog.imports.iceberg import IcebergTable
-from lakelog.catalog.imports.parquet_folder import ParquetFolder
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
 from lakelog.catalog.names import Identifier
@@ -85,13 +82,20 @@ def import_table(
 
 
 def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, progress: Progress) -> Source:
+    # What reads a format is loaded by who imports it, and not with each catalog.
     open_url = tree.logs.places.open_url
     match format.lower():
         case "iceberg":
+            from lakelog.catalog.imports.iceberg import IcebergTable
+
             return IcebergTable(source, open_url, progress)
         case "delta":
+            from lakelog.catalog.imports.delta import delta_source
+
             return delta_source(source, open_url, time_zone=time_zone)
         case "parquet":
+            from lakelog.catalog.imports.parquet_folder import ParquetFolder
+
             return ParquetFolder(source, open_url, progress)
         case _:
             raise Unsupported(

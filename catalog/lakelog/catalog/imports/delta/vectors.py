@@ -11,7 +11,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from lakelog.catalog.files import Deletes, inline_deletes
+from lakelog.catalog.files import VECTOR_MAGIC, Deletes, inline_deletes
 from lakelog.catalog.imports.delta.actions import Vector
 from lakelog.catalog.imports.delta.paths import file_url
 from lakelog.log import OpenUrl
@@ -20,7 +20,6 @@ from lakelog.log.errors import FormatError, NotFound
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-MAGIC = 1681511377
 _SIZE, _CHECKSUM = struct.Struct(">i"), struct.Struct(">I")
 _UUID_LENGTH = 20
 
@@ -92,10 +91,10 @@ def _ranged(vector: Vector, url: str, file: str, open_url: OpenUrl) -> bytes:
 def _positions(content: bytes, where: str, file: str) -> BitMap:
     from pyroaring import BitMap, BitMap64
 
-    if int.from_bytes(content[:4], "little") != MAGIC:
+    if content[: len(VECTOR_MAGIC)] != VECTOR_MAGIC:
         raise _broken(where, file, "it does not begin with the magic number of Delta's vectors")
     try:
-        wide = BitMap64.deserialize(content[4:])
+        wide = BitMap64.deserialize(content[len(VECTOR_MAGIC) :])
     except (ValueError, IndexError):
         raise _broken(where, file, "it is not a Roaring bitmap") from None
     if wide and wide.max() >= 2**32:
