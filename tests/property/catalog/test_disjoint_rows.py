@@ -13,7 +13,7 @@ from lakelog.catalog.schema import COPY_ON_WRITE
 
 SHORT = range(1, 9)
 FULL = range(SHORT.stop, 1500)
-OF_PYTHON = range(1, 4)
+OF_PYTHON = range(3, 6)
 SEEDS_OF_MUTATIONS = range(1, 301)
 LATE = {
     "rows-that-are-gone-are-not-held-against-the-condition": 7,
