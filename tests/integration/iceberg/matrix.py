@@ -163,7 +163,7 @@ def of_versions() -> dict[str, list[str]]:
         url = table.refresh().export_iceberg().url
         side = refs(url)["side"]
         ours = table.scan(["id"], row_ids=True).to_arrow()["_row_id"].to_pylist()
-        ids = _answer(lambda: by_duckdb(url, columns="_row_id")["_row_id"].to_pylist() == ours)
+        ids = _answer(lambda: by_duckdb(url, columns=["_row_id"])["_row_id"].to_pylist() == ours)
         return {
             "an older version, by its number": [
                 _answer(lambda read=read: read(url, 2).num_rows == 5)  # type: ignore[misc]

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 from tests.integration.iceberg.readers import duckdb_with_iceberg
+from tests.integration.iceberg.serving import served
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.schema import FunctionDefinition, ViewColumn, ViewDefinition
@@ -39,21 +40,8 @@ def warehouse(tmp_path: Path) -> str:
 
 @pytest.fixture
 def url(warehouse: str) -> Iterator[str]:
-    servers: list[ThreadingHTTPServer] = []
-    urls: list[str] = []
-    ready = threading.Event()
-
-    def began(url: str, server: ThreadingHTTPServer) -> None:
-        urls.append(url)
-        servers.append(server)
-        ready.set()
-
-    thread = threading.Thread(target=lambda: serve(Answers(Catalog(warehouse)), port=0, began=began))
-    thread.start()
-    assert ready.wait(10)
-    yield urls[0]
-    servers[0].shutdown()
-    thread.join()
+    with served(warehouse) as url:
+        yield url
 
 
 def test_pyiceberg_finds_namespaces_and_tables_and_reads(url: str, warehouse: str) -> None:

@@ -1,0 +1,97 @@
+"""Iceberg's own Spark finds what lakelog has: in exports, before the server of a warehouse, and in a published tree.
+
+It is a process of its own, in an environment with the Spark that Iceberg supports, which is set up when it is missing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.integration.iceberg.lives import TYPES
+from tests.integration.iceberg.readers import Reader
+from tests.integration.iceberg.serving import served
+from tests.integration.iceberg.test_lives import live
+
+from lakelog.catalog import Catalog, col
+from programs.bench.rows.engines import ENGINES
+from programs.bench.rows.process import Worker
+
+pytestmark = pytest.mark.slow
+ID = pa.schema({"id": pa.int64()})
+ROOT = Path(__file__).parents[3]
+LIVES = range(1000, 1030)
+READ_BY_SPARK = TYPES.keys() - {"time(6)"}
+"""Iceberg's Spark refuses a column of the type time."""
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    folder = tmp_path_factory.mktemp("spark")
+    types = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+    worker = Worker(ENGINES["iceberg"], folder, ROOT, "", **types)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def read(spark: Worker, tmp_path: Path) -> Reader:
+    def by_spark(url: str, snapshot: int | None = None, *, columns: Sequence[str] = ("*",)) -> pa.Table:
+        options = {} if snapshot is None else {"versionAsOf": str(snapshot)}
+        spark.view("exported", "iceberg", url, columns, **options)
+        found = tmp_path / uuid.uuid4().hex
+        spark.check(f"INSERT OVERWRITE DIRECTORY '{found}' USING parquet SELECT * FROM exported")
+        return pq.read_table(found)
+
+    return by_spark
+
+
+def test_readers_find_what_lakelog_has_in_lives(read: Reader, tmp_path: Path) -> None:
+    for seed in LIVES:
+        live(tmp_path / str(seed), seed, {"spark": read}, READ_BY_SPARK)
+
+
+def test_it_reads_before_a_server_of_a_warehouse(spark: Worker, tmp_path: Path) -> None:
+    warehouse = str(tmp_path / "w")
+    catalog = Catalog(warehouse)
+    catalog.create_namespace("shop", properties={"comment": "of tea"})
+    catalog.create_namespace(("shop", "old"))
+    table = catalog.create_table("shop.orders", ID).append(pa.table({"id": [1, 2, 3]}))
+    catalog.create_table("shop.old.t", ID).append(pa.table({"id": [7]}))
+    table = table.delete(col("id") == 2).create_branch("side")
+    with served(warehouse) as url:
+        named(spark, "served", uri=url)
+        holds(spark, "served")
+        table.at(ref="side").append(pa.table({"id": [9]}))
+        spark.check("REFRESH TABLE served.shop.orders")
+        assert ids(spark, "served.shop.orders VERSION AS OF 'side'") == [1, 3, 9]
+        with pytest.raises(RuntimeError, match="read"):
+            spark.check("CREATE TABLE served.shop.more (id BIGINT) USING iceberg")
+        with pytest.raises(RuntimeError, match="read"):
+            spark.check("INSERT INTO served.shop.orders VALUES (5)")
+        with pytest.raises(RuntimeError, match="read"):
+            spark.check("DROP TABLE served.shop.orders")
+    assert Catalog(warehouse).load_table("shop.orders").row_count == 2
+
+
+def holds(spark: Worker, name: str) -> None:
+    assert [row[0] for row in spark.check(f"SHOW NAMESPACES IN {name}")] == ["shop"]
+    assert [row[0] for row in spark.check(f"SHOW NAMESPACES IN {name}.shop")] == ["shop.old"]
+    assert [row[1] for row in spark.check(f"SHOW TABLES IN {name}.shop")] == ["orders"]
+    assert ids(spark, f"{name}.shop.orders") == [1, 3]
+    assert ids(spark, f"{name}.shop.old.t") == [7]
+
+
+def ids(spark: Worker, source: str) -> list[int]:
+    return [int(row[0]) for row in spark.check(f"SELECT id FROM {source} ORDER BY id")]
+
+
+def named(spark: Worker, name: str, **options: str) -> None:
+    """Make a catalog that Iceberg's REST client reads."""
+    spark.check(f"SET spark.sql.catalog.{name}=org.apache.iceberg.spark.SparkCatalog")
+    for key, value in {"type": "rest", "cache-enabled": "false", **options}.items():
+        spark.check(f"SET spark.sql.catalog.{name}.{key}={value}")
