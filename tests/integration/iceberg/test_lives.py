@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.iceberg.lives import TYPES, Life
+from tests.integration.iceberg.matrix import ROW_IDS, WITHOUT_ROW_IDS
 from tests.integration.iceberg.readers import READERS, Reader, plain, refs
 
 from lakelog.catalog import Catalog, Table
@@ -16,8 +17,6 @@ from lakelog.catalog import Catalog, Table
 SHORT = range(1, 4)
 FULL = range(SHORT.stop, 400)
 STEPS = 12
-OF_ROW_IDS = {"duckdb", "spark"}
-"""The readers that have columns for the ids and versions of rows."""
 
 
 def differences(
@@ -56,7 +55,7 @@ def differences(
         found += [
             f"{name} finds other ids of rows"
             for name, read in readers.items()
-            if name in OF_ROW_IDS and not has_row_ids(table, url, read)
+            if name not in WITHOUT_ROW_IDS and not has_row_ids(table, url, read)
         ]
     return found
 
@@ -82,7 +81,7 @@ def _without_empty(row: dict) -> dict:
 
 def has_row_ids(table: Table, url: str, read: Reader) -> bool:
     ours = table.scan(["id"], row_ids=True).to_arrow().select(["id", "_row_id", "_row_version"])
-    theirs = read(url, columns=["id", "_row_id", "_last_updated_sequence_number AS _row_version"])
+    theirs = read(url, columns=ROW_IDS)
     return [tuple(row.values()) for row in plain(ours)] == [tuple(row.values()) for row in plain(theirs)]
 
 
