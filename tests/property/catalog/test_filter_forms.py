@@ -31,7 +31,7 @@ from lakelog.catalog.tools.duckdb_relation import to_relation
 from lakelog.log.errors import InvalidInput
 
 every_column = pytest.mark.parametrize("column", sorted(TYPES))
-some = settings(max_examples=examples(12, full=2000))
+some = settings(max_examples=examples(12, full=500))
 
 
 TOKENS = [
