@@ -261,12 +261,27 @@ class _CatchingUp:
             if found.added
             else []
         )
-        if gone or moved:
+        # An update by vectors deletes a row in one file, and writes it into another.
+        both = [
+            path
+            for path in (found.changed if found.added else ())
+            if path in mine and self._is_deleted_by_both(path, found, before, mine)
+        ]
+        if gone or moved or both:
             raise SourceDiverged(
-                f"rows of {_listed([*gone, *moved])} were deleted or rewritten in {self.head.name} and, since the last "
+                f"rows of {_listed([*gone, *moved, *both])} were deleted or rewritten in {self.head.name} and, since the last "
                 f"import, in its source {self.source.url} too, so that it is not known which rows are left. Import the "
                 f"source as another table, or roll {self.head.name} back to its last import"
             )
+
+    def _is_deleted_by_both(
+        self, path: str, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]
+    ) -> bool:
+        """Return whether a row has been deleted here and, since the last import, by the source."""
+        if _mark(mine[path]) == _mark(before[path]):
+            return False
+        then = self._vector(before[path])
+        return not (self._vector(mine[path]) - then).isdisjoint(vector_of(found.changed[path].deletes) - then)
 
     def _changed(
         self,

@@ -157,6 +157,25 @@ def test_files_that_both_have_rewritten_are_refused_by_name(source: Table, catal
     assert ids(catalog) == [0, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
+def test_a_row_that_both_have_changed_by_vectors_is_refused_where_it_may_have_moved(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source).update({"n": "-1"}, where="id = 1")
+    with pytest.raises(
+        SourceDiverged, match=r"rows of the file .*\.parquet were deleted or rewritten in `t` and"
+    ):
+        import_it(catalog, source.update({"n": "-2"}, where="id IN (1, 2)"))
+    assert sorted(catalog.load_table("t").scan(["id"]).to_arrow()["id"].to_pylist()) == list(range(10))
+
+
+def test_a_row_that_both_have_deleted_and_that_cannot_have_moved_stays_deleted(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source).delete(col("id") < 3)
+    import_it(catalog, source.delete(col("id") < 4))
+    assert ids(catalog) == [4, 5, 6, 7, 8, 9]
+
+
 def test_columns_of_the_source_come_along_where_ours_are_as_they_were(
     source: Table, catalog: Catalog
 ) -> None:
