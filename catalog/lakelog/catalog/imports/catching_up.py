@@ -269,8 +269,8 @@ class _CatchingUp:
         ]
         if gone or moved or both:
             raise SourceDiverged(
-                f"rows of {_listed([*gone, *moved, *both])} were deleted or rewritten in {self.head.name} and, since the last "
-                f"import, in its source {self.source.url} too, so that it is not known which rows are left. Import the "
+                f"rows of {_listed([*gone, *moved, *both])} were deleted or rewritten in {self.head.name} and, since the "
+                f"last import, in its source {self.source.url} too, so that it is not known which rows are left. Import the "
                 f"source as another table, or roll {self.head.name} back to its last import"
             )
 
