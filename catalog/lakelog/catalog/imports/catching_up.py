@@ -268,10 +268,11 @@ class _CatchingUp:
             if path in mine and self._is_deleted_by_both(path, found, before, mine)
         ]
         if gone or moved or both:
+            files = _listed([*gone, *moved, *both])
             raise SourceDiverged(
-                f"rows of {_listed([*gone, *moved, *both])} were deleted or rewritten in {self.head.name} and, since the "
-                f"last import, in its source {self.source.url} too, so that it is not known which rows are left. Import the "
-                f"source as another table, or roll {self.head.name} back to its last import"
+                f"rows of {files} were deleted or rewritten in {self.head.name} and, since the last import, in its "
+                f"source {self.source.url} too, so that it is not known which rows are left. Import the source as "
+                f"another table, or roll {self.head.name} back to its last import"
             )
 
     def _is_deleted_by_both(

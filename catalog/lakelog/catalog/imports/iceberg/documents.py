@@ -61,7 +61,7 @@ def _newest(folder: str, open_url: OpenUrl) -> str:
     store, key = open_url(f"{folder}/metadata/{_HINT}")
     prefix = key.removesuffix(_HINT)
     hint = store.get(key)
-    if hint is not None:
+    if hint is not None and hint.strip():
         return f"{folder}/metadata/{_hinted(hint.decode().strip(), store, prefix)}"
     found: dict[int, list[str]] = {}
     for name, _ in store.list_sizes(prefix):
@@ -87,8 +87,17 @@ def _hinted(hint: str, store: ObjectStore, prefix: str) -> str:
     if not hint.isdigit():
         return f"{hint}.metadata.json"
     number = int(hint)
+    newest = _numbered(number, store, prefix) or f"v{number}.metadata.json"
     for _ in range(_AHEAD_MAX):
-        if store.get(f"{prefix}v{number + 1}.metadata.json") is None:
-            break
         number += 1
-    return f"v{number}.metadata.json"
+        following = _numbered(number, store, prefix)
+        if following is None:
+            break
+        newest = following
+    return newest
+
+
+def _numbered(number: int, store: ObjectStore, prefix: str) -> str | None:
+    """Return the name of the metadata of that number, in whatever way it is compressed."""
+    names = (f"v{number}{end}" for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"))
+    return next((name for name in names if store.get(f"{prefix}{name}") is not None), None)

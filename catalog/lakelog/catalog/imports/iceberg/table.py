@@ -20,7 +20,7 @@ from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.iceberg.deleted_rows import DeletedRows
 from lakelog.catalog.imports.iceberg.documents import OpenUrl, document_of, place_of
 from lakelog.catalog.imports.iceberg.file_columns import Footers
-from lakelog.catalog.imports.iceberg.manifests import Change, Entry, Manifests
+from lakelog.catalog.imports.iceberg.manifests import Change, Entry, Manifests, twice_there
 from lakelog.catalog.imports.iceberg.schemas import mapped_names, schema_from, specs_from
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.schema import Schema, with_schema
@@ -216,12 +216,17 @@ class _Files:
                 touched.update(self._deleted.remove(entry))
         for key, entry in change.came.items():
             if entry.content == DATA:
-                came[_name_of(entry.path)] = entry
+                # A file may be there under two spellings of its place.
+                if came.setdefault(_name_of(entry.path), entry) is not entry:
+                    raise twice_there(entry.path)
             elif key not in change.gone:
                 touched.update(self._deleted.add(entry))
         before = {name for name in touched if name in self.data}
         for name in gone:
             del self.data[name]
+        twice = next((name for name in came if name in self.data), None)
+        if twice is not None:
+            raise twice_there(twice)
         self.data |= came
         for name in gone.keys() - came.keys():
             self.read.pop(name, None)
