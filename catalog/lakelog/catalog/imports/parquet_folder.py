@@ -91,7 +91,7 @@ class ParquetFolder:
                 f"the file {file.path}",
             )
         types = {
-            name: partition_type(partition[name] for partition in self._partitions.values())
+            name: _partition_type([partition[name] for partition in self._partitions.values()], name, columns)
             for name in self._names
         }
         merged.add(
@@ -168,6 +168,13 @@ class ParquetFolder:
             placed.append(replace(file, partition=partition))
         metadata = Metadata(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={})
         return data_files(placed, metadata, None)
+
+
+def _partition_type(texts: Sequence[str | None], name: str, columns: Schema | None) -> AtomicType:
+    """Return the type of a partition column: what was text once stays text, whatever values are left."""
+    known = None if columns is None else columns.get((name,))
+    text = AtomicType("string")
+    return text if known is not None and known.type == text else partition_type(texts)
 
 
 def _refuse_tables(url: str, names: Iterable[str]) -> None:

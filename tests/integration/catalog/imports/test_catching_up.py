@@ -19,6 +19,7 @@ from lakelog.log.errors import InvalidInput
 SHORT = range(4)
 FULL = range(SHORT.stop, 400)
 STEPS = 14
+BELOW_100 = {"op": "<", "args": [{"col": ["n"]}, {"lit": 100, "type": "integer"}]}
 
 
 class Side:
@@ -204,15 +205,45 @@ def test_what_was_demanded_here_since_is_demanded_of_new_files(source: Table, ca
 
 def test_checks_that_were_added_here_are_held_by_all_imports(source: Table, catalog: Catalog) -> None:
     table = import_it(catalog, source)
-    predicate = {"op": "<", "args": [{"col": ["n"]}, {"lit": 100, "type": "integer"}]}
-    check = {"kind": "check", "name": "low", "columns": [["n"]], "sql": "n < 100", "predicate": predicate}
-    table.alter([{"change": "add-constraint", "constraint": check}])
+    check = {"kind": "check", "name": "low", "columns": [["n"]], "sql": "n < 100"}
+    table.alter([{"change": "add-constraint", "constraint": check | {"predicate": BELOW_100}}])
     for n in (20, 30):
         source = source.append(pa.table({"id": [n], "n": [n]}))
         import_it(catalog, source)
     with pytest.raises(SourceDiverged, match="may have rows that violate CHECK"):
         import_it(catalog, source.append(pa.table({"id": [40], "n": [400]})))
     assert ids(catalog) == [*range(10), 20, 30]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"change": "delete-column", "name": ["n"]},
+        {"change": "rename-column", "name": ["n"], "new_name": "k"},
+        {"change": "update-column-type", "name": ["n"], "type": "long"},
+    ],
+)
+def test_a_column_that_a_constraint_needs_is_not_changed_by_the_source(
+    source: Table, catalog: Catalog, change: dict[str, Any]
+) -> None:
+    table = import_it(catalog, source)
+    check = {"kind": "check", "name": "low", "columns": [["n"]], "sql": "n < 100"}
+    table.alter([{"change": "add-constraint", "constraint": check | {"predicate": BELOW_100}}])
+    with pytest.raises(SourceDiverged, match="the column n, which the constraint low of `t` needs as it is"):
+        import_it(catalog, source.alter([change]))
+    catalog.load_table("t").alter([{"change": "drop-constraint", "name": "low"}])
+    assert import_it(catalog, source.refresh()).schema.names == source.refresh().schema.names
+
+
+def test_values_that_a_column_cannot_hold_since_a_rollback_are_refused(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source)
+    source = source.alter([{"change": "update-column-type", "name": ["n"], "type": "long"}])
+    import_it(catalog, source).rollback_to_version(1)
+    with pytest.raises(SourceDiverged, match="the column n of `t` is integer, and long in its source"):
+        import_it(catalog, source.append(pa.table({"id": [10], "n": [1 << 40]})))
+    assert ids(catalog) == list(range(10))
 
 
 def test_a_column_that_the_source_requires_later_may_be_null_in_rows_of_ours(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, SourceDiverged
 from lakelog.catalog.parquet import is_hidden
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -80,6 +80,29 @@ def test_an_import_again_takes_what_came_and_leaves_what_went(tmp_path: Path, ca
         (100, None),
     ]
     assert catalog.import_table(source, "t", format="parquet").version == 3
+
+
+def test_a_folder_with_another_partitioning_is_another_source(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "a.parquet", id=[1], day=pa.array([1], pa.int32()))
+    catalog.import_table(source, "t", format="parquet")
+    catalog.load_table("t").append(pa.table({"id": [100], "day": pa.array([7], pa.int32())}))
+    (source / "a.parquet").unlink()
+    put(source / "day=1/a.parquet", id=[1])
+    with pytest.raises(SourceDiverged, match="the partitioning of .*/files is another one"):
+        catalog.import_table(source, "t", format="parquet")
+    assert catalog.load_table("t").version == 2
+
+
+def test_partitions_that_were_text_stay_text(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "n=01/a.parquet", id=[1])
+    put(source / "n=x/a.parquet", id=[2])
+    catalog.import_table(source, "t", format="parquet")
+    (source / "n=x/a.parquet").unlink()
+    put(source / "n=02/a.parquet", id=[3])
+    catalog.import_table(source, "t", format="parquet")
+    assert rows(catalog) == [{"id": 1, "n": "01"}, {"id": 3, "n": "02"}]
 
 
 def test_folders_that_cannot_be_one_table_are_refused(tmp_path: Path, catalog: Catalog) -> None:
