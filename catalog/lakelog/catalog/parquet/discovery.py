@@ -17,7 +17,7 @@ from lakelog.catalog.parquet.add_files import FoundFile, literal_of
 from lakelog.catalog.parquet.opening import footer_crc_at, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, StructType, type_from_arrow, value_type
 from lakelog.log import canonical_url
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 from lakelog.log.stores import ObjectStore
 
 FILES_AT_ONCE = 8
@@ -152,6 +152,8 @@ def read_footer(
                 old_calendar=_has_old_calendar(footer.metadata or {}),
             )
             return found, arrow, old_times
+    except Unsupported as error:
+        raise Unsupported(f"the file {path} cannot be added: {error.message}") from None
     except (pa.ArrowInvalid, OSError, LakelogError) as error:
         if isinstance(error, InvalidInput | NotFound) or (
             isinstance(error, OSError) and error.errno is not None

@@ -16,7 +16,7 @@ from tests.integration.catalog.imports.written import Folder
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.imports.iceberg import manifests
-from lakelog.log.errors import FormatError, InvalidInput
+from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 
 @pytest.fixture
@@ -78,6 +78,43 @@ def test_columns_of_files_without_ids_may_have_the_names_of_nested_ones(
     table.add_files([str(tmp_path / "a.parquet")])
     catalog.import_table(table.metadata_location, "t", format="iceberg")
     assert catalog.load_table("t").to_arrow().to_pylist() == table.scan().to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda it: it.pop("location"), "KeyError: 'location'"),
+        (lambda it: it.update({"schemas": 5}), "TypeError"),
+        (lambda it: it.update({"current-schema-id": 9}), "KeyError: 9"),
+        (lambda it: it.update({"default-spec-id": 9}), "KeyError: 9"),
+        (lambda it: it["schemas"][0]["fields"][0].pop("type"), "KeyError: 'type'"),
+        (lambda it: it["snapshots"][0].pop("snapshot-id"), "KeyError: 'snapshot-id'"),
+    ],
+)
+def test_metadata_that_is_not_icebergs_is_refused_by_its_place(
+    folder: Folder, catalog: Catalog, change: Any, error: str
+) -> None:
+    table = folder.create(pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    metadata = json.loads(Path(table.metadata_location).read_bytes())
+    change(metadata)
+    path = folder.folder / "metadata/v1.metadata.json"
+    path.write_text(json.dumps(metadata))
+    with pytest.raises(
+        FormatError, match=rf"the metadata at {path} is not as Iceberg's format has it \({error}"
+    ):
+        catalog.import_table(path, "t", format="iceberg")
+
+
+def test_a_partition_field_that_lakelog_does_not_have_is_named(folder: Folder, catalog: Catalog) -> None:
+    table = folder.create(pa.schema([("id", pa.int64())]))
+    metadata = json.loads(Path(table.metadata_location).read_bytes())
+    field = {"source-id": 1, "field-id": 1000, "name": "z", "transform": "zorder[3]"}
+    metadata["partition-specs"].append({"spec-id": 1, "fields": [field]})
+    path = folder.folder / "metadata/v1.metadata.json"
+    path.write_text(json.dumps(metadata))
+    with pytest.raises(Unsupported, match=r"the partition field z of the source is by zorder\[3\]"):
+        catalog.import_table(path, "t", format="iceberg")
 
 
 def test_properties_that_are_parts_of_a_definition_are_left_out(folder: Folder, catalog: Catalog) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from lakelog.log import canonical_url
-from lakelog.log.errors import FormatError, InvalidInput, NotFound
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound
 from lakelog.log.stores import ObjectStore
 
 OpenUrl = Callable[[str], tuple[ObjectStore, str]]
@@ -51,10 +52,24 @@ def document_of(source: str, open_url: OpenUrl) -> tuple[str, Document]:
         raise FormatError(f"the metadata at {url} is not JSON: {error}") from None
     if document.get("format-version") not in (1, 2, 3):
         raise InvalidInput(
-            f"the metadata at {url} is of version {document.get('format-version')} of Iceberg's format: lakelog "
+            f"the metadata at {url} is of version {document.get('format-version')!r} of Iceberg's format: lakelog "
             "imports 1, 2 and 3"
         )
     return url, document
+
+
+@contextmanager
+def as_metadata(url: str) -> Iterator[None]:
+    """Raise FormatError where what is read of the metadata at `url` is not as Iceberg's format has it."""
+    try:
+        yield
+    except LakelogError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(
+            f"the metadata at {url} is not as Iceberg's format has it ({type(error).__name__}: {error}): import "
+            "metadata that Iceberg's own readers read"
+        ) from error
 
 
 def _newest(folder: str, open_url: OpenUrl) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.iceberg import DATA, DELETED, avro_name, from_partition, partition_names, read_all
+from lakelog.catalog.imports.iceberg.documents import as_metadata
 from lakelog.catalog.schema import PartitionSpec, Scalar
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
@@ -91,12 +92,17 @@ class Manifests:
                 self._known.setdefault(path, {"manifest_path": path})
             return list(snapshot.get("manifests", ()))
         found = []
-        for record in read_all(self._read(snapshot["manifest-list"])).records:
-            self._known.setdefault(record["manifest_path"], record)
-            found.append(record["manifest_path"])
+        with as_metadata(snapshot["manifest-list"]):
+            for record in read_all(self._read(snapshot["manifest-list"])).records:
+                self._known.setdefault(record["manifest_path"], record)
+                found.append(record["manifest_path"])
         return found
 
     def _entries(self, path: str) -> Entries:
+        with as_metadata(path):
+            return self._read_entries(path)
+
+    def _read_entries(self, path: str) -> Entries:
         record = self._known[path]
         _refuse_encrypted(record, path)
         file = read_all(self._read(path))

@@ -18,7 +18,7 @@ from lakelog.catalog.files import DataFile, inline_deletes
 from lakelog.catalog.iceberg import DATA
 from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.iceberg.deleted_rows import DeletedRows
-from lakelog.catalog.imports.iceberg.documents import OpenUrl, document_of, place_of
+from lakelog.catalog.imports.iceberg.documents import Document, OpenUrl, as_metadata, document_of, place_of
 from lakelog.catalog.imports.iceberg.file_columns import Footers
 from lakelog.catalog.imports.iceberg.manifests import Change, Entry, Manifests, twice_there
 from lakelog.catalog.imports.iceberg.schemas import mapped_names, schema_from, specs_from
@@ -44,7 +44,10 @@ class IcebergTable:
         self.metadata_url, self._document = document_of(source, open_url)
         self._open_url = open_url
         self._progress = progress
-        document = self._document
+        with as_metadata(self.metadata_url):
+            self._read_definition(self._document)
+
+    def _read_definition(self, document: Document) -> None:
         self.url = place_of(document["location"]).rstrip("/")
         self.identity = str(document.get("table-uuid") or self.url)
         self.properties: Mapping[str, str] = {
@@ -62,7 +65,7 @@ class IcebergTable:
         self._specs = specs_from(document, list(self._schemas.values()))
         self._spec = self._specs[document.get("default-spec-id", 0)]
         mapping = self.properties.get(_MAPPING)
-        self._footers = Footers(self.url, open_url, None if mapping is None else mapped_names(mapping))
+        self._footers = Footers(self.url, self._open_url, None if mapping is None else mapped_names(mapping))
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         snapshots = self._ancestors(newest)
@@ -79,7 +82,8 @@ class IcebergTable:
 
     def _ancestors(self, newest: int) -> list[Mapping[str, Any]]:
         """Return the current snapshot and those before it that are still there, oldest first."""
-        known = {each["snapshot-id"]: each for each in self._document.get("snapshots") or ()}
+        with as_metadata(self.metadata_url):
+            known = {each["snapshot-id"]: each for each in self._document.get("snapshots") or ()}
         current = self._document.get("current-snapshot-id")
         if current in (None, -1):
             return []
