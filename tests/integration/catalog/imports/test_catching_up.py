@@ -48,6 +48,13 @@ class Side:
         self.deleted |= set(gone)
         self.table = self.table.delete(col("id").is_in(gone))
 
+    def update(self) -> None:
+        """Write rows anew as they are: they are in another file then, and this side's own."""
+        ids = sorted(self.ids())
+        some = self.chance.sample(ids, min(len(ids), self.chance.choice((1, 3, 200))))
+        self.own |= set(some)
+        self.table = self.table.update({"id": "id"}, col("id").is_in(some))
+
     def compact(self) -> None:
         self.table = self.table.compact()
 
@@ -75,9 +82,9 @@ def live(folder: Path, seed: int) -> int:
     imported: set[int] = source.ids()
     for _ in range(STEPS):
         if chance.random() < 0.6:
-            done.append("source " + source.step("append", "append", "delete", "delete", "compact"))
+            done.append("source " + source.step("append", "append", "delete", "update", "compact"))
         else:
-            done.append("ours " + ours.step("append", "delete", "delete", "compact"))
+            done.append("ours " + ours.step("append", "delete", "update", "compact"))
         about = f"seed {seed} ({mode}), after {', '.join(done)}"
         if chance.random() < 0.5:
             continue
