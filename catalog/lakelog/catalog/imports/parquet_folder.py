@@ -56,21 +56,21 @@ class ParquetFolder:
         self.identity = self.url
         self.properties: Mapping[str, str] = {}
         self._progress = progress
-        self._store, self._key = open_url(self.url)
-        sizes = dict(self._store.list_sizes(f"{self._key}/"))
-        _refuse_tables(self.url, (name.removeprefix(f"{self._key}/") for name in sizes))
+        self._store, key = open_url(self.url)
+        prefix = f"{key}/" if key else ""
+        sizes = dict(self._store.list_sizes(prefix))
+        _refuse_tables(self.url, (name.removeprefix(prefix) for name in sizes))
         self._listed = {
-            f"{self.url}{name.removeprefix(self._key)}": (name, size)
+            f"{self.url}/{name.removeprefix(prefix)}": (name, size)
             for name, size in sizes.items()
-            if not is_hidden(name, self._key)
+            if not is_hidden(name, key)
         }
         if not self._listed:
             raise NotFound(
                 f"there are no files in the folder {self.url}: check the path, and give a folder rather than a file"
             )
         self._partitions = {
-            path: partition_of(name.removeprefix(f"{self._key}/"), self.url)
-            for path, (name, _) in self._listed.items()
+            path: partition_of(path.removeprefix(f"{self.url}/"), self.url) for path in self._listed
         }
         self._names = check_partitions(self._partitions)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelog.catalog import Catalog, SourceDiverged
+from lakelog.catalog.logs.places import Places
 from lakelog.catalog.parquet import is_hidden
 from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.stores.memory_store import MemoryStore
 
 
 @pytest.fixture
@@ -158,6 +161,19 @@ def test_columns_without_a_value_in_one_file_have_the_type_of_others(
     catalog.import_table(tmp_path / "files", "t", format="parquet")
     assert rows(catalog) == [{"id": 1, "what": None}, {"id": 2, "what": "x"}]
     assert rows(catalog, filter="what IS NULL") == [{"id": 1, "what": None}]
+
+
+def test_a_whole_bucket_is_a_folder() -> None:
+    bucket = MemoryStore.named("memory://of-others")
+    for key in ("day=1/a.parquet", "day=2/a.parquet"):
+        content = io.BytesIO()
+        pq.write_table(pa.table({"id": [int(key[4])]}), content)
+        bucket.put(key, content.getvalue())
+    catalog = Catalog("memory://of-ours")
+    tried = catalog.import_table("memory://of-others", "t", format="parquet", dry_run=True)
+    assert (tried.added_files, tried.rows) == (2, 2)
+    store, key = Places("memory://of-ours", {}).open_url("s3a://bucket/")
+    assert (store.url, key) == ("s3://bucket", "")
 
 
 def test_what_object_stores_have_in_place_of_folders_is_no_file() -> None:
