@@ -182,8 +182,18 @@ class _CatchingUp:
             drafts.append(Draft(events=encode([event]), blobs=blobs))
         main = self._main_after(added, removed, changed)
         drafts.append(self._tag(before, found, added, main, state.current, theirs))
-        drafts.append(Draft(events=encode([imported_event(self.source, self.now, self.ref)])))
+        gone = self._gone() | {
+            path: file.footer_crc
+            for path, file in found.removed.items()
+            if path in mine and _mark(mine[path]) != _mark(file)
+        }
+        drafts.append(Draft(events=encode([imported_event(self.source, self.now, self.ref, gone)])))
         return merged_drafts(drafts)
+
+    def _gone(self) -> dict[str, int | None]:
+        """Return the files that were removed by imports while rows of them were deleted here, with their checksums."""
+        last = self.head.state.source
+        return {} if last is None or last.gone is msgspec.UNSET else last.gone
 
     # Columns
 
@@ -219,6 +229,17 @@ class _CatchingUp:
             raise SourceDiverged(
                 f"{self.head.name} has {listed(there)} already, which its source has added: its rows would be there "
                 "twice. Delete them here, and import again"
+            )
+        known = self._gone()
+        back = [
+            path
+            for path, file in found.added.items()
+            if path in known and (known[path] is None or file.footer_crc in (None, known[path]))
+        ]
+        if back:
+            raise SourceDiverged(
+                f"the source {self.source.url} has {listed(back)} again, which was removed by an import, and of "
+                f"which rows had been deleted in {self.head.name}: they would come back. Import the source as another table"
             )
         gone = [path for path in (*found.removed, *found.changed) if path not in mine]
         moved = (

@@ -157,6 +157,21 @@ def test_rows_come_back_where_the_source_went_back_unless_they_were_deleted_here
     assert ids(catalog) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
 
 
+def test_a_file_that_was_gone_does_not_come_back_with_rows_that_were_deleted_here(
+    source: Table, catalog: Catalog
+) -> None:
+    source = source.append(pa.table({"id": [10], "n": [1]}))
+    before = source.version
+    import_it(catalog, source).delete(col("id") == 1)
+    import_it(catalog, source := source.delete(col("id") < 10))
+    import_it(catalog, source := source.append(pa.table({"id": [11], "n": [1]})))
+    with pytest.raises(
+        SourceDiverged, match=r"has the file .*\.parquet again, which was removed by an import"
+    ):
+        import_it(catalog, source.rollback_to_version(before))
+    assert ids(catalog) == [10, 11]
+
+
 def test_files_that_both_have_rewritten_are_refused_by_name(source: Table, catalog: Catalog) -> None:
     import_it(catalog, source).delete(col("id") == 1)
     source = source.append(pa.table({"id": [10], "n": [10]})).compact()
