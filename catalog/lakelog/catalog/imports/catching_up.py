@@ -239,7 +239,8 @@ class _CatchingUp:
         if back:
             raise SourceDiverged(
                 f"the source {self.source.url} has {listed(back)} again, which was removed by an import, and of "
-                f"which rows had been deleted in {self.head.name}: they would come back. Import the source as another table"
+                f"which rows had been deleted in {self.head.name}: they would come back. Import the source as another "
+                "table"
             )
         gone = [path for path in (*found.removed, *found.changed) if path not in mine]
         moved = (
