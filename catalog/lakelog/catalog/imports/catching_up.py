@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict, SourceDiverged
-from lakelog.catalog.files import DataFile, Deletes, check_files, files_to_arrow, removed_file
+from lakelog.catalog.files import DataFile, Deletes, check_files, removed_file
 from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.changes import (
     IMPORTED,
@@ -30,6 +29,7 @@ from lakelog.catalog.imports.changes import (
     vector_of,
     with_rows,
 )
+from lakelog.catalog.imports.fitting import check_constraints, check_new_files, check_partitionings, listed
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import (
     NothingToDo,
@@ -42,17 +42,8 @@ from lakelog.catalog.logs import (
     read_vector,
     write_vectors,
 )
-from lakelog.catalog.parquet import new_checks
-from lakelog.catalog.planning import may_fail
 from lakelog.catalog.schema import (
-    ICEBERG,
-    ICEBERG_ON,
     Metadata,
-    Schema,
-    dotted,
-    refuse_generated,
-    refuse_identity,
-    value_of,
 )
 from lakelog.catalog.state import (
     MAIN,
@@ -66,12 +57,10 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -179,8 +168,10 @@ class _CatchingUp:
         self._check(found, before, mine)
         fitting = with_bounds_of(found.added.values(), self.now.schema, state.current.schema)
         added = self._with_vectors(numbered(stored_by(self.write, fitting), state.next_row))
+        if added:
+            columns = columns_of(self.now, then.schema)
+            check_new_files(self.head.name, self.source.url, added, columns, then, state.current)
         check_files(added, state.current.schema, state.current.specs)
-        self._check_rows(added, then, state.current)
         removed = [mine[path] for path in found.removed if path in mine]
         changed = self._changed(found.changed, before, mine, removed, added)
         event, blobs = files_event(
@@ -191,8 +182,18 @@ class _CatchingUp:
             drafts.append(Draft(events=encode([event]), blobs=blobs))
         main = self._main_after(added, removed, changed)
         drafts.append(self._tag(before, found, added, main, state.current, theirs))
-        drafts.append(Draft(events=encode([imported_event(self.source, self.now, self.ref)])))
+        gone = self._gone() | {
+            path: file.footer_crc
+            for path, file in found.removed.items()
+            if path in mine and _mark(mine[path]) != _mark(file)
+        }
+        drafts.append(Draft(events=encode([imported_event(self.source, self.now, self.ref, gone)])))
         return merged_drafts(drafts)
+
+    def _gone(self) -> dict[str, int | None]:
+        """Return the files that were removed by imports while rows of them were deleted here, with their checksums."""
+        last = self.head.state.source
+        return {} if last is None or last.gone is msgspec.UNSET else last.gone
 
     # Columns
 
@@ -201,9 +202,12 @@ class _CatchingUp:
         source has now, without what was changed here. SourceDiverged where both were changed."""
         state, ours = self.head.state, self.head.metadata
         columns = columns_of(self.now, then.schema)
-        new = [spec for spec in specs_of(self.now, columns) if spec.id not in then.specs_by_id]
+        specs = specs_of(self.now, columns)
+        check_partitionings(self.head.name, self.source.url, specs, then)
+        new = [spec for spec in specs if spec.id not in then.specs_by_id]
         is_ours = ours.schema != then.schema or ours.specs != then.specs
         if not is_ours:
+            check_constraints(self.head.name, self.source.url, columns, ours)
             events = definition_events(self.now, ours)
             for event in events:
                 state = apply(state, event, self.head.version + 1, ())
@@ -216,35 +220,6 @@ class _CatchingUp:
             )
         return [], state, then
 
-    def _check_rows(self, added: Sequence[DataFile], then: Metadata, now: Metadata) -> None:
-        """Raise unless new files fit what was demanded of the rows here since the last import."""
-        if not added:
-            return
-        instead = "drop that, and import again"
-        if value_of(now.properties, ICEBERG) == ICEBERG_ON:
-            raise Unsupported(
-                f"the property {ICEBERG.name} of {self.head.name} is {ICEBERG_ON}, and readers of Iceberg would not "
-                "find the columns of imported files: set it to on-demand, and import again"
-            )
-        refuse_generated(now.schema, instead)
-        refuse_identity(now.schema, instead)
-        known: Schema = columns_of(self.now, then.schema)
-        for path, column in now.schema.walk():
-            if not column.nullable and (not known.has_id(column.id) or known.field_by_id(column.id).nullable):
-                raise SourceDiverged(
-                    f"the column {dotted(path)} of {self.head.name} is NOT NULL, and that of its source "
-                    f"{self.source.url} is not: drop NOT NULL, and import again"
-                )
-        for requirement in new_checks(then, now):
-            files = files_to_arrow(added, now.schema, now.specs)
-            fails = may_fail(files, requirement.condition, now.specs).to_pylist()
-            bad = [file.path for file, fails_ in zip(added, fails, strict=True) if fails_]
-            if bad:
-                raise SourceDiverged(
-                    f"{_listed(bad)} of {self.source.url} may have rows that violate {requirement.words} of "
-                    f"{self.head.name}: drop the constraint, and import again"
-                )
-
     # Files
 
     def _check(self, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]) -> None:
@@ -252,8 +227,20 @@ class _CatchingUp:
         there = [path for path in found.added if path in mine and path not in found.removed]
         if there:
             raise SourceDiverged(
-                f"{self.head.name} has {_listed(there)} already, which its source has added: its rows would be there "
+                f"{self.head.name} has {listed(there)} already, which its source has added: its rows would be there "
                 "twice. Delete them here, and import again"
+            )
+        known = self._gone()
+        back = [
+            path
+            for path, file in found.added.items()
+            if path in known and (known[path] is None or file.footer_crc in (None, known[path]))
+        ]
+        if back:
+            raise SourceDiverged(
+                f"the source {self.source.url} has {listed(back)} again, which was removed by an import, and of "
+                f"which rows had been deleted in {self.head.name}: they would come back. Import the source as another "
+                "table"
             )
         gone = [path for path in (*found.removed, *found.changed) if path not in mine]
         moved = (
@@ -261,12 +248,28 @@ class _CatchingUp:
             if found.added
             else []
         )
-        if gone or moved:
+        # An update by vectors deletes a row in one file, and writes it into another.
+        both = [
+            path
+            for path in (found.changed if found.added else ())
+            if path in mine and self._is_deleted_by_both(path, found, before, mine)
+        ]
+        if gone or moved or both:
+            files = listed([*gone, *moved, *both])
             raise SourceDiverged(
-                f"rows of {_listed([*gone, *moved])} were deleted or rewritten in {self.head.name} and, since the last "
-                f"import, in its source {self.source.url} too, so that it is not known which rows are left. Import the "
-                f"source as another table, or roll {self.head.name} back to its last import"
+                f"rows of {files} were deleted or rewritten in {self.head.name} and, since the last import, in its "
+                f"source {self.source.url} too, so that it is not known which rows are left. Import the source as "
+                f"another table, or roll {self.head.name} back to its last import"
             )
+
+    def _is_deleted_by_both(
+        self, path: str, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]
+    ) -> bool:
+        """Return whether a row has been deleted here and, since the last import, by the source."""
+        if _mark(mine[path]) == _mark(before[path]):
+            return False
+        then = self._vector(before[path])
+        return not (self._vector(mine[path]) - then).isdisjoint(vector_of(found.changed[path].deletes) - then)
 
     def _changed(
         self,
@@ -370,10 +373,3 @@ class _CatchingUp:
 
 def _is_same(one: DataFile | None, other: DataFile) -> bool:
     return one is not None and one.write_id == other.write_id and _mark(one) == _mark(other)
-
-
-def _listed(paths: Sequence[str]) -> str:
-    """Return some of the paths, and how many others there are."""
-    named = ", ".join(islice(paths, _NAMED))
-    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return f"the file {named}" if len(paths) == 1 else f"the files {named}{more}"

@@ -117,7 +117,9 @@ def definition_events(version: SourceVersion, metadata: Metadata) -> list[TableE
     return events
 
 
-def imported_event(source: Source, version: SourceVersion, ref: str | None) -> SourceImported:
+def imported_event(
+    source: Source, version: SourceVersion, ref: str | None, gone: Mapping[str, int | None] | None = None
+) -> SourceImported:
     return SourceImported(
         source=ImportedSource(
             format=source.format,
@@ -127,6 +129,7 @@ def imported_event(source: Source, version: SourceVersion, ref: str | None) -> S
             time_us=version.time_us,
             operation=version.operation,
             ref=ref,
+            gone=dict(gone) if gone else msgspec.UNSET,
         )
     )
 

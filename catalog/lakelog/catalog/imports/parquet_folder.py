@@ -7,7 +7,7 @@ again. Reading it later fails where its footer is another one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -31,11 +31,18 @@ from lakelog.catalog.schema import (
     SortOrder,
     StructType,
     Type,
+    children,
+    with_children,
 )
 from lakelog.log import canonical_url
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import NotFound, Unsupported
 
 FOOTERS_AT_ONCE = 16
+_LOGS = {
+    "_delta_log": ("Delta", "import it in the format delta"),
+    ".hoodie": ("Hudi", "copy its rows by CREATE TABLE … AS SELECT"),
+}
+"""Folders in which tables of other formats have their logs, with what to do instead."""
 
 
 class ParquetFolder:
@@ -49,17 +56,21 @@ class ParquetFolder:
         self.identity = self.url
         self.properties: Mapping[str, str] = {}
         self._progress = progress
-        self._store, self._key = open_url(self.url)
+        self._store, key = open_url(self.url)
+        prefix = f"{key}/" if key else ""
+        sizes = dict(self._store.list_sizes(prefix))
+        _refuse_tables(self.url, (name.removeprefix(prefix) for name in sizes))
         self._listed = {
-            f"{self.url}{name.removeprefix(self._key)}": (name, size)
-            for name, size in self._store.list_sizes(f"{self._key}/")
-            if not is_hidden(name, self._key)
+            f"{self.url}/{name.removeprefix(prefix)}": (name, size)
+            for name, size in sizes.items()
+            if not is_hidden(name, key)
         }
         if not self._listed:
-            raise NotFound(f"there are no files in the folder {self.url}: check the path")
+            raise NotFound(
+                f"there are no files in the folder {self.url}: check the path, and give a folder rather than a file"
+            )
         self._partitions = {
-            path: partition_of(name.removeprefix(f"{self._key}/"), self.url)
-            for path, (name, _) in self._listed.items()
+            path: partition_of(path.removeprefix(f"{self.url}/"), self.url) for path in self._listed
         }
         self._names = check_partitions(self._partitions)
 
@@ -80,7 +91,7 @@ class ParquetFolder:
                 f"the file {file.path}",
             )
         types = {
-            name: partition_type(partition[name] for partition in self._partitions.values())
+            name: _partition_type([partition[name] for partition in self._partitions.values()], name, columns)
             for name in self._names
         }
         merged.add(
@@ -159,6 +170,23 @@ class ParquetFolder:
         return data_files(placed, metadata, None)
 
 
+def _partition_type(texts: Sequence[str | None], name: str, columns: Schema | None) -> AtomicType:
+    """Return the type of a partition column: what was text once stays text, whatever values are left."""
+    known = None if columns is None else columns.get((name,))
+    text = AtomicType("string")
+    return text if known is not None and known.type == text else partition_type(texts)
+
+
+def _refuse_tables(url: str, names: Iterable[str]) -> None:
+    """Raise Unsupported for the folder of a table that has a log of its own: some of its files are not live."""
+    for name in names:
+        kind, instead = _LOGS.get(name.partition("/")[0], (None, None))
+        if kind is not None:
+            raise Unsupported(
+                f"{url} is a table of {kind}, some of whose files may have rows that were deleted: {instead}"
+            )
+
+
 def _with_zone(field: Field, path: tuple[str, ...], old_times: frozenset[str]) -> Field:
     """Return a column whose times of the deprecated type INT96 are points in time, as for Spark."""
     type: Type = field.type
@@ -166,4 +194,14 @@ def _with_zone(field: Field, path: tuple[str, ...], old_times: frozenset[str]) -
         type = AtomicType("timestamp")
     elif isinstance(type, StructType):
         type = StructType(tuple(_with_zone(each, (*path, each.name), old_times) for each in type.fields))
+    elif any(each.startswith(f"{'.'.join(path)}.") for each in old_times):
+        # Writers differ in what they call the parts of lists and maps. A writer of INT96 has no other times.
+        type = _all_with_zone(type)
     return msgspec.structs.replace(field, type=type)
+
+
+def _all_with_zone(type: Type) -> Type:
+    if type == AtomicType("timestamp_ntz"):
+        return AtomicType("timestamp")
+    parts = (msgspec.structs.replace(part, type=_all_with_zone(part.type)) for part in children(type))
+    return with_children(type, tuple(parts))

@@ -326,7 +326,8 @@ class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     `identity` is the source's own id where it has one, else its `url`. `snapshot` and `time_us` are what the source
     calls that version, and when it says that it was made; `operation` is what it says that it did. Where the tag `ref`
-    (an id) is given, that one has exactly the source's files and rows of that version.
+    (an id) is given, that one has exactly the source's files and rows of that version. `gone` has the files, with the
+    checksums of their footers, that imports have removed, and of which only the table had deleted rows.
     """
 
     format: Word
@@ -336,6 +337,7 @@ class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     time_us: Int64 | None = None
     operation: str | None = None
     ref: Id | None = None
+    gone: dict[str, Number | None] | msgspec.UnsetType = msgspec.UNSET
 
 
 class SourceImported(_Event, frozen=True, tag="source-imported"):
