@@ -6,7 +6,7 @@ Pure: the bytes are handed in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -73,7 +73,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     id: str
     schema_string: str
     partition_columns: tuple[str, ...] = ()
-    configuration: dict[str, str] = {}
+    configuration: dict[str, str | None] = {}
     description: str | None = None
     format: Format = Format()
 
@@ -180,6 +180,10 @@ def _child(values: pa.StructArray, name: str) -> pa.Array:
 def _literals(values: pa.Array) -> list[Any]:
     """Return typed statistics as JSON literals, structs as mappings. What has no such form is not known."""
     type = values.type
+    if pa.types.is_date(type):
+        # As text: a number of days would be one of microseconds, where the column was widened since.
+        days: list[Any] = values.cast(pa.string()).to_pylist()
+        return days
     if pa.types.is_struct(type):
         names = [type.field(index).name for index in range(type.num_fields)]
         columns = [_literals(_child(values, name)) for name in names]
@@ -199,5 +203,5 @@ def _literals(values: pa.Array) -> list[Any]:
 
 def configuration_of(metadata: TableMetadata, name: str) -> str | None:
     """Return a setting of the table, whose names Delta does not take by their case."""
-    lowered: Mapping[str, str] = {key.lower(): value for key, value in metadata.configuration.items()}
+    lowered = {key.lower(): value for key, value in metadata.configuration.items()}
     return lowered.get(name.lower())
