@@ -6,7 +6,7 @@ Pure: the bytes are handed in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -114,11 +114,18 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     # Not camel case of its own: the protocol's word.
     metadata: TableMetadata | None = msgspec.field(default=None, name="metaData")
     protocol: Protocol | None = None
-    commit_info: CommitInfo | None = None
+    # Of any form: see `commit_info_of`.
+    commit_info: Any = None
     sidecar: Sidecar | None = None
 
 
 _ACTIONS = msgspec.json.Decoder(Action)
+
+
+def commit_info_of(actions: Iterable[Action]) -> CommitInfo:
+    """Return what the actions of a commit say of it: nothing where that is not an object, as it may be."""
+    given = next((each.commit_info for each in actions if each.commit_info is not None), None)
+    return msgspec.convert(given, CommitInfo) if isinstance(given, dict) else CommitInfo()
 
 
 def actions_of_json(data: bytes, url: str) -> list[Action]:

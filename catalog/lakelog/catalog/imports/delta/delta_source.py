@@ -17,6 +17,7 @@ from lakelog.catalog.imports.delta.actions import (
     CommitInfo,
     Protocol,
     TableMetadata,
+    commit_info_of,
 )
 from lakelog.catalog.imports.delta.columns import ColumnIds
 from lakelog.catalog.imports.delta.definition import Definition, definition_of
@@ -164,7 +165,7 @@ class DeltaSource:
         base = log.base_of(wanted)
         first = wanted if base is None else max(wanted, base.version)
         replay = self._at(log, first)
-        info = _info(log.read_commit_if_there(first))
+        info = commit_info_of(log.read_commit_if_there(first))
         commits = list(log.read_commits(first + 1, self._newest))
         ids = ColumnIds()
         definitions = [self._past(replay, first, ids)]
@@ -179,7 +180,7 @@ class DeltaSource:
             changes = replay.commit(actions)
             yield self._version(
                 version,
-                _info(actions),
+                commit_info_of(actions),
                 definition,
                 specs,
                 entries.of(changes.added, definition),
@@ -195,7 +196,7 @@ class DeltaSource:
             # A new column may be one that older files have, which only their footers say.
             known = {}
         entries = Entries(self.url, self._open_url, dict(ids.names), [definition], self._zone, known)
-        info = _info(self._log.read_commit_if_there(self._newest))
+        info = commit_info_of(self._log.read_commit_if_there(self._newest))
         return self._version(self._newest, info, definition, {}, entries.of(replay.live, definition))
 
     def _past(self, replay: _Replay, version: int, ids: ColumnIds) -> Definition:
@@ -245,7 +246,3 @@ class DeltaSource:
             added=added,
             removed=removed,
         )
-
-
-def _info(actions: Iterable[Action]) -> CommitInfo:
-    return next((each.commit_info for each in actions if each.commit_info is not None), CommitInfo())
