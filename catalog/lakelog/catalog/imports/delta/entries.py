@@ -6,7 +6,7 @@ or where its columns are known by Parquet's field ids, and then its footer only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,6 +61,7 @@ class Entries:
         distinct = [each for each, _ in groupby(definitions)]
         self._by_field_id = [each for each in distinct if each.field_ids]
         self._partition_columns = {column.id: column for each in distinct for column in each.partition}
+        self._names_by_constants: dict[frozenset[int], dict[int, str]] = {}
         self._zone = zone
         self._known = known
 
@@ -95,16 +96,18 @@ class Entries:
     ) -> DataFile:
         vector = add.deletion_vector
         known = statistics.of(add.stats, add.parsed, has_vector=vector is not None)
-        rows, crc, names = known.rows, None, self._names
+        constants, partition = self._partition(path, add, definition)
+        rows, crc, names = known.rows, None, self._names_beside(constants)
         if rows is None or definition.field_ids:
             looked = self._looked(path, add, definition)
-            rows, crc, names = looked.rows, looked.crc, names if looked.names is None else looked.names
+            rows, crc = looked.rows, looked.crc
+            if looked.names is not None:
+                names = {id: name for id, name in looked.names.items() if id not in constants}
         if add.size < 0:
             raise FormatError(f"the log of {self._table} gives the file {path} {add.size} bytes")
         deletes = None
         if vector is not None and vector.cardinality:
             deletes = read_deletes(vector, path, rows, self._table, self._open_url)
-        constants, partition = self._partition(path, add, definition)
         return DataFile(
             path=path,
             size_bytes=add.size,
@@ -113,11 +116,20 @@ class Entries:
             partition=partition,
             stats={id: stats for id, stats in known.columns.items() if id not in constants},
             footer_crc=crc,
-            names={id: name for id, name in names.items() if id not in constants},
+            names=names,
             constants=constants,
             deletes=deletes,
             first_row=add.base_row_id,
         )
+
+    def _names_beside(self, constants: Iterable[int]) -> dict[int, str]:
+        """Return what files call the other columns: one mapping for all of them."""
+        inside = frozenset(constants)
+        if inside not in self._names_by_constants:
+            self._names_by_constants[inside] = {
+                id: name for id, name in self._names.items() if id not in inside
+            }
+        return self._names_by_constants[inside]
 
     def _partition(
         self, path: str, add: Add, definition: Definition
