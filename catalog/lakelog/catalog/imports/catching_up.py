@@ -29,6 +29,7 @@ from lakelog.catalog.imports.changes import (
     vector_of,
     with_rows,
 )
+from lakelog.catalog.imports.described import has_one_again, new_columns, with_columns
 from lakelog.catalog.imports.fitting import check_constraints, check_new_files, check_partitionings, listed
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import (
@@ -65,11 +66,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Difference:
-    """What the source did since the last import, by path. `changed` files have other deleted rows."""
+    """What the source did since the last import, by path. `changed` files have other deleted rows; of `described` ones,
+    which may be among these, the source names columns that it did not name before, or by other ids."""
 
     added: dict[str, DataFile] = field(default_factory=dict)
     removed: dict[str, DataFile] = field(default_factory=dict)
     changed: dict[str, DataFile] = field(default_factory=dict)
+    described: dict[str, DataFile] = field(default_factory=dict)
 
 
 def last_import(head: TableHead, source: Source) -> ImportedSource:
@@ -109,8 +112,11 @@ def difference(before: Mapping[str, DataFile], now: SourceVersion) -> Difference
             found.added[path] = file
         elif not is_same_object(old, file):
             found.removed[path], found.added[path] = old, file
-        elif _mark(old) != _mark(file):
-            found.changed[path] = file
+        else:
+            if _mark(old) != _mark(file):
+                found.changed[path] = file
+            if new_columns(old, file, now.schema):
+                found.described[path] = file
     found.removed |= {path: file for path, file in before.items() if path not in live}
     return found
 
@@ -159,9 +165,9 @@ class _CatchingUp:
         found = difference(before, self.now)
         then = self.head.on(IMPORTED).metadata
         events, state, theirs = self._definition(then)
-        if not (found.added or found.removed or found.changed or events):
+        if not (found.added or found.removed or found.changed or found.described or events):
             raise NothingToDo("the source is as it was")
-        mine = self.head.entries([*found.added, *found.removed, *found.changed])
+        mine = self.head.entries([*found.added, *found.removed, *found.changed, *found.described])
         schema = state.current.schema
         before = {file.path: file for file in with_bounds_of(before.values(), then.schema, schema)}
         mine = {file.path: file for file in with_bounds_of(mine.values(), self.head.schema, schema)}
@@ -173,7 +179,7 @@ class _CatchingUp:
             check_new_files(self.head.name, self.source.url, added, columns, then, state.current)
         check_files(added, state.current.schema, state.current.specs)
         removed = [mine[path] for path in found.removed if path in mine]
-        changed = self._changed(found.changed, before, mine, removed, added)
+        changed = self._changed(found, before, mine, removed, added)
         event, blobs = files_event(
             Operation.IMPORT, added, [removed_file(file) for file in removed], state.current, changed=changed
         )
@@ -243,6 +249,14 @@ class _CatchingUp:
                 "table"
             )
         gone = [path for path in (*found.removed, *found.changed) if path not in mine]
+        # Rows that were rewritten here have no value of a column that was not there then.
+        gone += [
+            path
+            for path, file in found.described.items()
+            if path not in mine
+            and path not in found.changed
+            and has_one_again(before[path], file, self.now.schema)
+        ]
         moved = (
             [path for path in found.removed if path in mine and _mark(mine[path]) != _mark(before[path])]
             if found.added
@@ -273,17 +287,17 @@ class _CatchingUp:
 
     def _changed(
         self,
-        theirs: Mapping[str, DataFile],
+        found: Difference,
         before: Mapping[str, DataFile],
         mine: Mapping[str, DataFile],
         removed: list[DataFile],
         added: list[DataFile],
     ) -> list[tuple[DataFile, DataFile]]:
-        """Return files that get more deleted rows. Those without a live row, and those of which rows come back, go to
-        `removed` and `added`."""
+        """Return files that get more deleted rows. Those without a live row, those of which rows come back, and those
+        with more columns go to `removed` and `added`."""
         vectors: dict[str, BitMap] = {}
         grown: set[str] = set()
-        for path, file in theirs.items():
+        for path, file in found.changed.items():
             ours = self._vector(mine[path])
             vectors[path] = (ours - self._vector(before[path])) | vector_of(file.deletes)
             if ours < vectors[path]:
@@ -294,13 +308,20 @@ class _CatchingUp:
             old = mine[path]
             rows = old.physical_rows - len(vector)
             new = msgspec.structs.replace(old, rows=rows, deletes=written.get(path))
-            if rows and path in grown:
+            if path in found.described:
+                new = with_columns(new, found.described[path])
+            elif rows and path in grown:
                 changed.append((old, new))
-            elif _mark(old) != _mark(new):
-                # Bounds may be those of the rows that were live before.
-                new = msgspec.structs.replace(new, stats={})
-                removed.append(old)
-                added += [new] if rows else []
+                continue
+            elif _mark(old) == _mark(new):
+                continue
+            removed.append(old)
+            # Bounds may be those of the rows that were live before.
+            added += [msgspec.structs.replace(new, stats={})] if rows else []
+        for path, file in found.described.items():
+            if path in mine and path not in found.changed:
+                removed.append(mine[path])
+                added.append(with_columns(mine[path], file))
         return changed
 
     def _vector(self, file: DataFile) -> BitMap:
@@ -346,6 +367,8 @@ class _CatchingUp:
         wanted |= {file.path: file for file in added if file.path in found.added}
         for path, file in found.changed.items():
             wanted[path] = msgspec.structs.replace(before[path], rows=file.rows, deletes=file.deletes)
+        for path, file in found.described.items():
+            wanted[path] = with_columns(wanted[path], file)
         apart = {path: file for path, file in wanted.items() if not _is_same(main.get(path), file)}
         written = self._written(
             {path: vector_of(apart[path].deletes) for path in found.changed if path in apart}
@@ -372,4 +395,8 @@ class _CatchingUp:
 
 
 def _is_same(one: DataFile | None, other: DataFile) -> bool:
-    return one is not None and one.write_id == other.write_id and _mark(one) == _mark(other)
+    return (
+        one is not None
+        and (one.write_id, one.names) == (other.write_id, other.names)
+        and _mark(one) == _mark(other)
+    )
