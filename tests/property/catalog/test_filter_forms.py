@@ -160,13 +160,14 @@ def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
 ) -> None:
     schema, table, predicate = data.draw(cases(column))
     condition = said(duckdb_of, predicate)
-    relation = to_relation(
-        Rows(schema, table.append_column("row", pa.array(range(table.num_rows)))), connection()
-    )
+    numbered = table.append_column("row", pa.array(range(table.num_rows)))
+    relation = to_relation(Rows(schema, numbered), connection())
     connection().execute("CREATE OR REPLACE TEMP TABLE own AS FROM relation")
     query = f"SELECT row FROM {{}} WHERE {condition} ORDER BY row"
     try:
         expected = connection().sql(query.format("own")).fetchall()
+        # DuckDB refuses IS NOT DISTINCT FROM in an OR over anything of Arrow.
+        connection().sql(query.format("numbered")).fetchall()
     except duckdb.Error:
         assume(False)
     assert connection().sql(query.format("relation")).fetchall() == expected, relation.columns
