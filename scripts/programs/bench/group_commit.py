@@ -117,6 +117,7 @@ class Process:
         self.combining = False
         self.last_put_s = 0.0
         self.interval_s = 3 * world.setting.latencies.put
+        self.lag_s = 0.6 * world.setting.latencies.put
         self.tasks: set[asyncio.Task[Any]] = set()
         self.start(self.commits())
         self.start(self.follows())
@@ -211,6 +212,8 @@ class Process:
             since, patience_s = now(), self.patience_s()
             while self.pending and self.contended and not self.combining:
                 found = await self.read_next()
+                # It learns how long after its put a version is seen: later after a miss, a little earlier after a hit.
+                self.lag_s += (0.15 if found is None else -0.015) * self.world.setting.latencies.put
                 if found is not None and found.combined:
                     since, patience_s = now(), self.patience_s()
                 # A version of a writer alone is no progress: one that is quick would keep proposers waiting for ever.
@@ -238,7 +241,7 @@ class Process:
 
     def due_s(self) -> float:
         """When the next version is likely to be there."""
-        return self.last_put_s + self.interval_s + 0.6 * self.world.setting.latencies.put
+        return self.last_put_s + self.interval_s + self.lag_s
 
     def patience_s(self) -> float:
         return self.world.random.uniform(*self.world.setting.patience) * self.world.setting.latencies.put
