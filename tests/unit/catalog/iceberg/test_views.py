@@ -62,7 +62,8 @@ def test_a_plain_query_is_shown_as_it_is(text: str) -> None:
         # Where texts and comments end.
         (r"SELECT r'\', _row_id, '' FROM t", "_row_id"),
         (r'SELECT R"\", _row_id, "" FROM t', "_row_id"),
-        ("SELECT $$it's$$, _row_id, $of$'$of$ FROM t", "_row_id"),
+        ("SELECT $$it's$$, _row_id, $of$'$of$ FROM t", r"the mark \$"),
+        ("SELECT 1 " + r"\"" * 400_000, 'the mark "'),
         ("SELECT 1 -- one\r, _row_id FROM t", "_row_id"),
         ("SELECT 1 /* /* ' */ ' */, _row_id /* ' */ FROM t", "a comment in a comment"),
     ],
