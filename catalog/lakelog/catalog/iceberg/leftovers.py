@@ -50,8 +50,8 @@ def _number(key: str) -> int:
 def unneeded(store: ObjectStore, prefix: str, url: str) -> dict[str, int]:
     """Return the objects that the newest export at `url` does not need, with their sizes, by key.
 
-    None of them, where it cannot be read, or is another program's. Costs a GET for each snapshot that it lists, and each
-    manifest of vectors.
+    None of them, where it cannot be read, or is another program's. Costs a GET for each snapshot that it lists, and
+    each manifest of vectors.
     """
     found = objects_of(store, prefix)
     number = max(map(_number, found), default=0)
