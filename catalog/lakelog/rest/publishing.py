@@ -95,7 +95,7 @@ class Published:
 def publish(catalog: Catalog, tree: Tree, namespace: Identifier = ()) -> Published:
     """Bring a tree to what a warehouse, or a namespace with all below it, is now.
 
-    Costs a LIST for every 1000 objects, about 8 GETs for each table (and 25 side by side, where this process has not
+    Costs a LIST for every 1000 objects, about 7 GETs for each table (and 25 side by side, where this process has not
     read its log), its export where that is due, and a PUT for what
     has changed. A namespace that was dropped since it was published leaves the tree empty; NoSuchNamespace for another.
     InvalidInput where the tree is of another warehouse or namespace. Where it raises, all that was in the tree is still

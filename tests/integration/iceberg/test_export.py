@@ -81,6 +81,14 @@ def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_pa
     assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
 
 
+def test_metadata_that_is_there_is_read_once(catalog: Catalog, table: Table) -> None:
+    done = table.export_iceberg()
+    store = catalog.places.stores[catalog.warehouse] = CountingStore(catalog.places.store(catalog.warehouse))
+    url, data = table.iceberg_metadata()
+    # The hint, what it is of, and that there is none after it.
+    assert (url, data, store.by_kind) == (done.url, Path(done.url).read_bytes(), {"get": 3})
+
+
 def test_what_another_program_writes_into_an_export_is_not_continued(catalog: Catalog, table: Table) -> None:
     """A writer of Iceberg that is pointed at the folder keeps the properties; anything else may be there too."""
     own = table.export_iceberg()

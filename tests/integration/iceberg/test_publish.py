@@ -218,7 +218,7 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     def refused(*arguments: object) -> None:
         raise PermissionDenied("may not write", location="x")
 
-    monkeypatch.setattr(Table, "export_iceberg", refused)
+    monkeypatch.setattr(module, "export_with_metadata", refused)
     if not has_export:
         monkeypatch.setattr(module, "newest_metadata", refused)
     done = publish(catalog, tree)

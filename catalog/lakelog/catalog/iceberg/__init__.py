@@ -15,6 +15,7 @@ from lakelog.catalog.iceberg.avro_files import (
 from lakelog.catalog.iceberg.exporter import (
     Exported,
     export,
+    export_with_metadata,
     newest_metadata,
 )
 from lakelog.catalog.iceberg.following import (
@@ -43,6 +44,7 @@ __all__ = [
     "Following",
     "avro_name",
     "export",
+    "export_with_metadata",
     "exported_version",
     "from_partition",
     "newest_metadata",

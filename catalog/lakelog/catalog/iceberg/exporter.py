@@ -56,6 +56,13 @@ def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Expo
 
     Unsupported, with the reasons, for a table that readers of Iceberg would read wrongly.
     """
+    return export_with_metadata(head, to, listed)[0]
+
+
+def export_with_metadata(
+    head: TableHead, to: str | None = None, listed: int = LISTED
+) -> tuple[Exported, bytes]:
+    """Export as `export` does, and return the bytes of the metadata too."""
     if value_of(head.metadata.properties, ICEBERG) == ICEBERG_OFF:
         raise Unsupported(
             f"the property {ICEBERG.name} of {head.name} is {ICEBERG_OFF}: set it to on-demand, or to on"
@@ -87,7 +94,7 @@ class _Exporter:
         self._hinted = 0
         self._tables: dict[int, tuple[FileSet, pa.Table]] = {}
 
-    def attempt(self) -> Exported | None:
+    def attempt(self) -> tuple[Exported, bytes] | None:
         """Export once; None where another exporter was first, and this is to be tried again."""
         base = self.newest()
         self._check_no_others(base)
@@ -101,7 +108,7 @@ class _Exporter:
                 pass  # what the older export stands on has expired, or was altered: begin anew
         return self._export(base, None)
 
-    def _export(self, base: _Base, continued: Document | None) -> Exported | None:
+    def _export(self, base: _Base, continued: Document | None) -> tuple[Exported, bytes] | None:
         tree = Tree(
             location=self.head.url,
             folder=f"{self.location}/{FOLDER}",
@@ -122,14 +129,15 @@ class _Exporter:
         made = {**tree.made, "": data}
         return self._exported(_Base(number, data, document), made)
 
-    def _exported(self, base: _Base, made: dict[str, bytes]) -> Exported:
-        return Exported(
+    def _exported(self, base: _Base, made: dict[str, bytes]) -> tuple[Exported, bytes]:
+        done = Exported(
             url=f"{self.location}/{metadata_path(base.number)}",
             number=base.number,
             version=int(base.document["properties"][VERSION]),
             objects=len(made),
             size_bytes=sum(map(len, made.values())),
         )
+        return done, base.data
 
     def _logged(self, base: _Base) -> Document:
         return {
