@@ -14,7 +14,6 @@ from lakelog.catalog.iceberg.avro_files import (
 )
 from lakelog.catalog.iceberg.exporter import (
     Exported,
-    export,
     export_with_metadata,
     newest_metadata,
 )
@@ -43,7 +42,6 @@ __all__ = [
     "ExportedView",
     "Following",
     "avro_name",
-    "export",
     "export_with_metadata",
     "exported_version",
     "from_partition",
