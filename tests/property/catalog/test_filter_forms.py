@@ -166,8 +166,9 @@ def test_duckdb_finds_in_a_relation_what_it_finds_in_a_table_of_its_own(
     query = f"SELECT row FROM {{}} WHERE {condition} ORDER BY row"
     try:
         expected = connection().sql(query.format("own")).fetchall()
-        # DuckDB refuses IS NOT DISTINCT FROM in an OR over anything of Arrow.
-        connection().sql(query.format("numbered")).fetchall()
+        of_arrow = connection().sql(query.format("numbered")).fetchall()
     except duckdb.Error:
         assume(False)
+    # Over anything of Arrow, DuckDB refuses IS NOT DISTINCT FROM in an OR, and finds NULL where `x <= NaN`.
+    assume(of_arrow == expected)
     assert connection().sql(query.format("relation")).fetchall() == expected, relation.columns
