@@ -1,7 +1,8 @@
-"""A server of a warehouse in a thread of this process."""
+"""A server of a warehouse in a thread of this process, and a bucket that all clients may read."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from http.server import ThreadingHTTPServer
 
 from lakelog.catalog import Catalog
 from lakelog.rest import Answers, serve
+from lakelog.testing.moto_server import S3Server
 
 
 @contextmanager
@@ -29,3 +31,23 @@ def served(warehouse: str) -> Iterator[str]:
     yield urls[0]
     servers[0].shutdown()
     thread.join()
+
+
+@contextmanager
+def readable_by_all(server: S3Server, bucket: str) -> Iterator[None]:
+    """Let clients without a name read a bucket."""
+    policy = [
+        {
+            "Effect": "Allow",
+            "Principal": "*",
+            "Action": f"s3:{action}",
+            "Resource": f"arn:aws:s3:::{bucket}{below}",
+        }
+        for action, below in (("GetObject", "/*"), ("ListBucket", ""))
+    ]
+    with server.client() as client:
+        client.put_bucket_policy(
+            Bucket=bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": policy})
+        )
+        yield
+        client.delete_bucket_policy(Bucket=bucket)

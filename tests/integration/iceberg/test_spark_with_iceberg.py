@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,10 +16,12 @@ import pytest
 from tests.integration.iceberg.lives import TYPES
 from tests.integration.iceberg.matrix import OF_SPARK, PAGE, table_of
 from tests.integration.iceberg.readers import Reader
-from tests.integration.iceberg.serving import served
+from tests.integration.iceberg.serving import readable_by_all, served
 from tests.integration.iceberg.test_lives import live
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, Table, col
+from lakelog.cli.main import run
+from lakelog.testing.moto_server import moto_server
 from programs.bench.rows.engines import ENGINES
 from programs.bench.rows.process import Worker
 
@@ -34,7 +37,9 @@ READ_BY_SPARK = TYPES.keys() - {"time(6)"}
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     folder = tmp_path_factory.mktemp("spark")
     types = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
-    worker = Worker(ENGINES["iceberg"], folder, ROOT, "", **types)
+    engine = ENGINES["iceberg"]
+    engine = replace(engine, packages=(*engine.packages, "org.apache.iceberg:iceberg-aws-bundle:1.12.0"))
+    worker = Worker(engine, folder, ROOT, "", **types)
     yield worker
     worker.close()
 
@@ -64,14 +69,11 @@ def test_the_page_says_what_it_makes_of_each_feature(spark: Worker, read: Reader
 
 def test_it_reads_before_a_server_of_a_warehouse(spark: Worker, tmp_path: Path) -> None:
     warehouse = str(tmp_path / "w")
-    catalog = Catalog(warehouse)
-    catalog.create_namespace("shop", properties={"comment": "of tea"})
-    catalog.create_namespace(("shop", "old"))
-    table = catalog.create_table("shop.orders", ID).append(pa.table({"id": [1, 2, 3]}))
-    catalog.create_table("shop.old.t", ID).append(pa.table({"id": [7]}))
-    table = table.delete(col("id") == 2).create_branch("side")
+    table = filled(Catalog(warehouse)).create_branch("side")
     with served(warehouse) as url:
         named(spark, "served", uri=url)
+        assert [row[0] for row in spark.check("SHOW NAMESPACES IN served")] == ["shop"]
+        assert [row[0] for row in spark.check("SHOW NAMESPACES IN served.shop")] == ["shop.old"]
         holds(spark, "served")
         table.at(ref="side").append(pa.table({"id": [9]}))
         spark.check("REFRESH TABLE served.shop.orders")
@@ -85,9 +87,40 @@ def test_it_reads_before_a_server_of_a_warehouse(spark: Worker, tmp_path: Path) 
     assert Catalog(warehouse).load_table("shop.orders").row_count == 2
 
 
+def test_it_reads_a_published_tree(spark: Worker) -> None:
+    with moto_server() as server, server.credentials():
+        warehouse = f"s3://lake/{uuid.uuid4().hex}"
+        filled(Catalog(warehouse, options=server.options))
+        place = ["--warehouse", warehouse, "--endpoint", server.endpoint, "--region", server.region]
+        assert run(["publish", *place, "--path-style"]) == 0
+        files = {
+            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+            "s3.endpoint": server.endpoint,
+            "s3.path-style-access": "true",
+            "s3.access-key-id": server.access_key,
+            "s3.secret-access-key": server.secret_key,
+            "client.region": server.region,
+        }
+        named(spark, "published", uri=f"{server.endpoint}/{warehouse.removeprefix('s3://')}/_rest", **files)
+        with readable_by_all(server, "lake"):
+            # The tree does not see which level is asked for.
+            found = [row[0] for row in spark.check("SHOW NAMESPACES IN published")]
+            assert found == ["shop", "shop.old"]
+            holds(spark, "published")
+            with pytest.raises(RuntimeError, match="does not support endpoint|Forbidden"):
+                spark.check("DROP TABLE published.shop.orders")
+        assert Catalog(warehouse, options=server.options).load_table("shop.orders").row_count == 2
+
+
+def filled(catalog: Catalog) -> Table:
+    catalog.create_namespace("shop", properties={"comment": "of tea"})
+    catalog.create_namespace(("shop", "old"))
+    table = catalog.create_table("shop.orders", ID).append(pa.table({"id": [1, 2, 3]}))
+    catalog.create_table("shop.old.t", ID).append(pa.table({"id": [7]}))
+    return table.delete(col("id") == 2)
+
+
 def holds(spark: Worker, name: str) -> None:
-    assert [row[0] for row in spark.check(f"SHOW NAMESPACES IN {name}")] == ["shop"]
-    assert [row[0] for row in spark.check(f"SHOW NAMESPACES IN {name}.shop")] == ["shop.old"]
     assert [row[1] for row in spark.check(f"SHOW TABLES IN {name}.shop")] == ["orders"]
     assert ids(spark, f"{name}.shop.orders") == [1, 3]
     assert ids(spark, f"{name}.shop.old.t") == [7]

@@ -60,9 +60,10 @@ class Worker:
         return self.run(sql)[1]
 
     def close(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
         self._process.wait()
+        self._process.stdout.close()
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         orders: IO[str] | None = self._process.stdin
