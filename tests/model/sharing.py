@@ -21,7 +21,7 @@ from tests.model.proposals import (
 from tests.model.reading import cold
 from tests.model.rules import Rule, on
 from tests.model.world import Change, Commit, Request, View, draft, log_key, refusal, slim
-from tests.model.writing import commit, compare, place, step_over
+from tests.model.writing import commit, place, reported, step_over
 
 NONE: tuple[Change, ...] = ()
 
@@ -180,12 +180,8 @@ def propose_again(me: str, request: Request, base: int, width: int) -> Program:
         return
     view = slim(view)
     if on(Rule.COMPARED_FIRST):
-        known = yield from compare(request.place, request.cid, base + 1, view.version)
-        if known == "applied":
-            yield Report("ok", (request.cid, request.place))
-            return
+        known = yield from reported(request, base + 1, view.version)
         if known:
-            yield Report("failed", (request.cid,))
             return
     yield from propose(me, view, request, width)
 

@@ -213,6 +213,16 @@ def report(cid: str, places: tuple[str, ...], done: Done) -> Program:
         yield Report("view", (places[0], (), None))
 
 
+def reported(request: Request, first: int, last: int) -> Program:
+    """Whether the versions say what became of the change, which is reported then."""
+    known = yield from compare(request.place, request.cid, first, last)
+    if known == "applied":
+        yield Report("ok", (request.cid, request.place))
+    elif known:
+        yield Report("failed", (request.cid,))
+    return bool(known)
+
+
 def retry(me: str, request: Request, base: int) -> Program:
     """A new process makes the same request: it looks first whether it has been done since its base."""
     view = yield from cold(request.place)
@@ -221,12 +231,8 @@ def retry(me: str, request: Request, base: int) -> Program:
         return
     view = slim(view)
     if on(Rule.ORIGINAL_BASE):
-        known = yield from compare(request.place, request.cid, base + 1, view.version)
-        if known == "applied":
-            yield Report("ok", (request.cid, request.place))
-            return
+        known = yield from reported(request, base + 1, view.version)
         if known:
-            yield Report("failed", (request.cid,))
             return
     yield from commit(me, view, request, again=True)
 
