@@ -75,7 +75,9 @@ def test_statements_do_what_they_do_on_sparks_own_catalog(places):
     other = another_session(lake)
     for statement in SAME:
         assert distinct_outcome(lake, statement) == distinct_outcome(memory, statement), statement
-        named = [name for name in NAMES if statement is SAME[-1] or re.search(rf"\blake\.{name}\b", statement)]
+        named = [
+            name for name in NAMES if statement is SAME[-1] or re.search(rf"\blake\.{name}\b", statement)
+        ]
         for name in named:
             after = f"DESCRIBE NAMESPACE EXTENDED lake.{name}"
             assert (found := outcome(lake, after)) == outcome(memory, after), statement
