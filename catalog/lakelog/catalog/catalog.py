@@ -21,10 +21,12 @@ from lakelog.catalog.logs import (
     writer_facts,
 )
 from lakelog.catalog.maintenance import (
+    Adoption,
     Checksum,
     Expired,
     Findings,
     Vacuumed,
+    adopt_files,
     check_warehouse,
     expire_logs,
     vacuum_logs,
@@ -126,6 +128,20 @@ class Catalog(CatalogNames):
             time_zone=time_zone,
             progress=progress,
         )
+
+    def adopt_files(
+        self, table: Name, *, dry_run: bool = True, progress: Callable[[str], None] | None = None
+    ) -> Adoption:
+        """Make the files that an imported table has of its source the table's own, named one by one in a commit: from
+        then on a vacuum deletes those that no version has any more, and the table catches up no more.
+
+        The source has to be gone: a Delta table without its `_delta_log`, an Iceberg table without its metadata. Other
+        tables of this warehouse that have one of the files, and other files in the source's folder, are looked for.
+        SourceDiverged, InvalidInput where there is another owner, or may be one; then nothing is changed. `dry_run`
+        (default) only reports.
+        """
+        self._logs.check_writable()
+        return adopt_files(self._tree, table_identifier(table), dry_run=dry_run, progress=progress)
 
     # Maintenance
 

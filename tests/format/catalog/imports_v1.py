@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
 
 from lakelog.catalog import Catalog, ColumnStats, Constant, DataFile
-from lakelog.catalog.files import inline_deletes
+from lakelog.catalog.files import RemovedFile, inline_deletes
 from lakelog.catalog.imports.catching_up import catch_up
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.source import SourceVersion
@@ -26,6 +27,8 @@ from lakelog.catalog.schema import (
     Schema,
     Transform,
 )
+from lakelog.catalog.state import AdoptedDeleted, FilesAdopted, RefDropped, TableEvent, encode
+from lakelog.log import Draft
 
 SCHEMA = Schema(
     fields=(
@@ -66,6 +69,7 @@ class Source:
     format: str = "iceberg"
     notes: tuple[str, ...] = ()
     url: str = "/lake/source"
+    metadata: str | None = "/lake/source/metadata"
     identity: str = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
     properties: Mapping[str, str] = field(default_factory=lambda: {"comment": "from elsewhere"})
     now: SourceVersion = field(
@@ -114,6 +118,29 @@ def fill(catalog: Catalog) -> None:
     table = table.commit_write(write, "append", (own,))
     head = catch_up(table.head, source, source.live({}, None))
     head.tracked.log.snapshot(head.view)
+    adopted(catalog)
+
+
+def adopted(catalog: Catalog) -> None:
+    """Make a table whose source is gone, and whose files it has adopted and deleted in part."""
+    head = create_table(catalog._tree, Source(), ("a",), 100, lambda text: None)
+    source = head.state.source
+    assert source is not None
+    paths = sorted(head.all_files()["path"].to_pylist())
+    files = tuple(RemovedFile(path=path, rows=0, size_bytes=1_000) for path in paths)
+    view = head.view
+    steps: list[list[TableEvent]] = [
+        [FilesAdopted(source=source, files=files), RefDropped(name="imported", kind="tag")],
+        [AdoptedDeleted(files=files[:1])],
+    ]
+    for events in steps:
+        draft = Draft(events=encode(events))
+        view = head.tracked.commit(view, partial(_only, draft)).view
+    head.tracked.log.snapshot(view)
+
+
+def _only(draft: Draft, view: object, passed: object) -> Draft:
+    return draft
 
 
 if __name__ == "__main__":

@@ -38,3 +38,16 @@ def test_the_source_of_every_version_is_read() -> None:
         "import, create tag",
         "create, import",
     ]
+
+
+def test_adopted_files_are_read_from_a_snapshot_as_from_the_log() -> None:
+    table = Catalog(str(GOLDEN)).load_table("a")
+    state, tracked = table.head.view.state, table.head.tracked
+    assert state.source is None and state.adopted is not None and not state.refs
+    assert state.adopted.files.table(tracked.log.read_blobs)["path"].to_pylist() == [
+        "/lake/source/data/day=2026-01-01/b.parquet"
+    ]
+    assert [entry.operation for entry in table.history()][:2] == [
+        "delete adopted files",
+        "adopt files, drop tag",
+    ]

@@ -4,10 +4,28 @@ Rule: a source is read and never written, and a file of it never deleted. What i
 left out. It must not know who asks for an import.
 """
 
+from lakelog.catalog.imports.changes import IMPORTED
+from lakelog.catalog.imports.claims import (
+    Claim,
+    check_files_unclaimed,
+    claim_of,
+    drop_claim,
+    put_claim,
+)
 from lakelog.catalog.imports.importing import (
     SNAPSHOT,
     Imported,
     import_table,
 )
 
-__all__ = ["SNAPSHOT", "Imported", "import_table"]
+__all__ = [
+    "Claim",
+    "IMPORTED",
+    "Imported",
+    "SNAPSHOT",
+    "check_files_unclaimed",
+    "claim_of",
+    "drop_claim",
+    "import_table",
+    "put_claim",
+]

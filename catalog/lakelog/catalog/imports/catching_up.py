@@ -85,7 +85,12 @@ class Difference:
 
 def last_import(head: TableHead, source: Source) -> ImportedSource:
     """Return what was imported last. InvalidInput where the table is of no source, or of another one."""
-    last = head.state.source
+    last, adopted = head.state.source, head.state.adopted
+    if last is None and adopted is not None:
+        raise InvalidInput(
+            f"{head.name} has adopted the files of {adopted.source.url}, and catches up with no source any more: "
+            "choose another name for a new table"
+        )
     if last is None:
         raise InvalidInput(
             f"{head.name} is there, and was not imported: choose another name for the table of {source.url}"

@@ -127,6 +127,7 @@ def imported_event(source: Source, version: SourceVersion, ref: str | None) -> S
             time_us=version.time_us,
             operation=version.operation,
             ref=ref,
+            metadata=source.metadata,
         )
     )
 

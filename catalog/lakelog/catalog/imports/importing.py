@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
 from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
+from lakelog.catalog.imports.claims import check_unclaimed
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Schema
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -73,12 +75,31 @@ def import_table(
             f"a source of the format {format} has no times without a zone: leave the time zone out"
         )
     opened = _opened(tree, source, format, time_zone, report)
+    check_unclaimed(tree.logs.places.open_url, opened.url)
     for note in opened.notes:
         report(note)
     existing = tree.find_table(identifier)
     if existing is None:
-        return _first(tree, opened, identifier, versions, dry_run, report)
-    return _again(TableHead.named(tree.logs, existing, identifier), opened, identifier, dry_run, report)
+        done = _first(tree, opened, identifier, versions, dry_run, report)
+    else:
+        head = TableHead.named(tree.logs, existing, identifier)
+        done = _again(head, opened, identifier, dry_run, report)
+    _check_still_unclaimed(tree, opened, done)
+    return done
+
+
+def _check_still_unclaimed(tree: NameTree, source: Source, done: Imported) -> None:
+    """A table that adopts files looks for others that have them after it has said so, and may have done that before
+    this import's commit."""
+    try:
+        check_unclaimed(tree.logs.places.open_url, source.url)
+    except InvalidInput as error:
+        if done.version is None:
+            raise
+        raise DoneInPart(
+            f"{quoted(done.table)} was imported, and meanwhile {error}. Drop {quoted(done.table)}, or roll it back to "
+            "the version before the import"
+        ) from error
 
 
 def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, progress: Progress) -> Source:

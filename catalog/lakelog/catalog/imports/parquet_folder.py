@@ -42,6 +42,7 @@ class ParquetFolder:
     """See `Source`."""
 
     format = "parquet"
+    metadata = None
     notes: tuple[str, ...] = ()
 
     def __init__(self, source: str, open_url: OpenUrl, progress: Callable[[str], None]) -> None:

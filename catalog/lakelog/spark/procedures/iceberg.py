@@ -34,6 +34,11 @@ def _import(call: Call) -> Rows:
     ]
 
 
+def _adopt(call: Call) -> Rows:
+    done = call.catalog.adopt_files(call.table("table"), dry_run=call["dry_run"])
+    return [(done.source, done.files, done.size_bytes, done.left_out, done.version)]
+
+
 PROCEDURES = (
     Procedure(
         name="export_iceberg",
@@ -83,6 +88,23 @@ PROCEDURES = (
             Column("changed_files", "BIGINT", "files with other deleted rows"),
             Column("rows", "BIGINT", "of the source by now"),
             Column("bytes", "BIGINT", "of the source by now"),
+            Column("current_version", "BIGINT", "of the table; NULL where nothing was done"),
+        ),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="adopt_files",
+        description="Make the files of an imported table its own, once its source is gone: vacuum deletes them.",
+        run=_adopt,
+        parameters=(
+            Parameter("table", "STRING", "the table"),
+            Parameter("dry_run", "BOOLEAN", "only show what would be adopted", default="true"),
+        ),
+        columns=(
+            Column("source", "STRING", "the folder that the source was in"),
+            Column("files", "BIGINT", "that are adopted"),
+            Column("bytes", "BIGINT", "of these"),
+            Column("left_out", "BIGINT", "files that stay what they are: elsewhere, or another table's"),
             Column("current_version", "BIGINT", "of the table; NULL where nothing was done"),
         ),
         in_transaction=False,
