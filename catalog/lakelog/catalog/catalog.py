@@ -104,6 +104,7 @@ class Catalog(CatalogNames):
         mode: str = SNAPSHOT,
         versions: int = 100,
         dry_run: bool = False,
+        copy: bool = False,
         time_zone: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Imported:
@@ -112,7 +113,8 @@ class Catalog(CatalogNames):
 
         `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), of a Delta table (delta) or
         of Parquet files (parquet). `time_zone` is that of a Delta table's writers, for partitions by times. Its newest
-        `versions` come along, older ones in the first of them. `mode` snapshot leaves the source as it is. With
+        `versions` come along, older ones in the first of them. With `copy`, files of all of these are copied, and those
+        of later imports, so that the source may delete its own. `mode` snapshot leaves the source as it is. With
         `dry_run`, nothing is committed. InvalidInput for a table of another source, SourceDiverged, Unsupported for
         what lakelog does not have: then nothing is changed.
         """
@@ -125,6 +127,7 @@ class Catalog(CatalogNames):
             mode=mode,
             versions=versions,
             dry_run=dry_run,
+            copy=copy,
             time_zone=time_zone,
             progress=progress,
         )

@@ -139,6 +139,9 @@ def serve(place: Place, host: str, port: int, quiet: bool) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @click.option(
+    "--copy", is_flag=True, help="Copy the files, of all these versions, so that SOURCE may delete its own."
+)
+@click.option(
     "--time-zone",
     metavar="ZONE",
     help="Of a Delta table's writers, as Europe/Berlin: for partitions by times without one.",
@@ -151,6 +154,7 @@ def import_(
     format_: str,
     versions: int,
     dry_run: bool,
+    copy: bool,
     time_zone: str | None,
 ) -> None:
     """Make TABLE of the table or folder at SOURCE, whose files stay where they are.
@@ -164,6 +168,7 @@ def import_(
         format=format_,
         versions=versions,
         dry_run=dry_run,
+        copy=copy,
         time_zone=time_zone,
         progress=partial(answer.say, err=True),
     )

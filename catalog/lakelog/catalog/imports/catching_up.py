@@ -138,13 +138,14 @@ def _mark(file: DataFile) -> tuple[int, int, int] | None:
     return file.deletes.rows, file.deletes.size_bytes, file.deletes.crc
 
 
-def catch_up(head: TableHead, source: Source, now: SourceVersion) -> TableHead:
-    """Commit what the source did since the last import, as it is `now`; nothing where it did nothing.
+def catch_up(head: TableHead, source: Source, now: SourceVersion, write: WriteRef | None = None) -> TableHead:
+    """Commit what the source did since the last import, as it is `now`; nothing where it did nothing. `write` is the
+    one that has copied files, where they are copied.
 
     SourceDiverged, naming files, where rows could be lost or come back; CommitConflict where another import was first.
     """
     last = last_import(head, source)
-    write = head.begin_write()
+    write = write or head.begin_write()
     ref = head.logs.new_id()
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
@@ -196,7 +197,9 @@ class _CatchingUp:
             drafts.append(Draft(events=encode([event]), blobs=blobs))
         main = self._main_after(added, removed, changed)
         drafts.append(self._tag(before, found, added, main, state.current, theirs))
-        drafts.append(Draft(events=encode([imported_event(self.source, self.now, self.ref)])))
+        copies = self.head.state.source is not None and self.head.state.source.copies
+        imported = imported_event(self.source, self.now, self.ref, copies=copies)
+        drafts.append(Draft(events=encode([imported])))
         return merged_drafts(drafts)
 
     # Columns

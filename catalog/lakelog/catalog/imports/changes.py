@@ -117,7 +117,9 @@ def definition_events(version: SourceVersion, metadata: Metadata) -> list[TableE
     return events
 
 
-def imported_event(source: Source, version: SourceVersion, ref: str | None) -> SourceImported:
+def imported_event(
+    source: Source, version: SourceVersion, ref: str | None, *, copies: bool
+) -> SourceImported:
     return SourceImported(
         source=ImportedSource(
             format=source.format,
@@ -128,6 +130,7 @@ def imported_event(source: Source, version: SourceVersion, ref: str | None) -> S
             operation=version.operation,
             ref=ref,
             metadata=source.metadata,
+            copies=copies,
         )
     )
 

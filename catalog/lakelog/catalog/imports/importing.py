@@ -10,6 +10,7 @@ from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
 from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
 from lakelog.catalog.imports.claims import check_unclaimed
+from lakelog.catalog.imports.copies import Copies
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
@@ -57,6 +58,7 @@ def import_table(
     mode: str,
     versions: int,
     dry_run: bool,
+    copy: bool,
     time_zone: str | None,
     progress: Progress | None,
 ) -> Imported:
@@ -80,10 +82,10 @@ def import_table(
         report(note)
     existing = tree.find_table(identifier)
     if existing is None:
-        done = _first(tree, opened, identifier, versions, dry_run, report)
+        done = _first(tree, opened, identifier, versions, dry_run, copy, report)
     else:
         head = TableHead.named(tree.logs, existing, identifier)
-        done = _again(head, opened, identifier, dry_run, report)
+        done = _again(head, opened, identifier, dry_run, copy, report)
     _check_still_unclaimed(tree, opened, done)
     return done
 
@@ -125,7 +127,13 @@ def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, pro
 
 
 def _first(
-    tree: NameTree, source: Source, identifier: Identifier, versions: int, dry_run: bool, progress: Progress
+    tree: NameTree,
+    source: Source,
+    identifier: Identifier,
+    versions: int,
+    dry_run: bool,
+    copy: bool,
+    progress: Progress,
 ) -> Imported:
     if dry_run:
         now: dict[str, DataFile] = {}
@@ -143,7 +151,7 @@ def _first(
         )
         files = len(now)
     else:
-        head = create_table(tree, source, identifier, versions, progress)
+        head = create_table(tree, source, identifier, versions, progress, copies=copy)
         said = head.state.source
         assert said is not None, "an import says what it is of"
         count = version = head.version
@@ -167,14 +175,26 @@ def _first(
 
 
 def _again(
-    head: TableHead, source: Source, identifier: Identifier, dry_run: bool, progress: Progress
+    head: TableHead, source: Source, identifier: Identifier, dry_run: bool, copy: bool, progress: Progress
 ) -> Imported:
-    last_import(head, source)
-    before = imported_files(head)
-    now = source.live(before, head.on(IMPORTED).schema)
+    last = last_import(head, source)
+    if copy and not last.copies:
+        raise InvalidInput(
+            f"{head.name} was imported without copies, and has the files of {last.url} at their place: compact it, and "
+            "expire older versions, so that it needs none of them; or import the source as another table"
+        )
+    before, write = imported_files(head), head.begin_write()
+    columns = head.on(IMPORTED).schema
+    if last.copies:
+        copies = Copies(head.tracked, head.logs.places.open_url, progress, before.values())
+        now = copies.of(source.live(copies.originals(), columns), write)
+        if not dry_run:
+            copies.copy()
+    else:
+        now = source.live(before, columns)
     progress(f"version {now.id} of the source has {len(now.added):,} files, and had {len(before):,}")
     found = difference(before, now)
-    version = None if dry_run else catch_up(head, source, now).version
+    version = None if dry_run else catch_up(head, source, now, write).version
     files = list(with_rows(now.added))
     return Imported(
         table=identifier,

@@ -2,7 +2,7 @@
 
 No fence is needed, as it is for a table's own new files: a commit brings an adopted file back only from a version that
 can be read, and one that would add it anew is refused (`state.check_not_adopted`). So a file that no version has stays
-so. Rule: whoever else may have it is asked first, each time; then it is deleted; then a
+so. Rule: each other owner that it may have is asked first, each time; then it is deleted; then a
 commit says so. A run that was stopped is done again by the next.
 """
 

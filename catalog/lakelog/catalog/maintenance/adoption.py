@@ -46,7 +46,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError, Unsupported
 
 FILES_INLINE_MAX = 200
 _NAMED = 3
@@ -193,13 +193,28 @@ def check_is_gone(tree: NameTree, source: ImportedSource) -> None:
     """Raise SourceDiverged where the source is there: it has its files then, of whatever version they are."""
     folders = {source.metadata, f"{source.url}/metadata", f"{source.url}/_delta_log"} - {None}
     for folder in sorted(map(str, folders)):
-        store, key = tree.logs.places.open_url(f"{folder}/_")
-        found = next(iter(store.list_after(key[:-1])), None)
-        if found is not None:
+        if (found := _object_in(tree, folder)) is not None:
             raise SourceDiverged(
-                f"the {source.format} table at {source.url} is there: {store.url}/{found}. It has its files then, and "
+                f"the {source.format} table at {source.url} is there: {folder}/{found}. It has its files then, and "
                 f"may delete them. Drop it in its own catalog, keeping its files, move {folder} away, and adopt again"
             )
+
+
+def _object_in(tree: NameTree, folder: str) -> str | None:
+    """Return the name of an object in a folder; None where there is none."""
+    if folder.startswith("/"):
+        # Stores leave out what they may not follow, and what is half written: here all of it counts.
+        try:
+            return next(iter(os.listdir(folder)), None)
+        except FileNotFoundError:
+            return "" if os.path.lexists(folder) else None
+        except OSError as error:
+            raise StorageError(
+                f"cannot list {folder} ({error.strerror}): give this user the right to", location=folder
+            ) from error
+    store, key = tree.logs.places.open_url(f"{folder}/_")
+    found = next(iter(store.list_after(key[:-1])), None)
+    return None if found is None else found.removeprefix(key[:-1])
 
 
 def check_not_held(

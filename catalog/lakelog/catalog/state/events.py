@@ -327,7 +327,7 @@ class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     `identity` is the source's own id where it has one, else its `url`. `snapshot` and `time_us` are what the source
     calls that version, and when it says that it was made; `operation` is what it says that it did. Where the tag `ref`
     (an id) is given, that one has exactly the source's files and rows of that version. `metadata` is the folder that
-    has the source's own metadata; None for a folder of files.
+    has the source's own metadata; None for a folder of files. With `copies`, the table has copies of its files.
     """
 
     format: Word
@@ -338,6 +338,7 @@ class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     operation: str | None = None
     ref: Id | None = None
     metadata: str | None = None
+    copies: bool = False
 
 
 class SourceImported(_Event, frozen=True, tag="source-imported"):

@@ -18,6 +18,7 @@ def _import(call: Call) -> Rows:
         mode=call["mode"],
         versions=call["versions"],
         dry_run=call["dry_run"],
+        copy=call["copy"],
         time_zone=call["time_zone"],
     )
     return [
@@ -78,6 +79,9 @@ PROCEDURES = (
                 "STRING",
                 "that of a Delta table's writers, for partitions by times without one",
                 default="NULL",
+            ),
+            Parameter(
+                "copy", "BOOLEAN", "copy the files, so that the source may delete its own", default="false"
             ),
         ),
         columns=(
