@@ -20,6 +20,7 @@ from lakelog.log.errors import InvalidInput, Unsupported
 
 FORMATS = ("iceberg", "delta", "parquet")
 SNAPSHOT = "snapshot"
+MIGRATE = "migrate"
 VERSIONS_MAX = 10_000
 
 Progress = Callable[[str], None]
@@ -63,6 +64,12 @@ def import_table(
     progress: Progress | None,
 ) -> Imported:
     """Import the source, or what it did since it was imported last. See `Catalog.import_table`."""
+    if mode == MIGRATE:
+        raise Unsupported(
+            f"an import does not take the name of its source ({MIGRATE}): no commit spans two catalogs, and writers of "
+            f"the source would go on unseen. Import by {SNAPSHOT}, end the writers, import again, rename the source in "
+            "its own catalog, then give its name to the table"
+        )
     if mode != SNAPSHOT:
         raise Unsupported(
             f"an import in the mode {mode} does not exist: use {SNAPSHOT}, which leaves the source as it is"

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from lakelog.catalog import Catalog, col
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 
 @pytest.fixture
@@ -80,3 +80,10 @@ def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
     with pytest.raises(NotFound, match=r"\.parquet of the source is gone"):
         catalog.import_table(source, "t", format="delta", copy=True)
     assert not catalog.table_exists("t")
+
+
+def test_a_migration_is_refused_with_the_way_to_do_it(tmp_path: Path, catalog: Catalog) -> None:
+    with pytest.raises(Unsupported, match="rename the source in its own catalog"):
+        catalog.import_table(tmp_path, "t", format="delta", mode="migrate")
+    with pytest.raises(Unsupported, match="the mode other does not exist"):
+        catalog.import_table(tmp_path, "t", format="delta", mode="other")
