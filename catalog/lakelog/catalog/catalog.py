@@ -10,7 +10,7 @@ from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.iceberg import Following
-from lakelog.catalog.imports import SNAPSHOT, Imported, import_table
+from lakelog.catalog.imports import SNAPSHOT, Imported, KnownFolder, import_table
 from lakelog.catalog.logs import (
     Cut,
     LogCache,
@@ -106,6 +106,7 @@ class Catalog(CatalogNames):
         dry_run: bool = False,
         copy: bool = False,
         time_zone: str | None = None,
+        known: KnownFolder | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Imported:
         """Make the table `table` of a table of another format, whose files stay where they are; or, where it was made
@@ -116,7 +117,7 @@ class Catalog(CatalogNames):
         `versions` come along, older ones in the first of them. With `copy`, files of all of these are copied, and those
         of later imports, so that the source may delete its own. `mode` snapshot leaves the source as it is. With
         `dry_run`, nothing is committed. InvalidInput for a table of another source, SourceDiverged, Unsupported for
-        what lakelog does not have: then nothing is changed.
+        what lakelog does not have: then nothing is changed. `known` is what an engine knows of a Parquet folder.
         """
         self._logs.check_writable()
         return import_table(
@@ -128,6 +129,7 @@ class Catalog(CatalogNames):
             versions=versions,
             dry_run=dry_run,
             copy=copy,
+            known=known,
             time_zone=time_zone,
             progress=progress,
         )

@@ -12,6 +12,7 @@ from lakelog.catalog.imports.claims import (
     drop_claim,
     put_claim,
 )
+from lakelog.catalog.imports.folder_table import FolderTable, KnownFolder
 from lakelog.catalog.imports.importing import (
     SNAPSHOT,
     Imported,
@@ -20,8 +21,10 @@ from lakelog.catalog.imports.importing import (
 
 __all__ = [
     "Claim",
+    "FolderTable",
     "IMPORTED",
     "Imported",
+    "KnownFolder",
     "SNAPSHOT",
     "check_files_unclaimed",
     "claim_of",

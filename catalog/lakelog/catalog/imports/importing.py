@@ -12,6 +12,7 @@ from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
 from lakelog.catalog.imports.claims import check_unclaimed
 from lakelog.catalog.imports.copies import Copies
 from lakelog.catalog.imports.first_import import create_table
+from lakelog.catalog.imports.folder_table import KnownFolder
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
 from lakelog.catalog.names import Identifier, quoted
@@ -61,6 +62,7 @@ def import_table(
     dry_run: bool,
     copy: bool,
     time_zone: str | None,
+    known: KnownFolder | None,
     progress: Progress | None,
 ) -> Imported:
     """Import the source, or what it did since it was imported last. See `Catalog.import_table`."""
@@ -83,7 +85,7 @@ def import_table(
         raise InvalidInput(
             f"a source of the format {format} has no times without a zone: leave the time zone out"
         )
-    opened = _opened(tree, source, format, time_zone, report)
+    opened = _opened(tree, source, format, time_zone, known, report)
     check_unclaimed(tree.logs.places.open_url, opened.url)
     for note in opened.notes:
         report(note)
@@ -111,7 +113,14 @@ def _check_still_unclaimed(tree: NameTree, source: Source, done: Imported) -> No
         ) from error
 
 
-def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, progress: Progress) -> Source:
+def _opened(
+    tree: NameTree,
+    source: str,
+    format: str,
+    time_zone: str | None,
+    known: KnownFolder | None,
+    progress: Progress,
+) -> Source:
     # What reads a format is loaded by who imports it, and not with each catalog.
     open_url = tree.logs.places.open_url
     match format.lower():
@@ -126,7 +135,7 @@ def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, pro
         case "parquet":
             from lakelog.catalog.imports.parquet_folder import ParquetFolder
 
-            return ParquetFolder(source, open_url, progress)
+            return ParquetFolder(source, open_url, progress, known)
         case _:
             raise Unsupported(
                 f"a source of the format {format} cannot be imported: use one of {', '.join(FORMATS)}"

@@ -15,7 +15,14 @@ import msgspec
 
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.bounds import with_bounds_of
-from lakelog.catalog.imports.folder_columns import Columns, check_partitions, partition_type, value_text
+from lakelog.catalog.imports.folder_columns import (
+    Columns,
+    check_partitions,
+    listed_names,
+    partition_type,
+    value_text,
+)
+from lakelog.catalog.imports.folder_table import KnownFolder
 from lakelog.catalog.imports.iceberg import OpenUrl
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.parquet import FoundFile, data_files, is_hidden, literal_of, partition_of, read_footer
@@ -33,7 +40,7 @@ from lakelog.catalog.schema import (
     Type,
 )
 from lakelog.log import canonical_url
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import InvalidInput, NotFound
 
 FOOTERS_AT_ONCE = 16
 
@@ -45,24 +52,54 @@ class ParquetFolder:
     metadata = None
     notes: tuple[str, ...] = ()
 
-    def __init__(self, source: str, open_url: OpenUrl, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        source: str,
+        open_url: OpenUrl,
+        progress: Callable[[str], None],
+        known: KnownFolder | None = None,
+    ) -> None:
+        known = known or KnownFolder()
+        self._table, self._footers = known.table, known.footers
+        self._open_url = open_url
         self.url = canonical_url(source)
         self.identity = self.url
         self.properties: Mapping[str, str] = {}
         self._progress = progress
-        self._store, self._key = open_url(self.url)
-        self._listed = {
-            f"{self.url}{name.removeprefix(self._key)}": (name, size)
-            for name, size in self._store.list_sizes(f"{self._key}/")
-            if not is_hidden(name, self._key)
-        }
-        if not self._listed:
+        self._listed: dict[str, int] = {}
+        self._partitions: dict[str, dict[str, str | None]] = {}
+        if self._table is None or self._table.places is None:
+            self._list(self.url, None)
+        else:
+            for place, values in self._table.places:
+                self._list(canonical_url(place), self._table.values(values))
+        if not self._listed and self._table is None:
             raise NotFound(f"there are no files in the folder {self.url}: check the path")
-        self._partitions = {
-            path: partition_of(name.removeprefix(f"{self._key}/"), self.url)
-            for path, (name, _) in self._listed.items()
-        }
-        self._names = check_partitions(self._partitions)
+        self._names = self._partitioned_by()
+
+    def _list(self, folder: str, partition: dict[str, str | None] | None) -> None:
+        """Take the files of a folder, which are of that partition; None: which the names of their folders say."""
+        store, key = self._open_url(folder)
+        for name, size in store.list_sizes(f"{key}/"):
+            if is_hidden(name, key):
+                continue
+            path = f"{folder}{name.removeprefix(key)}"
+            self._listed[path] = size
+            within = partition_of(name.removeprefix(f"{key}/"), folder) if partition is None else partition
+            self._partitions[path] = dict(within)
+
+    def _partitioned_by(self) -> tuple[str, ...]:
+        found = check_partitions(self._partitions)
+        if self._table is None:
+            return found
+        said = self._table.partitioned_by
+        if self._partitions and tuple(map(str.lower, found)) != tuple(map(str.lower, said)):
+            raise InvalidInput(
+                f"the folders of {self.url} are partitions by {listed_names(found)}, and its catalog says "
+                f"{listed_names(said)}: repair the table there"
+            )
+        self._partitions = {path: self._table.values(each) for path, each in self._partitions.items()}
+        return said
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         yield self.live({}, None)
@@ -70,20 +107,17 @@ class ParquetFolder:
     def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         same = {
             path: known[path]
-            for path, (_, size) in self._listed.items()
+            for path, size in self._listed.items()
             if path in known and known[path].size_bytes == size
         }
         found = self._read([path for path in self._listed if path not in same])
         merged = Columns(columns)
+        if self._table is not None:
+            merged.add(self._table.data_columns(), "the catalog")
         for file in found:
-            merged.add(
-                [each for each in file.columns.fields if not self._is_partition(each)],
-                f"the file {file.path}",
-            )
-        types = {
-            name: partition_type(partition[name] for partition in self._partitions.values())
-            for name in self._names
-        }
+            there = file.columns.fields if self._table is None else self._table.of_file(file.columns.fields)
+            merged.add([each for each in there if not self._is_partition(each)], f"the file {file.path}")
+        types = {name: self._partition_type(name) for name in self._names}
         merged.add(
             [Field(name=name, type=type) for name, type in types.items()], f"the folders of {self.url}"
         )
@@ -105,8 +139,13 @@ class ParquetFolder:
     def _is_partition(self, column: Field) -> bool:
         return column.name.lower() in {name.lower() for name in self._names}
 
+    def _partition_type(self, name: str) -> Type:
+        if self._table is not None:
+            return self._table.partition_type(name)
+        return partition_type(partition[name] for partition in self._partitions.values())
+
     def _id(self) -> str:
-        said = "\n".join(f"{path} {size}" for path, (_, size) in sorted(self._listed.items()))
+        said = "\n".join(f"{path} {size}" for path, size in sorted(self._listed.items()))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     def _spec(self, schema: Schema) -> PartitionSpec:
@@ -135,9 +174,12 @@ class ParquetFolder:
         return found
 
     def _footer(self, path: str) -> FoundFile:
-        name, size = self._listed[path]
+        size, known = self._listed[path], self._footers.get(path)
+        if known is not None and known.size_bytes == size:
+            return replace(known, partition={})
+        store, name = self._open_url(path)
         try:
-            file, _, old_times = read_footer(self._store, path, name, size, {})
+            file, _, old_times = read_footer(store, path, name, size, {})
         except NotFound:
             raise NotFound(
                 f"the file {path} of the source is gone since its folder was listed: import it again"
@@ -157,7 +199,7 @@ class ParquetFolder:
                 partition[name] = literal_of(value_text(text, type), type)
             placed.append(replace(file, partition=partition))
         metadata = Metadata(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={})
-        return data_files(placed, metadata, None)
+        return data_files(placed, metadata, None, ignore_extra_columns=self._table is not None)
 
 
 def _with_zone(field: Field, path: tuple[str, ...], old_times: frozenset[str]) -> Field:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.procedures.sources import known_folder, source_of
+from lakelog.spark.requests.jobs import FindSource, SourceFound
 
 
 def _export(call: Call) -> Rows:
@@ -10,15 +12,26 @@ def _export(call: Call) -> Rows:
     return [(done.url, done.version, done.objects, done.size_bytes)]
 
 
+def _prepare_import(call: Call) -> FindSource:
+    format = call["format"].lower()
+    # Later imports look at few new files, whose footers are soon read.
+    is_new = not call.catalog.table_exists(call.table("table"))
+    return FindSource(
+        source=source_of(call["source"], format), format=format, footers=is_new and format == "parquet"
+    )
+
+
 def _import(call: Call) -> Rows:
+    found = call.came_of(SourceFound)
     done = call.catalog.import_table(
-        call["source"],
+        found.url,
         call.table("table"),
         format=call["format"],
         mode=call["mode"],
         versions=call["versions"],
         dry_run=call["dry_run"],
         copy=call["copy"],
+        known=known_folder(found) if call["format"].lower() == "parquet" else None,
         time_zone=call["time_zone"],
     )
     return [
@@ -61,13 +74,15 @@ PROCEDURES = (
     ),
     Procedure(
         name="import_table",
+        prepare=_prepare_import,
         description="Make a table of one of another format, without copying; again: take over what that did since.",
         run=_import,
         parameters=(
             Parameter(
                 "source",
                 "STRING",
-                "the folder of an Iceberg table, or its metadata file, of a Delta table, or of Parquet files",
+                "the folder of an Iceberg table, or its metadata file, of a Delta table, or of Parquet files; or the "
+                "name of a table of spark_catalog",
             ),
             Parameter("format", "STRING", "what the source is: iceberg, delta or parquet"),
             Parameter("table", "STRING", "the table that is made, or catches up"),
