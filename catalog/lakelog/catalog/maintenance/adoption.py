@@ -15,6 +15,7 @@ are never adopted. It must not know how files are read.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -47,6 +48,9 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError, Unsupported
+
+_OF_A_TABLE = re.compile(r"/(?:_delta_log|_log|\.hoodie)/|\.metadata\.json(?:\.gz)?$")
+"""Matches objects that make a folder a table: of Delta, lakelog, Hudi or Iceberg."""
 
 FILES_INLINE_MAX = 200
 _NAMED = 3
@@ -180,10 +184,18 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def files_there(tree: NameTree, folder: str) -> dict[str, int]:
-    """Return the sizes of all files in a folder, by path. One LIST for every 1000."""
+    """Return the sizes of all files in a folder, by path. SourceDiverged where a table of any format is in it, at any
+    depth. One LIST for every 1000."""
     store, key = tree.logs.places.open_url(f"{folder}/_")
     prefix = key[:-1]
-    return {f"{folder}/{name.removeprefix(prefix)}": size for name, size in store.list_sizes(prefix)}
+    found = {f"{folder}/{name.removeprefix(prefix)}": size for name, size in store.list_sizes(prefix)}
+    for path in found:
+        if _OF_A_TABLE.search(path.removeprefix(folder)):
+            raise SourceDiverged(
+                f"{path} is of a table in {folder}, which may have the files there: move that table away, or keep the "
+                "files as they are"
+            )
+    return found
 
 
 # Other owners

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.integration.catalog.imports.written import Folder
 
 from lakelog.catalog import Catalog, SourceDiverged, Vacuumed
 from lakelog.catalog.imports.claims import CLAIM
@@ -179,3 +180,31 @@ def test_a_table_that_was_not_imported_has_nothing_to_adopt(
     shutil.move(source.parent / "delta_log", source / "_delta_log")
     with pytest.raises(InvalidInput, match="were adopted by the table"):
         catalog.import_table(source, "t", format="delta")
+
+
+def test_data_files_of_an_iceberg_table_are_adopted_without_its_metadata(tmp_path: Path) -> None:
+    source, catalog = tmp_path / "ice", Catalog(tmp_path / "w")
+    table = Folder(source).create(pa.schema([("id", pa.int64())]))
+    for id in range(3):
+        table.append(pa.table({"id": [id]}))
+    catalog.import_table(source, "t", format="iceberg", versions=2)
+    shutil.move(source / "metadata", tmp_path / "kept")
+    (source / "metadata").mkdir()
+    assert catalog.adopt_files("t").files == 3, "an empty folder is no table"
+    (source / "metadata" / "version-hint.text").write_text("1")
+    with pytest.raises(SourceDiverged, match="is there: .*version-hint"):
+        catalog.adopt_files("t", dry_run=False)
+    shutil.rmtree(source / "metadata")
+    write_deltalake(source / "data" / "nested", pa.table({"id": [1]}))
+    with pytest.raises(SourceDiverged, match="is of a table in"):
+        catalog.adopt_files("t", dry_run=False)
+    shutil.rmtree(source / "data" / "nested")
+    taken = sorted(source.rglob("*.parquet"))[0]
+    bytes = taken.read_bytes()
+    taken.write_bytes(bytes + b"more")
+    with pytest.raises(SourceDiverged, match="are not in .* any more, or are others"):
+        catalog.adopt_files("t", dry_run=False)
+    taken.write_bytes(bytes)
+    assert catalog.adopt_files("t", dry_run=False).files == 3
+    let_go(catalog)
+    assert not files(source) and catalog.load_table("t").to_arrow().num_rows == 3
