@@ -70,7 +70,7 @@ def import_table(
         raise Unsupported(
             f"an import does not take the name of its source ({MIGRATE}): no commit spans two catalogs, and writers of "
             f"the source would go on unseen. Import by {SNAPSHOT}, end the writers, import again, rename the source in "
-            "its own catalog, then give its name to the table"
+            "its own catalog unless that moves its files, then give its name to the table"
         )
     if mode != SNAPSHOT:
         raise Unsupported(
