@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.model import invariants
+from tests.model import invariants, invariants_shared
 from tests.model.checks import Checks
 from tests.model.published import PUBLISHED
 from tests.model.removals import REMOVALS
@@ -10,7 +10,7 @@ from tests.model.rules import Rule, without
 from tests.model.scenarios import SCENARIOS
 from tests.model.search import Result, Search
 
-assert invariants, "imported for what it registers"
+assert invariants and invariants_shared, "imported for what they register"
 
 
 def clean(number: int, full: bool) -> Result:

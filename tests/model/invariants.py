@@ -53,7 +53,11 @@ def _effects(checks: Checks, content: int, place: str) -> Counter[str]:
     if truth is None:
         return Counter()
     pairs = zip(truth.commits, truth.outcomes, strict=True)
-    return Counter(commit.cid for commit, outcome in pairs if outcome == "committed")
+    took_effect = [commit for commit, outcome in pairs if outcome == "committed"]
+    plain = Counter(commit.cid for commit in took_effect if not commit.changes)
+    return plain + Counter(
+        change.cid for commit in took_effect for change in commit.changes if not change.why
+    )
 
 
 @holds

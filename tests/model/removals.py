@@ -8,6 +8,7 @@ from tests.model import published
 from tests.model import scenarios_log as log
 from tests.model import scenarios_names as names
 from tests.model import scenarios_rights as rights
+from tests.model import scenarios_shared as shared
 from tests.model import scenarios_txn as txn
 from tests.model.rules import Rule
 from tests.model.search import Scenario
@@ -87,4 +88,26 @@ REMOVALS: dict[Rule, Callable[[bool], Scenario]] = {
     Rule.SEALED_IS_CLOSED: names.dropping_table,
     Rule.DELETION_VECTOR_REPLACES: published.update_and_delete,
     Rule.REWRITE_SEES_DELETES: published.compaction_and_delete,
+    Rule.SHARED_IDS: shared.threads_again,
+    Rule.SHARED_IN_TURN: shared.threads,
+    Rule.SHARED_AFTER_PUT: shared.threads,
+    Rule.SHARED_APART: shared.threads_and_vacuum,
+    Rule.TOMBSTONE_IDS: shared.threads_again,
+    Rule.WINDOW_ENDS: shared.proposing_late,
+    Rule.WINDOW_COMPARED: shared.proposing,
+    Rule.WINDOW_KNOWN: shared.proposing_cold,
+    Rule.PROPOSAL_OF_ITS_KEY: shared.proposing_cold,
+    Rule.WINDOW_IS_NO_REFUSAL: shared.proposing_late,
+    Rule.ONCE_IN_A_VERSION: shared.proposing_again,
+    Rule.COMPARED_FIRST: shared.proposing_again,
+    Rule.REFUSAL_STORED: shared.proposing_two,
+    Rule.REFUSED_IS_FINAL: shared.refusing,
+    Rule.PENDING_IS_OPEN: shared.refusing,
+    Rule.RETRY_REFUSES: shared.retrying_a_proposal,
+    Rule.SEAL_ENDS_WINDOWS: shared.proposing_to_dropped,
+    Rule.FENCE_COVERS_PROPOSALS: shared.proposing_files,
+    Rule.FENCE_COVERS_COMBINERS: shared.proposing_rows_and_vacuum,
+    Rule.COMBINED_ANEW: shared.proposing_rows,
+    Rule.COMBINED_FIRST: shared.proposing_rows,
+    Rule.UNREADABLE_IS_LEFT: shared.proposing,
 }

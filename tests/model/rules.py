@@ -106,6 +106,40 @@ class Rule(Enum):
     SEALED_IS_CLOSED = "Nothing but restores, purges and reopens follows a seal."
     DELETION_VECTOR_REPLACES = "A deletion vector replaces exactly the one of its file that it was made from."
     REWRITE_SEES_DELETES = "A rewrite conflicts with a deletion vector that its files got since its base."
+    SHARED_IDS = "A rebase and a retry compare the ids of all changes that share a version."
+    SHARED_IN_TURN = "Each change of a version is decided on the state that those before it leave."
+    SHARED_AFTER_PUT = (
+        "What became of a change that shares a version is reported once the version is settled."
+    )
+    SHARED_APART = (
+        "A change does not remove what another change of its version added: it waits for the next one."
+    )
+    TOMBSTONE_IDS = "A tombstone keeps the ids of all changes of its version, and which of them were refused."
+    WINDOW_ENDS = "A proposal is applied in the versions of its window only."
+    WINDOW_COMPARED = "A combiner compares the ids of all versions since the one that a proposal saw."
+    WINDOW_KNOWN = (
+        "A combiner leaves a proposal alone that saw an older version than the first whose ids it knows."
+    )
+    WINDOW_IS_NO_REFUSAL = "That a window is over is never written down as a refusal."
+    ONCE_IN_A_VERSION = "Of several proposals of one change a combiner takes one."
+    COMPARED_FIRST = (
+        "A client proposes once it has compared the ids up to the version that the proposal names."
+    )
+    REFUSAL_STORED = "A combiner writes down what it refuses."
+    REFUSED_IS_FINAL = "A change that was refused in the log is never applied afterwards."
+    PENDING_IS_OPEN = (
+        "A proposer reports as failed what the log has refused, or once the window is over; nothing else."
+    )
+    RETRY_REFUSES = (
+        "A retry, or a proposer that goes ahead by itself, writes its refusal down: a proposal may be there."
+    )
+    SEAL_ENDS_WINDOWS = "No proposal from before a seal is applied after it, also where the log is restored."
+    FENCE_COVERS_PROPOSALS = "A proposal of files that were written before a fence is refused after it."
+    FENCE_COVERS_COMBINERS = "A file that a combiner writes is fenced off like any other."
+    COMBINED_ANEW = "A combiner that lost its version writes the file anew for the changes that are left."
+    COMBINED_FIRST = "The file of a version's rows is durable before the version."
+    PROPOSAL_OF_ITS_KEY = "A proposal counts under the key alone that its version and its change give it."
+    UNREADABLE_IS_LEFT = "A proposal that cannot be read is left alone, and does not hold up others."
 
 
 _missing: set[Rule] = set()

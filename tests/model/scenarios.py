@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.model import published, scenarios_log, scenarios_names, scenarios_rights, scenarios_txn
+from tests.model import (
+    published,
+    scenarios_log,
+    scenarios_names,
+    scenarios_rights,
+    scenarios_shared,
+    scenarios_txn,
+)
 from tests.model.search import Scenario
 
 SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
@@ -59,6 +66,23 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_names.moving_table,
     scenarios_names.restoring_into_dropped,
     scenarios_names.moving_namespaces,
+    scenarios_shared.threads,
+    scenarios_shared.threads_again,
+    scenarios_shared.threads_and_vacuum,
+    scenarios_shared.proposing,
+    scenarios_shared.racing,
+    scenarios_shared.proposing_two,
+    scenarios_shared.proposing_cold,
+    scenarios_shared.proposing_late,
+    scenarios_shared.proposing_again,
+    scenarios_shared.refusing,
+    scenarios_shared.retrying_a_proposal,
+    scenarios_shared.proposing_to_dropped,
+    scenarios_shared.proposing_files,
+    scenarios_shared.proposing_rows,
+    scenarios_shared.proposing_rows_and_vacuum,
+    scenarios_shared.proposing_beside_a_transaction,
+    scenarios_shared.proposing_beside_expiry,
     published.update_and_delete,
     published.two_compactions,
     published.compaction_and_delete,

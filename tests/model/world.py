@@ -16,6 +16,16 @@ Key = tuple[Any, ...]
 Event = tuple[Any, ...]
 
 
+class Change(NamedTuple):
+    """One of the changes that share a version: applied, or refused for good."""
+
+    cid: str
+    events: tuple[Event, ...]
+    why: str = ""  # it was refused
+    write: int | None = None
+    rows: bool = False  # they are in the file that the version adds for all of its changes
+
+
 class Commit(NamedTuple):
     log_id: str
     version: int
@@ -28,6 +38,7 @@ class Commit(NamedTuple):
     intent: Any = None  # an Intent: the transaction whose decision decides this commit
     settles: tuple[str, int] | None = None
     fence: int = 0
+    changes: tuple[Change, ...] = ()  # those that share this version; `cid` is then the version's own
 
 
 class Tombstone(NamedTuple):
@@ -39,6 +50,9 @@ class Tombstone(NamedTuple):
     outcome: str
     flag: str
     base: int = 0  # only where bases stand in tombstones, which is one of the ways to go wrong
+    ids: tuple[
+        tuple[str, str], ...
+    ] = ()  # of the changes that shared the version: id, and why it was refused
 
 
 class Intent(NamedTuple):
@@ -123,6 +137,7 @@ class Request(NamedTuple):
     flag: str = ""  # as a commit's, or "creates"
     needs: tuple[Event, ...] = ()  # preconditions beside those that the events have
     write: int | None = None  # the version that the write of its files started from
+    rows: bool = False  # its rows go with the proposal
 
 
 def log_key(place: str, version: int) -> Key:
@@ -260,10 +275,18 @@ def applied(view: View, commit: Commit, outcome: str, time: int) -> View | None:
         time=time if commit.intent is not None and on(Rule.TIME_AFTER_DECISION) else commit.time,
         status=status,
         fence=max(view.fence, commit.fence),
-        state=fold(view.state, commit.events),
+        state=fold(view.state, events_of(commit)),
         settles=settles,
-        tail=view.tail + commit.events,
+        tail=view.tail + events_of(commit),
     )
+
+
+def events_of(commit: Commit) -> tuple[Event, ...]:
+    """What happened in a version: its changes in their order, and then what they have in common."""
+    if not commit.changes:
+        return commit.events
+    applied = (event for change in commit.changes if not change.why for event in change.events)
+    return (*applied, *commit.events)
 
 
 def slim(view: View) -> View:
@@ -356,4 +379,7 @@ def draft(
 def tombstone(commit: Commit, outcome: str, time: int) -> Tombstone:
     if not on(Rule.TOMBSTONE_OUTCOME):
         outcome = "committed"
-    return Tombstone(commit.log_id, commit.version, commit.cid, commit.attempt, time, outcome, commit.flag)
+    ids = tuple((change.cid, change.why) for change in commit.changes) if on(Rule.TOMBSTONE_IDS) else ()
+    return Tombstone(
+        commit.log_id, commit.version, commit.cid, commit.attempt, time, outcome, commit.flag, ids=ids
+    )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tests.model.machine import Program, Report
+from tests.model.proposals import fate
 from tests.model.reading import cold, effect, jump
 from tests.model.rules import Rule, on
 from tests.model.world import (
     VOID,
+    Change,
     Commit,
     Decision,
     Intent,
@@ -83,16 +85,16 @@ def decided(log: str, found: Commit, may: May = None) -> Program:
 
 
 def step_over(view: View, found: Any, cid: str, may: May = None) -> Program:
-    """The view behind what was found after it; "mine" if that is the change itself, "damage" if it cannot be read,
-    "denied" where a right is missing to go on."""
+    """The view behind what was found after it; "mine" if that is the change itself, "refused" if that refuses it for
+    good, "damage" if it cannot be read, "denied" where a right is missing to go on."""
     if isinstance(found, Tombstone):
         newer = yield from jump(view, found)
         if newer is None or newer.version < found.version:
             return "damage"
         if on(Rule.JUMP_COMPARES):
-            mine = yield from compare(view.place, cid, view.version + 1, newer.version)
-            if mine:
-                return "mine"
+            known = yield from compare(view.place, cid, view.version + 1, newer.version)
+            if known:
+                return "mine" if known == "applied" else known
         return slim(newer)
     outcome, time = "committed", found.time
     if found.intent is not None:
@@ -103,17 +105,19 @@ def step_over(view: View, found: Any, cid: str, may: May = None) -> Program:
             if decision is None:
                 return "denied"
             outcome, time = effect(decision, found.time)
-    if found.cid == cid and (outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE)):
-        return "mine"
+    known = fate(found, cid)
+    if known and (outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE)):
+        return "mine" if known == "applied" else known
     newer = applied(view, found, outcome, time)
     return "damage" if newer is None else slim(newer)
 
 
 def compare(place: str, cid: str, first: int, last: int) -> Program:
-    """Whether one of the versions is the change itself, and took effect."""
+    """What the versions say of the change: "applied", "refused", or nothing."""
     while first <= last:
         found = yield ("get", log_key(place, first))
-        if found.cid == cid:
+        known = fate(found, cid)
+        if known:
             if isinstance(found, Tombstone):
                 outcome = found.outcome
             elif found.intent is not None:
@@ -122,9 +126,9 @@ def compare(place: str, cid: str, first: int, last: int) -> Program:
             else:
                 outcome = "committed"
             if outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE):
-                return True
+                return known
         first += 1
-    return False
+    return ""
 
 
 def put_one(
@@ -136,17 +140,26 @@ def put_one(
     tries: int,
     fence: int = 0,
     may: May = None,
+    again: bool = False,
 ) -> Program:
-    """Put the request, as a commit or as an intent, behind the view or whatever has come after it."""
+    """Put the request, as a commit or as an intent, behind the view or whatever has come after it.
+
+    Where it is made `again`, an attempt before it may have left a proposal: then its refusal is put, too.
+    """
     why = refusal(request, view)
     while True:
-        if why is None:
+        writes_down = why is not None and again and view.status == "open" and on(Rule.RETRY_REFUSES)
+        if why is None or writes_down:
             mine = draft(view, request, me, clock, intent, fence)
+            if writes_down:
+                mine = refusing(mine, request, why)
             found = yield from place(log_key(view.place, mine.version), mine, tries)
             if found is None:
                 return Done("unknown")
             if found == "failed":
                 return Done("refused", why="conflict")
+            if found.attempt == mine.attempt and writes_down:
+                return Done("refused", why=why)
             if found.attempt == mine.attempt:
                 return Done("placed", mine.version, mine.time, view=view)
         else:
@@ -156,6 +169,8 @@ def put_one(
         after = yield from step_over(view, found, request.cid, may)
         if after == "mine":
             return Done("found", found.version)
+        if after == "refused":
+            return Done("refused", why="refused before")
         if after == "damage":
             return Done("damage")
         if after == "denied":
@@ -168,9 +183,23 @@ def put_one(
             why = refusal(request, view)
 
 
-def commit(me: str, view: View, request: Request, clock: int = 0, tries: int = 9, may: May = None) -> Program:
+def refusing(commit: Commit, request: Request, why: str) -> Commit:
+    """The commit that says that the request is refused for good, in place of the one that would do it."""
+    change = Change(request.cid, request.events + request.needs, why, request.write)
+    return commit._replace(cid=f"refusal of {request.cid}", events=(), changes=(change,))
+
+
+def commit(
+    me: str,
+    view: View,
+    request: Request,
+    clock: int = 0,
+    tries: int = 9,
+    may: May = None,
+    again: bool = False,
+) -> Program:
     """Commit to one log, and report."""
-    done = yield from put_one(me, view, request, clock, None, tries, may=may)
+    done = yield from put_one(me, view, request, clock, None, tries, may=may, again=again)
     yield from report(request.cid, (request.place,), done)
     return done
 
@@ -184,6 +213,16 @@ def report(cid: str, places: tuple[str, ...], done: Done) -> Program:
         yield Report("view", (places[0], (), None))
 
 
+def reported(request: Request, first: int, last: int) -> Program:
+    """Whether the versions say what became of the change, which is reported then."""
+    known = yield from compare(request.place, request.cid, first, last)
+    if known == "applied":
+        yield Report("ok", (request.cid, request.place))
+    elif known:
+        yield Report("failed", (request.cid,))
+    return bool(known)
+
+
 def retry(me: str, request: Request, base: int) -> Program:
     """A new process makes the same request: it looks first whether it has been done since its base."""
     view = yield from cold(request.place)
@@ -192,11 +231,10 @@ def retry(me: str, request: Request, base: int) -> Program:
         return
     view = slim(view)
     if on(Rule.ORIGINAL_BASE):
-        mine = yield from compare(request.place, request.cid, base + 1, view.version)
-        if mine:
-            yield Report("ok", (request.cid, request.place))
+        known = yield from reported(request, base + 1, view.version)
+        if known:
             return
-    yield from commit(me, view, request)
+    yield from commit(me, view, request, again=True)
 
 
 def begin_and_commit(me: str, request: Request, clock: int = 0, may: May = None) -> Program:

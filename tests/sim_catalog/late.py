@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 
 LATE_IN_CATALOGS = {
-    "a-cascade-does-not-see-what-was-linked-meanwhile": 737,
+    "a-cascade-does-not-see-what-was-linked-meanwhile": 770,
     "a-drop-seals-and-unlinks-by-itself": 170,
     "a-link-does-not-look-at-the-name-again": 420,
     "a-name-is-unlinked-by-what-was-read-of-its-table": 427,
     "a-restore-does-not-look-at-the-name-again": 217,
-    "a-transaction-may-begin-before-what-its-client-has-seen": 737,
+    "a-transaction-may-begin-before-what-its-client-has-seen": 1120,
     "a-view-does-not-look-at-the-name-again": 289,
-    "a-write-by-name-does-not-look-at-the-name-again": 737,
-    "ages-are-judged-by-the-hosts-clock": 385,
+    "a-write-by-name-does-not-look-at-the-name-again": 2865,
+    "ages-are-judged-by-the-hosts-clock": 527,
     "an-undrop-ignores-the-id": 807,
     "clocks-do-not-follow-what-was-read": 80,
     "retried-from-a-fresh-base": 63,

@@ -12,7 +12,7 @@ from typing import Any
 
 from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
-from lakelog.catalog.iceberg import Exported, export, newest_metadata
+from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
 from lakelog.catalog.imports import check_files_unclaimed
 from lakelog.catalog.logs import TableHead, Token, check_not_own
 from lakelog.catalog.merge import Merge
@@ -40,7 +40,7 @@ from lakelog.catalog.writes import (
     update,
 )
 from lakelog.log import WriteRef
-from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, Unsupported
+from lakelog.log.errors import InvalidInput, PermissionDenied, Unsupported
 
 _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
@@ -311,14 +311,7 @@ class Table(TableVersion):
         Costs what has changed since the last export. Unsupported where readers of Iceberg would read rows wrongly, or
         the property `lakelog.iceberg` is `off`.
         """
-        self.head.logs.check_writable()
-        if self.head.tracked.transaction.is_open:
-            raise Unsupported(
-                f"{self.name} is of a transaction, and others cannot see it so: commit first, then export"
-            )
-        if to is not None:
-            check_not_own(to)
-        return export(self.head.on(MAIN).refreshed(), to)
+        return self._exported(to)[0]
 
     def iceberg_metadata(self) -> tuple[str, bytes]:
         """Return the URL and the JSON of Iceberg's metadata of the newest version, which is exported if it was not.
@@ -326,14 +319,22 @@ class Table(TableVersion):
         Of the newest export, where this client may read only. Unsupported as by `export_iceberg`.
         """
         try:
-            self.export_iceberg()
+            done, metadata = self._exported(None)
         except PermissionDenied:
             if (known := newest_metadata(self.head)) is None:
                 raise
             return known
-        if (found := newest_metadata(self.head)) is None:
-            raise NotFound(f"the export of {self.name} was deleted meanwhile: load the table again")
-        return found
+        return done.url, metadata
+
+    def _exported(self, to: str | None) -> tuple[Exported, bytes]:
+        self.head.logs.check_writable()
+        if self.head.tracked.transaction.is_open:
+            raise Unsupported(
+                f"{self.name} is of a transaction, and others cannot see it so: commit first, then export"
+            )
+        if to is not None:
+            check_not_own(to)
+        return export_with_metadata(self.head.on(MAIN).refreshed(), to)
 
     # For engines, which write files themselves
 

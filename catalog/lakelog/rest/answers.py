@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, unquote, unquote_plus
 
 import msgspec
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, NoSuchView
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound, PermissionDenied, Unsupported
+from lakelog.log.errors import (
+    FormatError,
+    InvalidInput,
+    LakelogError,
+    NotFound,
+    PermissionDenied,
+    Unsupported,
+)
 from lakelog.rest import documents
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
@@ -22,7 +30,10 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (PermissionDenied, 403, "ForbiddenException"),
     (Unsupported, 400, "UnsupportedOperationException"),
     (InvalidInput, 400, "BadRequestException"),
+    # Clients send a request again after a 503, which is of no use here.
+    (FormatError, 500, "InternalServerError"),
 )
+_READS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +51,46 @@ class Answers:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def answer(self, method: str, target: str) -> Answer:
-        """Return the answer to `method` for a path with its query. Never raises a LakelogError."""
+    def answer(self, method: str, target: str, known: str = "") -> Answer:
+        """Return the answer to `method` for a path with its query. Never raises a LakelogError.
+
+        `known` are the ETags of answers that the client has, as the header If-None-Match has them.
+        """
         path, _, query = target.partition("?")
-        parts = [unquote(part) for part in path.strip("/").split("/")]
-        if method not in ("GET", "HEAD"):
-            return _error(
+        if method not in _READS:
+            return error_answer(
                 405,
                 "UnsupportedOperationException",
                 f"this catalog is read only, and {method} was asked for: write with lakelog, and read here",
+                {"Allow": ", ".join(_READS)},
             )
-        found = self._route(parts, parse_qs(query))
+        answers = [self._read(path, parts, parse_qs(query)) for parts in _spellings(path)]
+        found = [each for each in answers if each.status == 200]
+        if len(found) > 1:
+            return error_answer(
+                400,
+                "BadRequestException",
+                f"{path} is the path of two names, since clients write a space as + too: rename one of them",
+            )
+        if not found:
+            return answers[0]
+        return _as_asked(found[0], method, known)
+
+    def _read(self, path: str, parts: list[str], query: Mapping[str, list[str]]) -> Answer:
+        found = self._route(parts, query)
         if found is None:
-            return _error(404, "NotFoundException", f"this catalog has no {path}")
+            return error_answer(404, "NotFoundException", f"this catalog has no {path}")
         try:
-            made = found()
+            return Answer(200, msgspec.json.encode(found()))
         except LakelogError as error:
             for kind, status, name in _ERRORS:
                 if isinstance(error, kind):
-                    return _error(status, name, str(error))
-            return _error(503, "ServiceUnavailableException", str(error))
-        if method == "HEAD":
-            return Answer(204)
-        return Answer(200, msgspec.json.encode(made))
+                    return error_answer(status, name, str(error))
+            return error_answer(503, "ServiceUnavailableException", str(error))
 
     def _route(self, parts: list[str], query: Mapping[str, list[str]]) -> Callable[[], Any] | None:
+        if "" in parts:
+            return None  # the protocol has no tables in the root, whose name is empty
         match parts:
             case ["v1", "config"]:
                 return documents.config
@@ -75,7 +101,7 @@ class Answers:
             case ["v1", "namespaces", name, "tables"]:
                 return lambda: self._tables(_namespace(name))
             case ["v1", "namespaces", name, "tables", table]:
-                return lambda: self._table((*_namespace(name), table))
+                return lambda: self._table((*_namespace(name), table), query.get("snapshots", ["all"])[0])
             case ["v1", "namespaces", name, "views"]:
                 return lambda: self._views(_namespace(name))
             case ["v1", "namespaces", name, "views", view]:
@@ -89,8 +115,11 @@ class Answers:
     def _tables(self, namespace: Identifier) -> Any:
         return documents.identifiers(self._catalog.list_tables(namespace))
 
-    def _table(self, name: Identifier) -> Any:
-        return documents.loaded(*self._catalog.load_table(name).iceberg_metadata())
+    def _table(self, name: Identifier, snapshots: str) -> Any:
+        if snapshots not in ("all", "refs"):
+            raise InvalidInput(f"there are no snapshots {snapshots!r}: ask for all, or for refs")
+        url, metadata = self._catalog.load_table(name).iceberg_metadata()
+        return documents.loaded(url, documents.with_refs_only(metadata) if snapshots == "refs" else metadata)
 
     def _views(self, namespace: Identifier) -> Any:
         shown, _ = self._catalog.iceberg_views(namespace)
@@ -109,5 +138,20 @@ def _namespace(text: str) -> Identifier:
     return tuple(text.split(documents.SEPARATOR)) if text else ()
 
 
-def _error(status: int, name: str, message: str) -> Answer:
-    return Answer(status, msgspec.json.encode({"error": {"message": message, "type": name, "code": status}}))
+def _spellings(path: str) -> list[list[str]]:
+    """Return what the parts of a path may be: Java's clients write a space as +, those of Rust and Go a + as itself."""
+    parts = path.strip("/").split("/")
+    readings = [[unquote(part) for part in parts], [unquote_plus(part) for part in parts]]
+    return readings if "+" in path else readings[:1]
+
+
+def _as_asked(found: Answer, method: str, known: str) -> Answer:
+    headers = {"ETag": f'"{hashlib.sha256(found.body).hexdigest()[:32]}"'}
+    if headers["ETag"] in (each.strip().removeprefix("W/") for each in known.split(",")):
+        return Answer(304, headers=headers)
+    return Answer(204) if method == "HEAD" else Answer(200, found.body, headers)
+
+
+def error_answer(status: int, name: str, message: str, headers: Mapping[str, str] | None = None) -> Answer:
+    body = msgspec.json.encode({"error": {"message": message, "type": name, "code": status}})
+    return Answer(status, body, headers or {})

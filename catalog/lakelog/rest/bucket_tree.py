@@ -11,23 +11,46 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from lakelog.catalog.logs import Places
+from lakelog.catalog.logs import Places, check_not_own
 from lakelog.log.errors import InvalidInput, Unsupported
-from lakelog.log.stores.s3_store import S3Store, http_status
+from lakelog.log.grammar import PUBLISHED_FOLDER
+from lakelog.log.stores.s3_store import S3Store, error_code
 
 KEY_SIZE_MAX = 1024
 """Bytes of a key in S3."""
 _TYPE = {"ContentType": "application/json", "CacheControl": "no-cache"}
-_CONFLICTS = (400, 409)
-"""What servers over folders answer where an object is to be at and below one name."""
+_ONE_NAME = {
+    *(
+        "ExistingObjectIsDirectory",
+        "ObjectParentIsFile",
+        "ErrDirectoryNotEmpty",
+        "DirectoryObjectContainsData",
+    ),
+    *(
+        "ObjectExistsAsPrefix",
+        "XMinioObjectExistsAsDirectory",
+        "XMinioObjectExistsAsPrefix",
+        "XMinioParentIsObject",
+    ),
+}
+"""What servers over folders answer where an object is to be at and below one name: versitygw, MinIO."""
 
 
 class BucketTree:
     """The objects below a place in a bucket. Safe to share between threads."""
 
     def __init__(self, places: Places, url: str, options: Mapping[str, str]) -> None:
-        """`options` are those of `places`. Makes no request."""
+        """`options` are those of `places`. Makes no request.
+
+        InvalidInput for a place of lakelog's own but `_rest/` in the warehouse, and for one that is no bucket's.
+        """
         location = places.location(url)
+        if location != PUBLISHED_FOLDER:
+            if not location:
+                raise InvalidInput(
+                    f"{url} is the warehouse itself: choose a separate place, or {PUBLISHED_FOLDER}/ in it"
+                )
+            check_not_own(url)
         store, prefix = places.open(location)
         self.url = places.url(location)
         if not isinstance(store, S3Store):
@@ -47,10 +70,12 @@ class BucketTree:
         region = self._options.get("region")
         aws = f"https://s3.{region}.amazonaws.com" if region else "https://s3.amazonaws.com"
         parts = urlsplit(self._options.get("endpoint") or aws)
-        if self._options.get("path_style", "false") in ("true", "on"):
-            host, path = parts.netloc, [bucket, prefix]
+        host = parts.netloc.rpartition("@")[2]  # without a password
+        base = parts.path.strip("/")
+        if self._options.get("path_style", "false").lower() in ("true", "on"):
+            path = [base, bucket, prefix]
         else:
-            host, path = f"{bucket}.{parts.netloc}", [prefix]
+            host, path = f"{bucket}.{host}", [base, prefix]
         return "/".join([f"{parts.scheme}://{host}", *(quote(each) for each in path if each)])
 
     def takes(self, path: str) -> bool:
@@ -97,7 +122,7 @@ class BucketTree:
         try:
             return self._store.call(operation, Key=self._key(path), **arguments)
         except Exception as error:
-            if verb == "write" and http_status(error) in _CONFLICTS:
+            if verb == "write" and error_code(error) in _ONE_NAME:
                 raise Unsupported(
                     f"{self.url} cannot hold {path!r}: the server has no objects at and below one name; publish to "
                     "another object store, or run lakelog serve"

@@ -53,3 +53,11 @@ def identifiers(names: Sequence[Identifier]) -> Any:
 def loaded(metadata_url: str, metadata: bytes) -> Any:
     """Return a table, or a view."""
     return {"metadata-location": metadata_url, "metadata": msgspec.Raw(metadata), "config": {}}
+
+
+def with_refs_only(metadata: bytes) -> bytes:
+    """Return a table's metadata with the snapshots of tags and branches alone."""
+    document = msgspec.json.decode(metadata)
+    wanted = {each["snapshot-id"] for each in document["refs"].values()}
+    document["snapshots"] = [each for each in document["snapshots"] if each["snapshot-id"] in wanted]
+    return msgspec.json.encode(document)

@@ -1,14 +1,16 @@
 """A static REST catalog: what a server would answer, as objects that clients read by plain GETs.
 
 Rule: an object's bytes are a function of the versions of what it shows, so all publishers write the same ones. What
-leads to an object is written after it and removed before it: no reader finds a name that cannot be loaded. A client's
-`?parent=` is not seen, so that one list has the namespaces of all levels. It must not know which store a tree is in.
+leads to an object is written after it and removed before it: no reader finds a name that cannot be loaded, except for a
+moment where two publish at once. A client's `?parent=` is not seen, so that one list has the namespaces of all levels.
+It must not know which store a tree is in.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,7 +21,13 @@ import msgspec
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.iceberg import ExportedView, exported_version
 from lakelog.catalog.names import Identifier
-from lakelog.log.errors import InvalidInput, LakelogError, PermissionDenied, StorageError, Unsupported
+from lakelog.log.errors import (
+    InvalidInput,
+    LakelogError,
+    PermissionDenied,
+    StorageError,
+    Unsupported,
+)
 from lakelog.rest import documents
 
 MARK = "lakelog.json"
@@ -30,6 +38,8 @@ ROUNDS_MAX = 5
 
 _CONFIG = f"{TOP}config"
 _NAMESPACES = f"{TOP}namespaces"
+_DEPTH = 4
+"""Slashes in the path of a table and of a view; that of a namespace has two less."""
 _NO_PART = re.compile(r"[/\\\x00-\x1f\x7f]|\A\.{0,2}\Z")
 """In names that cannot be one part of a key, whatever client has written them."""
 
@@ -85,12 +95,19 @@ class Published:
 def publish(catalog: Catalog, tree: Tree, namespace: Identifier = ()) -> Published:
     """Bring a tree to what a warehouse, or a namespace with all below it, is now.
 
-    Costs a LIST for every 1000 objects, about 6 GETs for each table, its export where that is due, and a PUT for what
-    has changed. NoSuchNamespace; InvalidInput where the tree is of another warehouse or namespace. Where it raises, all
-    that was in the tree is still there.
+    Costs a LIST for every 1000 objects, about 7 GETs for each table (and 25 side by side, where this process has not
+    read its log), its export where that is due, and a PUT for what
+    has changed. A namespace that was dropped since it was published leaves the tree empty; NoSuchNamespace for another.
+    InvalidInput where the tree is of another warehouse or namespace. Where it raises, all that was in the tree is still
+    there.
     """
-    catalog.load_namespace(namespace)
-    _claim(tree, catalog.warehouse, namespace)
+    mark = msgspec.json.encode({"warehouse": catalog.warehouse, "namespace": namespace})
+    try:
+        catalog.load_namespace(namespace)
+    except NoSuchNamespace:
+        if tree.get(MARK) != mark:
+            raise
+    _claim(tree, mark)
     done = Published()
     changed: set[str] | None = None
     # Another publisher that knew less may write at the same time. So what was changed is made once more: the last one
@@ -102,9 +119,8 @@ def publish(catalog: Catalog, tree: Tree, namespace: Identifier = ()) -> Publish
     return done
 
 
-def _claim(tree: Tree, warehouse: str, namespace: Identifier) -> None:
+def _claim(tree: Tree, mark: bytes) -> None:
     """Note whose the tree is. InvalidInput where it is another's, or where other objects are."""
-    mark = msgspec.json.encode({"warehouse": warehouse, "namespace": namespace})
     there = tree.get(MARK)
     if there is None:
         if tree.digests(TOP):
@@ -143,14 +159,19 @@ class _Round:
         self._there = tree.digests(TOP)
         self._wanted: set[str] = set()
         self._changed: set[str] = set()
+        self._kept: set[Identifier] = set()
         self._lock = threading.Lock()
 
     def run(self, top: Identifier) -> set[str]:
         """Make the tree what it has to be; return the paths of what was changed for that."""
         spaces = list(self._spaces(top))
-        with ThreadPoolExecutor(THREADS) as pool:
+        pool = ThreadPoolExecutor(THREADS)
+        try:
             asked = [pool.map(self._table, space.tables) for space in spaces]
             loaded = [list(each) for each in asked]
+        finally:
+            # Where the store fails, or the user interrupts, the tables that are not begun are not tried one by one.
+            pool.shutdown(cancel_futures=True)
         for space, are_there in zip(spaces, loaded, strict=True):
             tables = [name for name, is_there in zip(space.tables, are_there, strict=True) if is_there]
             for name, view in space.views.items():
@@ -158,26 +179,38 @@ class _Round:
             self._put(f"{space.path}/tables", documents.identifiers(tables))
             self._put(f"{space.path}/views", documents.identifiers(list(space.views)))
             self._put(space.path, space.document)
-        self._put(_NAMESPACES, documents.namespaces([space.name for space in spaces]))
+        names = sorted([*(space.name for space in spaces), *self._kept])
+        self._put(_NAMESPACES, documents.namespaces(names))
         self._put(_CONFIG, documents.config())
         gone = self._there.keys() - self._wanted
         for path in sorted(gone, key=lambda path: path.count("/")):
             self._tree.delete(path)
         self._done.removed += len(gone)
-        self._done.namespaces, self._done.tables = len(spaces), sum(map(sum, loaded))
-        self._done.views = sum(len(space.views) for space in spaces)
+        kinds = Counter(path.split("/")[3] for path in self._wanted if path.count("/") == _DEPTH)
+        self._done.namespaces, self._done.tables, self._done.views = (
+            len(names),
+            kinds["tables"],
+            kinds["views"],
+        )
         return self._changed | gone
 
     def _spaces(self, name: Identifier) -> Iterator[_Space]:
         """Yield a namespace and those below it, the root left out. Those that are dropped meanwhile are left out."""
-        if not self._takes(name, _path_of_namespace(name)):
+        if not self._takes(name, f"{_path_of_namespace(name)}/tables"):
             return
+        self._done.failed.pop(name, None)
         try:
             document = documents.namespace(self._catalog, name)
             tables, views = self._catalog.list_relations(name)
             below = self._catalog.list_namespaces(name)
             shown, left_out = self._catalog.iceberg_views(name) if name else ({}, {})
         except NoSuchNamespace:
+            return
+        except LakelogError as error:
+            if not name or _is_of_store(error):
+                raise
+            self._done.failed[name] = str(error)
+            self._keep(_path_of_namespace(name))
             return
         if name:
             tables = [each for each in tables if self._takes(each, _path_of(each, "tables"))]
@@ -190,11 +223,23 @@ class _Round:
         for each in below:
             yield from self._spaces(each)
 
+    def _keep(self, space: str) -> None:
+        """Have a namespace and all below it stay as they were published."""
+        kept = {
+            path
+            for path in self._there
+            if f"{path}/".startswith((f"{space}/", f"{space}{documents.SEPARATOR}"))
+        }
+        self._wanted |= kept
+        for path in kept:
+            if path.count("/") == _DEPTH - 2:
+                self._kept.add(tuple(path.rpartition("/")[2].split(documents.SEPARATOR)))
+
     def _takes(self, name: Identifier, path: str) -> bool:
         """Return whether a name can be a path of its own; note where it cannot."""
         why = None
-        if name and _NO_PART.search(name[-1]):
-            why = "the last part of its name cannot be one part of an object's key: rename it, or use lakelog serve"
+        if any(map(_NO_PART.search, name)):
+            why = "a part of its name cannot be one part of an object's key: rename it, or use lakelog serve"
         elif not self._tree.takes(path):
             why = "its name is too long for an object's key: use shorter ones, or lakelog serve"
         if why is not None:
@@ -218,7 +263,7 @@ class _Round:
             done.left_out[name] = str(error)
             return False
         except LakelogError as error:
-            if isinstance(error, StorageError) and not isinstance(error, PermissionDenied):
+            if _is_of_store(error):
                 raise
             done.failed[name] = str(error)
             if is_there := path in self._there:
@@ -242,6 +287,11 @@ class _Round:
             self._changed.add(path)
             self._done.written += 1
             self._done.written_bytes += len(data)
+
+
+def _is_of_store(error: LakelogError) -> bool:
+    """Return whether the store failed. What it refuses, or holds in another form, concerns one name alone."""
+    return isinstance(error, StorageError) and not isinstance(error, PermissionDenied)
 
 
 def _path_of_namespace(name: Identifier) -> str:

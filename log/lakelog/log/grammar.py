@@ -164,5 +164,6 @@ def is_sidecar(name: str) -> bool:
 
 
 def shortened(text: str, size: int = 300) -> str:
-    """Return a text of which the length is not known, as a message can have it."""
-    return text if len(text) <= size else f"{text[:size]}… ({len(text):,} characters)"
+    """Return a text of which neither length nor content is known, as one line of a message can have it."""
+    found = text if len(text) <= size else f"{text[:size]}… ({len(text):,} characters)"
+    return found if found.isprintable() else repr(found)[1:-1]

@@ -55,7 +55,7 @@ def publish(place: Place, namespace: str, to: str | None) -> None:
     removed, so run it as often as clients need it. They have to be allowed to read these objects and the tables, by
     requests that are signed or by a policy of the bucket. A folder cannot hold the tree: use lakelog serve.
 
-    Fails where a table could not be brought up to date; the others are then.
+    Fails where a table or a namespace could not be brought up to date; the others are then.
     """
     path = identifier(namespace)
     if path and to is None:
@@ -81,7 +81,7 @@ def publish(place: Place, namespace: str, to: str | None) -> None:
             for name, why in sorted(each.items()):
                 answer.say(f"{key.replace('_', ' ')}: {quoted_where_needed(name)}: {why}", err=True)
     if done.failed:
-        raise click.ClickException(f"{len(done.failed):,} tables were not brought up to date")
+        raise click.ClickException(f"{len(done.failed):,} tables or namespaces were not brought up to date")
 
 
 @click.command()

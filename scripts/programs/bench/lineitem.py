@@ -7,20 +7,15 @@ busy machine hits all of them alike. Answers are compared: a quick but wrong for
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
 
-from lakelog.spark import spark_conf
-from lakelog.testing import maven
 from programs import story
 from programs.bench import tpch
 from programs.bench.measure import median
 from programs.bench.rows.engines import ENGINES, MODES, Engine
+from programs.bench.rows.process import Worker
 from programs.bench.rows.statements import CHECK, CTAS, SOURCE, STEPS
 
 CHANGES = ("CTAS", "DELETE 1 %", "UPDATE 1 %", "MERGE 10,000")
@@ -58,83 +53,6 @@ def main() -> None:
             _run(workers, data, mode, arguments.rounds, arguments.scale)
         for worker in workers.values():
             worker.close()
-
-
-class Worker:
-    """A format's Spark in a process of its own."""
-
-    def __init__(self, engine: Engine, folder: Path, environments: Path, spark: str) -> None:
-        self.engine = engine
-        own = folder / engine.name
-        own.mkdir()
-        python, settings = _environment(engine, environments, spark)
-        common = {
-            "spark.ui.enabled": "false",
-            "spark.driver.memory": "4g",
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.shuffle.partitions": "4",
-        }
-        settings = {**common, **engine.settings, **settings}
-        if engine.name == "lakelog":
-            settings |= spark_conf(str(own / "warehouse"), python=sys.executable)
-        settings = {key: value.format(folder=own) for key, value in settings.items()}
-        worker = Path(__file__).parent / "rows" / "worker.py"
-        with (folder / f"{engine.name}.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(python), str(worker), json.dumps(settings)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=own,
-            )
-        self._log = folder / f"{engine.name}.log"
-        self.version = self._answer()["spark"]
-
-    def run(self, sql: str) -> tuple[float, list[list[str]]]:
-        """Return the seconds that a statement took, and its rows as texts. RuntimeError where it failed."""
-        orders: IO[str] | None = self._process.stdin
-        assert orders is not None
-        orders.write(json.dumps({"sql": sql}) + "\n")
-        orders.flush()
-        answer = self._answer()
-        if "error" in answer:
-            raise RuntimeError(f"{self.engine.name}: {answer['error']}\nin: {sql}")
-        return answer["seconds"], answer["rows"]
-
-    def check(self, sql: str) -> list[list[str]]:
-        return self.run(sql)[1]
-
-    def close(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.engine.name} ended:\n{self._log.read_text()[-4000:]}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-
-def _environment(engine: Engine, environments: Path, spark: str) -> tuple[Path, dict[str, str]]:
-    """Return the Python of an engine's environment, and the settings that its jars need."""
-    if engine.name == "lakelog":
-        return Path(sys.executable), {}
-    python = environments / f".venv-bench-{engine.spark}" / "bin" / "python"
-    if not python.exists():
-        story.say(f"Setting up Spark {engine.spark} for {engine.name} …")
-        subprocess.run([sys.executable, "-m", "venv", str(python.parent.parent)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, f"pyspark=={engine.spark}.*"], check=True)
-    jars = maven.jars(
-        f"bench-{engine.name}-{engine.packages[0].rsplit(':', 1)[1]}",
-        engine.packages,
-        ("org.apache.spark:*",),
-    )
-    return python, {"spark.jars": ",".join(map(str, jars))}
 
 
 def _run(workers: Mapping[str, Worker], data: Path, mode: str, rounds: int, scale: float) -> None:

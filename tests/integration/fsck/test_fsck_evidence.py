@@ -5,8 +5,10 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
+from tests.integration.forging.forge import hashed
 from tests.integration.fsck.test_fsck import Folder, both, flip, kinds
 from tests.integration.fsck.world import OPTIONS, SCHEMA, rows
 
@@ -78,6 +80,13 @@ def test_a_snapshot_shows_that_a_transaction_committed() -> None:
         store.put(key, data)
     assert Catalog(url).fsck().found == []
     assert [Catalog(url).load_table(name).row_count for name in ("t", "s")] == [19, 19]
+    for key, data in decisions.items():
+        plain = msgspec.json.decode(data)
+        del plain["hash"]
+        store.put(key, hashed(plain | {"time_us": 1}))
+    found = Catalog(url).fsck().found
+    assert {finding.kind for finding in found} == {"decision-disagrees"}
+    assert all("_txn/" in finding.where for finding in found)
 
 
 def test_a_snapshot_of_one_log_shows_it_for_another(together: Folder) -> None:

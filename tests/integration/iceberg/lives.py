@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Any
 
@@ -70,10 +70,11 @@ def _source(part: Any) -> str:
 
 
 class Life:
-    """One table, and what may happen to it next."""
+    """One table, and what may happen to it next. `types` are those of columns that come later."""
 
-    def __init__(self, catalog: Catalog, chance: random.Random) -> None:
+    def __init__(self, catalog: Catalog, chance: random.Random, types: Collection[str] = TYPES) -> None:
         self.chance = chance
+        self.types = list(types)
         self.next_id = 0
         self.columns = 0
         fixed = [
@@ -157,7 +158,7 @@ class Life:
             type, make = self.chance.choice(list(NESTED.values()))
             change: dict[str, Any] = {"change": "add-column", "name": [name], "type": type}
         else:
-            named = self.chance.choice(list(TYPES))
+            named = self.chance.choice(self.types)
             make = TYPES[named]
             change = {"change": "add-column", "name": [name], "type": named}
             if named in ("integer", "long") and self.chance.random() < 0.5:

@@ -6,7 +6,7 @@ import importlib.metadata
 import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -57,9 +57,9 @@ def duckdb_with_iceberg() -> Any:
     return connection
 
 
-def by_duckdb(url: str, snapshot: int | None = None, *, columns: str = "*") -> pa.Table:
+def by_duckdb(url: str, snapshot: int | None = None, *, columns: Sequence[str] = ("*",)) -> pa.Table:
     at = "" if snapshot is None else f", snapshot_from_id = {snapshot}::UBIGINT"
-    found = duckdb_with_iceberg().execute(f"SELECT {columns} FROM iceberg_scan('{url}'{at})")
+    found = duckdb_with_iceberg().execute(f"SELECT {', '.join(columns)} FROM iceberg_scan('{url}'{at})")
     return found.to_arrow_table()
 
 
@@ -77,7 +77,8 @@ def by_polars(url: str, snapshot: int | None = None) -> pa.Table:
         return polars.scan_iceberg(url, snapshot_id=snapshot).collect().to_arrow()
 
 
-READERS: dict[str, Callable[..., pa.Table]] = {
+Reader = Callable[..., pa.Table]
+READERS: dict[str, Reader] = {
     "duckdb": by_duckdb,
     "pyiceberg": by_pyiceberg,
     "polars": by_polars,

@@ -24,7 +24,7 @@ from tests.integration.iceberg.readers import (
 )
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.iceberg import export
+from lakelog.catalog.iceberg.exporter import export
 from lakelog.catalog.schema import schema_to_arrow
 from lakelog.log import CountingStore, LogOptions
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -79,6 +79,64 @@ def test_exporters_write_the_same_and_go_on_from_each_other(table: Table, tmp_pa
     done = table.export_iceberg()
     assert (done.number, hint(Path(table.location))) == (3, 3)
     assert plain(by_duckdb(table.location)) == plain(table.to_arrow())
+
+
+def test_metadata_that_is_there_is_read_once(catalog: Catalog, table: Table) -> None:
+    done = table.export_iceberg()
+    store = catalog.places.stores[catalog.warehouse] = CountingStore(catalog.places.store(catalog.warehouse))
+    url, data = table.iceberg_metadata()
+    # The hint, what it is of, and that there is none after it.
+    assert (url, data, store.by_kind) == (done.url, Path(done.url).read_bytes(), {"get": 3})
+
+
+def test_what_another_program_writes_into_an_export_is_not_continued(catalog: Catalog, table: Table) -> None:
+    """A writer of Iceberg that is pointed at the folder keeps the properties; anything else may be there too."""
+    own = table.export_iceberg()
+    folder = Path(own.url).parent
+    document = metadata(own.url)
+
+    def changed(**members: Any) -> bytes:
+        return json.dumps(document | members).encode()
+
+    foreign = {**document["snapshots"][-1], "snapshot-id": 999, "sequence-number": 999}
+    main = {"snapshot-id": 999, "type": "branch"}
+    for number, data in enumerate(
+        (
+            changed(
+                **{
+                    "snapshots": [*document["snapshots"], foreign],
+                    "current-snapshot-id": 999,
+                    "refs": {"main": main},
+                }
+            ),
+            changed(snapshots=None),
+            changed(**{"last-column-id": "x"}),
+            changed(properties={**document["properties"], "lakelog.version": "²"}),
+            changed(properties={**document["properties"], "lakelog.digest": 7}),
+        )
+    ):
+        Path(folder, f"v{2 * number + 2}.metadata.json").write_bytes(data)
+        if not number:
+            before = objects(table)
+            catalog.vacuum("t", older_than=dt.timedelta(0), dry_run=False)
+            assert objects(table) == before  # the export that begins anew may be under way
+        done = table.export_iceberg()
+        assert (done.number, done.version) == (2 * number + 3, 4)
+        found = metadata(done.url)
+        assert {**found, "properties": 0} == {**document, "properties": 0}
+        assert plain(by_pyiceberg(done.url)) == plain(table.to_arrow())
+
+
+def test_a_manifest_that_was_altered_is_not_continued(table: Table) -> None:
+    table.export_iceberg()
+    other = table.append(rows(1)).export_iceberg()
+    lists = sorted(Path(table.location, "metadata").glob("*-snap-*.avro"))
+    assert len(lists) > 1
+    # Whole in itself, and of an older version.
+    lists[-1].write_bytes(lists[0].read_bytes())
+    table = table.refresh().append(rows(2))
+    done = table.export_iceberg()
+    assert done.number == other.number + 1 and plain(by_pyiceberg(done.url)) == plain(table.to_arrow())
 
 
 def test_an_export_does_not_take_the_folder_of_another_table(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from tests.integration.iceberg.lives import Life
-from tests.integration.iceberg.readers import READERS, by_duckdb, plain, refs
+from tests.integration.iceberg.lives import TYPES, Life
+from tests.integration.iceberg.matrix import ROW_IDS, WITHOUT_ROW_IDS
+from tests.integration.iceberg.readers import READERS, Reader, plain, refs
 
 from lakelog.catalog import Catalog, Table
 
@@ -18,12 +19,14 @@ FULL = range(SHORT.stop, 400)
 STEPS = 12
 
 
-def differences(table: Table, url: str, chance: random.Random) -> list[str]:
+def differences(
+    table: Table, url: str, chance: random.Random, readers: Mapping[str, Reader] = READERS
+) -> list[str]:
     """Return what readers find that lakelog does not, or the other way round."""
     found = []
     expected = plain(table.to_arrow())
     snapshots = refs(url)
-    for name, read in READERS.items():
+    for name, read in readers.items():
         try:
             rows = plain(read(url)) if "main" in snapshots else []
         except Exception as error:
@@ -45,15 +48,19 @@ def differences(table: Table, url: str, chance: random.Random) -> list[str]:
                 continue
             if others != ids:
                 found.append(f"{name} finds other rows on {ref}: {len(others)} of {len(ids)}")
-    found += of_a_version(table, url, chance)
+    found += of_a_version(table, url, chance, readers)
     if set(snapshots) - {"main"} != set(table.refs) and table.row_count:
         found.append(f"the tags and branches are {sorted(snapshots)} and not {sorted(table.refs)}")
     if "main" in snapshots:
-        found += row_ids(table, url)
+        found += [
+            f"{name} finds other ids of rows"
+            for name, read in readers.items()
+            if name not in WITHOUT_ROW_IDS and not has_row_ids(table, url, read)
+        ]
     return found
 
 
-def of_a_version(table: Table, url: str, chance: random.Random) -> list[str]:
+def of_a_version(table: Table, url: str, chance: random.Random, readers: Mapping[str, Reader]) -> list[str]:
     """Return which readers find other rows in a version of the past."""
     listed = [each["snapshot-id"] for each in json.loads(Path(url).read_bytes())["snapshots"]]
     versions = [version for version in listed if version < 1 << 40]
@@ -63,7 +70,7 @@ def of_a_version(table: Table, url: str, chance: random.Random) -> list[str]:
     expected = sorted(table.at(version=version).to_arrow()["id"].to_pylist())
     return [
         f"{name} finds other rows in version {version}"
-        for name, read in READERS.items()
+        for name, read in readers.items()
         if sorted(read(url, version)["id"].to_pylist()) != expected
     ]
 
@@ -72,15 +79,10 @@ def _without_empty(row: dict) -> dict:
     return {name: None if value == [] else value for name, value in row.items()}
 
 
-def row_ids(table: Table, url: str) -> list[str]:
+def has_row_ids(table: Table, url: str, read: Reader) -> bool:
     ours = table.scan(["id"], row_ids=True).to_arrow().select(["id", "_row_id", "_row_version"])
-    theirs = by_duckdb(url, columns="id, _row_id, _last_updated_sequence_number AS _row_version")
-    names = ["id", "_row_id", "_row_version"]
-    if [tuple(row[name] for name in names) for row in plain(ours)] != [
-        tuple(row[name] for name in names) for row in plain(pa.table(theirs))
-    ]:
-        return ["duckdb finds other ids of rows"]
-    return []
+    theirs = read(url, columns=ROW_IDS)
+    return [tuple(row.values()) for row in plain(ours)] == [tuple(row.values()) for row in plain(theirs)]
 
 
 def first_difference(rows: list[dict], expected: list[dict]) -> str:
@@ -96,15 +98,17 @@ def first_difference(rows: list[dict], expected: list[dict]) -> str:
     return "one has rows that the other has not"
 
 
-def live(folder: Path, seed: int) -> None:
+def live(
+    folder: Path, seed: int, readers: Mapping[str, Reader] = READERS, types: Collection[str] = TYPES
+) -> None:
     chance = random.Random(seed)
-    life = Life(Catalog(str(folder / "w")), chance)
+    life = Life(Catalog(str(folder / "w")), chance, types)
     done = []
     for _ in range(STEPS):
         done.append(life.step())
         if chance.random() < 0.6:
             url = life.table.export_iceberg().url
-            found = differences(life.table, url, chance)
+            found = differences(life.table, url, chance, readers)
             assert not found, f"seed {seed}, after {', '.join(done)} ({url}):\n" + "\n".join(found)
 
 

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, NoSuchNamespace, Table
+from lakelog.catalog.logs import Places
 from lakelog.catalog.schema import ViewColumn, ViewDefinition
 from lakelog.log import InvalidInput, PermissionDenied, StorageError
-from lakelog.rest import publish
+from lakelog.log.errors import Unsupported
+from lakelog.log.stores.s3_store import S3Store
+from lakelog.rest import BucketTree, publish
 from lakelog.rest.publishing import MARK
 
 ID = pa.schema({"id": pa.int64()})
@@ -203,7 +207,6 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, has_export: bool
 ) -> None:
     """Of a client that may not write beside the table; with an older export, and where it may not read that one."""
-    from lakelog.catalog import Table
     from lakelog.catalog import table as module
 
     tree = Tree()
@@ -215,7 +218,7 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     def refused(*arguments: object) -> None:
         raise PermissionDenied("may not write", location="x")
 
-    monkeypatch.setattr(Table, "export_iceberg", refused)
+    monkeypatch.setattr(module, "export_with_metadata", refused)
     if not has_export:
         monkeypatch.setattr(module, "newest_metadata", refused)
     done = publish(catalog, tree)
@@ -240,6 +243,113 @@ def test_nothing_is_removed_where_the_store_fails(catalog: Catalog) -> None:
     with pytest.raises(StorageError):
         publish(catalog, tree)
     assert tree.objects == before
+
+
+def test_a_namespace_that_was_dropped_leaves_its_tree_empty(catalog: Catalog) -> None:
+    tree = Tree()
+    publish(catalog, tree, ("a",))
+    catalog.drop_namespace("a", cascade=True)
+    done = publish(catalog, tree, ("a",))
+    assert (done.namespaces, done.tables, done.removed) == (0, 0, 8)
+    assert sorted(tree.objects) == [MARK, "v1/config", "v1/namespaces"]
+    catalog.undrop_namespace("a")
+    assert publish(catalog, tree, ("a",)).tables == 2
+    # A name that was never published there is a mistake.
+    other = Tree()
+    with pytest.raises(NoSuchNamespace):
+        publish(catalog, other, ("d",))
+    assert other.objects == {}
+
+
+def test_a_namespace_that_cannot_be_read_stays_as_it_was_published(catalog: Catalog) -> None:
+    tree = Tree()
+    publish(catalog, tree)
+    before = dict(tree.objects)
+    catalog.load_table("c.v").append(pa.table({"id": [2]}))
+    (log,) = Path(catalog.warehouse).glob("n-*/n-*/_log")
+    for each in log.parent.parent.glob("_log/*"):
+        if each.is_file():
+            each.write_bytes(b"?")
+    done = publish(Catalog(catalog.warehouse), tree)
+    assert list(done.failed) == [("a",)] and (done.namespaces, done.tables, done.removed) == (3, 3, 0)
+    assert {path for path in before if tree.objects[path] != before[path]} == {"v1/namespaces/c/tables/v"}
+    assert tree.objects.keys() == before.keys()
+
+
+def test_a_store_that_fails_is_not_asked_for_each_table(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        catalog.create_table(f"{'a' if number % 2 else 'c'}.t{number}", ID)
+    tried = []
+
+    def fail(table: Table) -> None:
+        tried.append(table.name)
+        raise StorageError("no answer", location=table.name)
+
+    monkeypatch.setattr(Table, "iceberg_metadata", fail)
+    with pytest.raises(StorageError):
+        publish(catalog, Tree())
+    assert len(tried) < 30
+
+
+def test_a_namespace_whose_lists_have_too_long_names_is_left_out(catalog: Catalog) -> None:
+    name = "n" * (200 - len("v1/namespaces/") - len("/table"))
+    catalog.create_namespace((name,))
+    tree = Tree()
+    assert list(publish(catalog, tree).left_out) == [(name,)]
+    assert max(map(len, tree.objects)) < 200
+
+
+BUCKET = Places("s3://lake/w", {})
+
+
+@pytest.mark.parametrize(
+    ("options", "uri"),
+    [
+        ({}, "https://lake.s3.amazonaws.com/w/_rest"),
+        ({"region": "eu-north-1"}, "https://lake.s3.eu-north-1.amazonaws.com/w/_rest"),
+        ({"endpoint": "https://me:hidden@s3.test:9000"}, "https://lake.s3.test:9000/w/_rest"),
+        (
+            {"endpoint": "https://s3.test/storage/", "path_style": "True"},
+            "https://s3.test/storage/lake/w/_rest",
+        ),
+    ],
+)
+def test_clients_are_given_an_address_without_secrets(options: dict[str, str], uri: str) -> None:
+    assert BucketTree(BUCKET, "s3://lake/w/_rest", options).uri == uri
+
+
+@pytest.mark.parametrize(
+    "place", ["s3://lake/w", f"s3://lake/w/n-{'a' * 26}/x", "s3://lake/w/_log", "s3://lake/w/%5Flog/x"]
+)
+def test_places_of_the_warehouse_itself_are_no_place_for_a_tree(place: str) -> None:
+    with pytest.raises(InvalidInput, match="choose a separate"):
+        BucketTree(BUCKET, place, {})
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "raised"),
+    [
+        (409, "ObjectParentIsFile", Unsupported),
+        (400, "XMinioParentIsObject", Unsupported),
+        (400, "ExpiredToken", PermissionDenied),
+        (409, "OperationAborted", StorageError),
+        (400, "KeyTooLongError", StorageError),
+    ],
+)
+def test_only_a_server_over_folders_is_said_to_be_one(
+    monkeypatch: pytest.MonkeyPatch, status: int, code: str, raised: type[Exception]
+) -> None:
+    answer = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise ClientError(answer, "PutObject")
+
+    monkeypatch.setattr(S3Store, "call", refuse)
+    with pytest.raises(raised) as failed:
+        BucketTree(BUCKET, "s3://lake/w/_rest", {}).put("v1/namespaces", b"{}")
+    assert type(failed.value) is raised
 
 
 def test_a_check_of_the_warehouse_does_not_mind_what_is_published_in_it(catalog: Catalog) -> None:

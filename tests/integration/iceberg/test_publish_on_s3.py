@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.integration.iceberg.readers import duckdb_with_iceberg
+from tests.integration.iceberg.serving import readable_by_all
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -58,21 +59,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[S3Server
 def public(servers: tuple[S3Server, S3Server]) -> Iterator[S3Server]:
     """The gateway, while clients without a name may read the bucket."""
     _, gateway = servers
-    policy = [
-        {
-            "Effect": "Allow",
-            "Principal": "*",
-            "Action": f"s3:{action}",
-            "Resource": f"arn:aws:s3:::lake{below}",
-        }
-        for action, below in (("GetObject", "/*"), ("ListBucket", ""))
-    ]
-    with gateway.client() as client:
-        client.put_bucket_policy(
-            Bucket="lake", Policy=json.dumps({"Version": "2012-10-17", "Statement": policy})
-        )
+    with readable_by_all(gateway, "lake"):
         yield gateway
-        client.delete_bucket_policy(Bucket="lake")
 
 
 def uri(server: S3Server) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 from tests.integration.iceberg.readers import duckdb_with_iceberg
+from tests.integration.iceberg.serving import served
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.schema import FunctionDefinition, ViewColumn, ViewDefinition
@@ -39,28 +41,15 @@ def warehouse(tmp_path: Path) -> str:
 
 @pytest.fixture
 def url(warehouse: str) -> Iterator[str]:
-    servers: list[ThreadingHTTPServer] = []
-    urls: list[str] = []
-    ready = threading.Event()
-
-    def began(url: str, server: ThreadingHTTPServer) -> None:
-        urls.append(url)
-        servers.append(server)
-        ready.set()
-
-    thread = threading.Thread(target=lambda: serve(Answers(Catalog(warehouse)), port=0, began=began))
-    thread.start()
-    assert ready.wait(10)
-    yield urls[0]
-    servers[0].shutdown()
-    thread.join()
+    with served(warehouse) as url:
+        yield url
 
 
 def test_pyiceberg_finds_namespaces_and_tables_and_reads(url: str, warehouse: str) -> None:
     from pyiceberg.catalog import load_catalog
     from pyiceberg.exceptions import NoSuchTableError, RESTError
 
-    catalog = load_catalog("lake", type="rest", uri=url)
+    catalog = load_catalog("lake", type="rest", uri=url, **{"snapshot-loading-mode": "refs"})
     assert catalog.list_namespaces() == [("shop",)]
     assert catalog.list_namespaces("shop") == [("shop", "old/er")]
     assert catalog.load_namespace_properties("shop")["comment"] == "of tea"
@@ -152,11 +141,73 @@ def test_what_is_no_read_is_refused_and_says_why(url: str) -> None:
 
 def test_what_a_request_brings_along_is_not_taken_for_the_next_one(url: str) -> None:
     with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 10) as connection:
-        inner = b"GET /v1/namespaces HTTP/1.1\r\nHost: x\r\n\r\n"
-        head = b"GET /v1/config HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(inner)
+        inner = b"GET /v1/namespaces HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        head = b"GET /v1/config HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(inner)
         connection.sendall(head + inner)
         found = b"".join(iter(lambda: connection.recv(65536), b""))
     assert found.count(b"HTTP/1.1 200") == 1
+
+
+def sent(url: str, data: bytes) -> tuple[int, dict]:
+    """Return the answer to these bytes; a server that resets the connection fails the test."""
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 10) as connection:
+        connection.sendall(data)
+        head, _, body = b"".join(iter(lambda: connection.recv(65536), b"")).partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "LOCALHOST:99", "lake.localhost", "[::1]:99", "10.1.2.3"]
+)
+def test_a_client_on_this_host_is_served(url: str, host: str) -> None:
+    status, _ = sent(url, f"GET /v1/config HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    assert status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["example.com", "localhost.example.com", "127.0.0.1.example.com", "", "[", "a@b"]
+)
+def test_a_web_page_that_is_led_here_by_a_name_of_its_own_is_refused(url: str, host: str) -> None:
+    """The name's address was changed to this host's after the page was loaded: then a browser lets the page read."""
+    status, found = sent(
+        url, f"GET /v1/namespaces HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+    )
+    assert status == 403 and "use localhost or 127.0.0.1" in found["error"]["message"]
+
+
+def test_a_large_write_is_refused_with_the_reason_and_no_reset(url: str) -> None:
+    head = b"POST /v1/namespaces/shop/tables HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (
+        30 << 20
+    )
+    status, found = sent(url, head + bytes(30 << 20))
+    assert status == 405 and "read only" in found["error"]["message"]
+
+
+def test_what_is_no_request_is_answered_in_json_too(url: str) -> None:
+    for status, data in (
+        (414, b"GET /%s HTTP/1.1\r\n\r\n" % bytes(70_000)),
+        (431, b"GET /v1/config HTTP/1.1\r\n%s\r\n" % b"".join(b"X%d: y\r\n" % each for each in range(200))),
+        (501, b"BREW /v1/config HTTP/1.1\r\n\r\n"),
+    ):
+        found, error = sent(url, data)
+        assert (found, error["error"]["code"]) == (status, status)
+
+
+def test_a_client_that_goes_away_is_not_in_the_log(url: str, capfd: pytest.CaptureFixture) -> None:
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 10) as connection:
+        connection.sendall(b"GET /v1/config HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert asked(f"{url}/v1/config")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_failure_of_the_server_itself_is_answered(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Answers, "answer", lambda *arguments: 1 // 0)
+    status, found = asked(f"{url}/v1/config")
+    assert (status, found["error"]["type"]) == (500, "InternalServerError")
+    assert "ZeroDivisionError" in caplog.text
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="Python was built without IPv6")

@@ -38,10 +38,12 @@ Effect = dict[int, tuple[Values | None, Values | None]]
 
 @dataclass(frozen=True)
 class Condition:
-    """What a row has to satisfy, and what an engine sends of it, which may hold for more rows."""
+    """What a row has to satisfy, what an engine sends of it, which may hold for more rows, and what Python says of it,
+    which holds for the same ones; None where it has no form there."""
 
     test: Test
     sent: Predicate | None
+    said: Predicate | None
 
 
 @dataclass(frozen=True)
@@ -270,28 +272,33 @@ def random_condition(rng: random.Random) -> Condition:
     def value(key: int, row: Values) -> int:
         return (key, *row)[at]
 
+    def plain(test: Test, predicate: Predicate) -> Condition:
+        return Condition(test, predicate, predicate)
+
     limit = {"k": KEYS, "g": GROUPS, "v": 3}[column]
     if kind == 0:
         low = rng.randrange(limit)
         high = low + rng.randrange(1, 4)
-        return Condition(lambda k, r: low <= value(k, r) < high, (col(column) >= low) & (col(column) < high))
+        return plain(lambda k, r: low <= value(k, r) < high, (col(column) >= low) & (col(column) < high))
     if kind == 1:
         few = rng.sample(range(limit), min(limit, rng.randint(1, 3)))
-        return Condition(lambda k, r: value(k, r) in few, col(column).is_in(few))
+        return plain(lambda k, r: value(k, r) in few, col(column).is_in(few))
     if kind == 2:
         rest = rng.randrange(3)
         # An engine's function is not evaluated.
         mod = Predicate("=", (Predicate("%", (Column((column,)), literal(3))), literal(rest)))
         sent = rng.choice([mod, None])
-        return Condition(lambda k, r: value(k, r) % 3 == rest, sent)
+        return Condition(lambda k, r: value(k, r) % 3 == rest, sent, None)
     if kind == 3:
         one, other = random_condition(rng), random_condition(rng)
-        sent = rng.choice(
-            [one.sent, None if other.sent is None or one.sent is None else one.sent & other.sent]
-        )
-        return Condition(lambda k, r: one.test(k, r) and other.test(k, r), sent)
+        sent = rng.choice([one.sent, _both(one.sent, other.sent)])
+        return Condition(lambda k, r: one.test(k, r) and other.test(k, r), sent, _both(one.said, other.said))
     one_key = rng.randrange(limit)
-    return Condition(lambda k, r: value(k, r) == one_key, col(column) == one_key)
+    return plain(lambda k, r: value(k, r) == one_key, col(column) == one_key)
+
+
+def _both(one: Predicate | None, other: Predicate | None) -> Predicate | None:
+    return None if one is None or other is None else one & other
 
 
 def random_statement(rng: random.Random, isolation: str) -> Statement:
@@ -299,15 +306,13 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
     if kind == "merge":
         return random_merge(rng, isolation)
     condition = random_condition(rng)
-    sent = condition.sent
-    # What an engine evaluates by itself has no form in Python.
-    is_sent = sent is not None and "%" not in str(sent)
+    said = condition.said
     if kind == "delete":
         return Statement(
             kind,
             condition,
             lambda rows: {k: r for k, r in rows.items() if not condition.test(k, r)},
-            python=(lambda table: table.delete(sent)) if is_sent else None,
+            python=None if said is None else lambda table: table.delete(said),
         )
     group, more = rng.choice((None, rng.randrange(GROUPS))), rng.randint(1, 2)
 
@@ -321,7 +326,10 @@ def random_statement(rng: random.Random, isolation: str) -> Statement:
 
     values = {"v": f"v + {more}", **({} if group is None else {"g": group})}
     return Statement(
-        kind, condition, updated, python=(lambda table: table.update(values, sent)) if is_sent else None
+        kind,
+        condition,
+        updated,
+        python=None if said is None else lambda table: table.update(values, said),
     )
 
 
@@ -362,7 +370,7 @@ def random_merge(rng: random.Random, isolation: str) -> Statement:
             merge = merge.when_not_matched_insert({"k": "source.k", "g": "source.g", "v": 1})
         return merge.execute()
 
-    return Statement("merge", Condition(lambda k, r: k in source, sent), merged, python=by_python)
+    return Statement("merge", Condition(lambda k, r: k in source, sent, None), merged, python=by_python)
 
 
 # Rows

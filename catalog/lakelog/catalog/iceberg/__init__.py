@@ -14,7 +14,7 @@ from lakelog.catalog.iceberg.avro_files import (
 )
 from lakelog.catalog.iceberg.exporter import (
     Exported,
-    export,
+    export_with_metadata,
     newest_metadata,
 )
 from lakelog.catalog.iceberg.following import (
@@ -42,7 +42,7 @@ __all__ = [
     "ExportedView",
     "Following",
     "avro_name",
-    "export",
+    "export_with_metadata",
     "exported_version",
     "from_partition",
     "newest_metadata",

@@ -18,7 +18,7 @@ from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path, newes
 from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
 from lakelog.catalog.iceberg.schemas import exported_specs
-from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, snapshot_of
+from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, is_as_named, snapshot_of
 from lakelog.catalog.logs import TableHead, commits_with_sidecars, naming
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
@@ -44,7 +44,8 @@ class Exported:
 @dataclass(frozen=True, slots=True)
 class _Base:
     number: int
-    document: Document | None
+    data: bytes
+    document: Document
 
 
 def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Exported:
@@ -55,6 +56,13 @@ def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Expo
 
     Unsupported, with the reasons, for a table that readers of Iceberg would read wrongly.
     """
+    return export_with_metadata(head, to, listed)[0]
+
+
+def export_with_metadata(
+    head: TableHead, to: str | None = None, listed: int = LISTED
+) -> tuple[Exported, bytes]:
+    """Export as `export` does, and return the bytes of the metadata too."""
     if value_of(head.metadata.properties, ICEBERG) == ICEBERG_OFF:
         raise Unsupported(
             f"the property {ICEBERG.name} of {head.name} is {ICEBERG_OFF}: set it to on-demand, or to on"
@@ -69,9 +77,9 @@ def newest_metadata(head: TableHead) -> tuple[str, bytes] | None:
     """Return the URL and the bytes of the newest export beside the log of a table; None where it has no export."""
     exporter = _Exporter(head, None, LISTED)
     base = exporter.newest()
-    if base.document is None or not exporter.is_of_this_table(base.document):
+    if not exporter.is_of_this_table(base):
         return None
-    return f"{exporter.location}/{metadata_path(base.number)}", metadata_json.encode(base.document)
+    return f"{exporter.location}/{metadata_path(base.number)}", base.data
 
 
 class _Exporter:
@@ -86,11 +94,11 @@ class _Exporter:
         self._hinted = 0
         self._tables: dict[int, tuple[FileSet, pa.Table]] = {}
 
-    def attempt(self) -> Exported | None:
+    def attempt(self) -> tuple[Exported, bytes] | None:
         """Export once; None where another exporter was first, and this is to be tried again."""
         base = self.newest()
         self._check_no_others(base)
-        if base.document is not None and self.is_of_this_table(base.document):
+        if self.is_of_this_table(base):
             if int(base.document["properties"][VERSION]) >= self.head.version:
                 self._hint(base.number)
                 return self._exported(base, {})
@@ -100,7 +108,7 @@ class _Exporter:
                 pass  # what the older export stands on has expired, or was altered: begin anew
         return self._export(base, None)
 
-    def _export(self, base: _Base, continued: Document | None) -> Exported | None:
+    def _export(self, base: _Base, continued: Document | None) -> tuple[Exported, bytes] | None:
         tree = Tree(
             location=self.head.url,
             folder=f"{self.location}/{FOLDER}",
@@ -108,31 +116,30 @@ class _Exporter:
             read=self._read,
         )
         document = self._document(tree, continued)
-        if base.document is not None:
-            log = [*base.document["metadata-log"], self._logged(base)] if continued is not None else []
+        if base.number:
+            log = [] if continued is None else [*continued["metadata-log"], self._logged(base)]
             document |= {"metadata-log": log[-self.listed :]}
         for path, data in tree.made.items():
             self.store.put(self._key(path), data)
         number = base.number + 1
-        data = metadata_json.encode(document)
+        data = metadata_json.encode_signed(document)
         if not self.store.put_if_absent(f"{self.prefix}{metadata_path(number)}", data):
             return None
         self._hint(number)
         made = {**tree.made, "": data}
-        return self._exported(_Base(number, document), made)
+        return self._exported(_Base(number, data, document), made)
 
-    def _exported(self, base: _Base, made: dict[str, bytes]) -> Exported:
-        assert base.document is not None
-        return Exported(
+    def _exported(self, base: _Base, made: dict[str, bytes]) -> tuple[Exported, bytes]:
+        done = Exported(
             url=f"{self.location}/{metadata_path(base.number)}",
             number=base.number,
             version=int(base.document["properties"][VERSION]),
             objects=len(made),
             size_bytes=sum(map(len, made.values())),
         )
+        return done, base.data
 
     def _logged(self, base: _Base) -> Document:
-        assert base.document is not None
         return {
             "timestamp-ms": base.document["last-updated-ms"],
             "metadata-file": f"{self.location}/{metadata_path(base.number)}",
@@ -143,41 +150,42 @@ class _Exporter:
     def newest(self) -> _Base:
         """Return the newest export: the hint's, or one after it. Costs 3 GETs; a LIST too where the hint is wrong."""
         number = self._hinted = self._read_hint()
-        document = self._metadata(number) if number else None
-        if document is None:
+        data = self._metadata(number) if number else None
+        if data is None:
             # The hint is lost or wrong. What it was of need not be v1: a vacuum deletes older exports.
             self._hinted, number = 0, newest_number(self.store, self.prefix)
-            document = self._metadata(number) if number else None
+            data = self._metadata(number) if number else None
         while (after := self._metadata(number + 1)) is not None:
-            number, document = number + 1, after
-        return _Base(number, document)
+            number, data = number + 1, after
+        try:
+            return _Base(number, data or b"", metadata_json.decoded_document(data or b"{}"))
+        except LakelogError:
+            return _Base(number, b"", {})
 
     def _read_hint(self) -> int:
         hint = self.store.get(f"{self.prefix}{HINT}") or b"0"
         return int(hint[:18]) if hint[:18].isdigit() else 0
 
-    def _metadata(self, number: int) -> Document | None:
-        data = self.store.get(f"{self.prefix}{metadata_path(number)}")
-        if data is None:
-            return None
-        try:
-            return metadata_json.decoded_document(data)
-        except LakelogError:
-            return {}
+    def _metadata(self, number: int) -> bytes | None:
+        return self.store.get(f"{self.prefix}{metadata_path(number)}")
 
-    def is_of_this_table(self, document: Document) -> bool:
-        properties = document.get("properties")
+    def is_of_this_table(self, base: _Base) -> bool:
+        """Return whether an export is of this table, as lakelog wrote it.
+
+        A writer of Iceberg that takes the folder for its own keeps the properties, and adds snapshots that no log has.
+        """
+        properties = base.document.get("properties")
         return (
-            isinstance(properties, dict)
+            metadata_json.is_as_signed(base.document, base.data)
+            and isinstance(properties, dict)
             and properties.get(LOG_ID) == self.head.id
-            and str(properties.get(VERSION, "")).isdigit()
-            and document.get("location") == self.location
+            and base.document.get("location") == self.location
         )
 
     def _check_no_others(self, base: _Base) -> None:
         """Raise InvalidInput where a folder that was asked for has another table's metadata. The table's own may have
         that of a table which was at its place before."""
-        other = None if base.document is None else base.document.get("table-uuid")
+        other = base.document.get("table-uuid")
         if self.location != self.head.url and other not in (None, metadata_json.table_uuid(self.head.id)):
             raise InvalidInput(
                 f"{self.location} has the Iceberg metadata of another table, {other}, whose readers would find "
@@ -350,6 +358,8 @@ class _Exporter:
         data = self.store.get(self._key(path)) if path.startswith(f"{self.location}/{FOLDER}/") else None
         if data is None:
             raise Misfit(f"{path} is missing")
+        if not is_as_named(path, data):
+            raise Misfit(f"{path} was altered")
         return data
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lakelog.catalog.iceberg import avro_files
 from lakelog.catalog.iceberg.avro_files import DELETES
-from lakelog.catalog.iceberg.metadata_json import VERSION, decoded_document
+from lakelog.catalog.iceberg.metadata_json import VERSION, decoded_document, is_as_signed
 from lakelog.log.errors import FormatError
 from lakelog.log.stores import ObjectStore
 
@@ -50,7 +50,8 @@ def _number(key: str) -> int:
 def unneeded(store: ObjectStore, prefix: str, url: str) -> dict[str, int]:
     """Return the objects that the newest export at `url` does not need, with their sizes, by key.
 
-    None of them, where it cannot be read. Costs a GET for each snapshot that it lists, and each manifest of vectors.
+    None of them, where it cannot be read, or is another program's. Costs a GET for each snapshot that it lists, and
+    each manifest of vectors.
     """
     found = objects_of(store, prefix)
     number = max(map(_number, found), default=0)
@@ -58,7 +59,10 @@ def unneeded(store: ObjectStore, prefix: str, url: str) -> dict[str, int]:
         return {}
     newest = metadata_path(number)
     try:
-        document = decoded_document(store.get(f"{prefix}{newest}") or b"")
+        data = store.get(f"{prefix}{newest}") or b""
+        document = decoded_document(data)
+        if not is_as_signed(document, data):
+            return {}  # the next export begins anew, and may need any of them
         version = int(document["properties"][VERSION])
         needed = {newest, HINT} | _named(store, prefix, url, document)
         needed |= {str(each["metadata-file"]).removeprefix(f"{url}/") for each in document["metadata-log"]}

@@ -17,8 +17,8 @@ from lakelog.catalog.state import MAIN
 from lakelog.log.decoding import decoded
 from lakelog.log.errors import FormatError
 
-VERSION, LOG_ID = "lakelog.version", "lakelog.log-id"
-"""The properties that say which version of which log was exported."""
+VERSION, LOG_ID, DIGEST = "lakelog.version", "lakelog.log-id", "lakelog.digest"
+"""The properties that say which version of which log was exported, and that no other program has changed it since."""
 
 Document = dict[str, Any]
 
@@ -158,11 +158,30 @@ def with_snapshots(
 
 
 def encode(document: Document) -> bytes:
+    """Return the bytes of any document."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1)
 
 
+def encode_signed(document: Document) -> bytes:
+    """Return the bytes of a table's metadata, whose property `lakelog.digest` has their SHA-256 without that."""
+
+    def encoded(digest: str) -> bytes:
+        return encode(document | {"properties": document["properties"] | {DIGEST: digest}})
+
+    return encoded(hashlib.sha256(encoded("")).hexdigest())
+
+
+def is_as_signed(document: Document, data: bytes) -> bool:
+    """Return whether these bytes of a document are what `encode_signed` has returned."""
+    properties = document.get("properties")
+    digest = properties.get(DIGEST) if isinstance(properties, dict) else None
+    if not isinstance(digest, str) or not digest:
+        return False
+    return hashlib.sha256(data.replace(digest.encode(), b"", 1)).hexdigest() == digest
+
+
 def decoded_document(data: bytes) -> Document:
-    """Return what `encode` wrote. FormatError for other bytes."""
+    """Return the object that JSON has. FormatError for other bytes."""
     return decoded(_DOCUMENT, data, "Iceberg's metadata", size_max=_SIZE_MAX)
 
 

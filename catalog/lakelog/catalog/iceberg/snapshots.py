@@ -59,12 +59,21 @@ class Tree:
 
     def add(self, kind: str, suffix: str, data: bytes) -> str:
         """Add an object of the version that is exported; return its path. Its name depends on what is in it."""
-        path = f"{self.folder}/{self.version:020d}-{kind}-{hashlib.sha256(data).hexdigest()[:16]}.{suffix}"
+        path = f"{self.folder}/{self.version:020d}-{kind}-{_digest(data)}.{suffix}"
         self.made[path] = data
         return path
 
     def bytes_of(self, path: str) -> bytes:
         return self.made[path] if path in self.made else self.read(path)
+
+
+def is_as_named(path: str, data: bytes) -> bool:
+    """Return whether an object at a path that `Tree.add` has returned has what it was added with."""
+    return path.rpartition(".")[0].endswith(f"-{_digest(data)}")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,10 +29,13 @@ _OWN_COLUMNS = {
 _PAST = ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
 _OWN_TABLE = re.compile(rf"(?:{'|'.join(METADATA_TABLES)}|(?:branch|tag)_.+)", re.IGNORECASE)
 
+_NAMES_IN_QUOTES = "spark.sql.ansi.doubleQuotedIdentifiers"
+"""The setting by which what is in double quotes is a name, and no text."""
 _TOKEN = re.compile(
     r"""
-    (?P<skipped>\s+ | --[^\n]* | /\*.*?\*/)
-    | (?P<text>[rR]?'(?:[^'\\]|\\.)*' | [rR]?"(?:[^"\\]|\\.)*")
+    (?P<skipped>\s+ | --[^\r\n]* | /\*(?:(?!/\*).)*?\*/)
+    | (?P<text>[rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.)*')
+    | (?P<either>"(?:[^"\\]|\\.)*")
     | `(?P<quoted>(?:[^`]|``)*)`
     | (?P<word>\w+)
     | (?P<mark>.)
@@ -117,7 +120,7 @@ def check_plain(view: ViewDefinition, functions: Collection[str]) -> None:
     if any("," in column for column in view.query_columns):
         raise _not_plain("a column with a comma in its name")
     known = {name.lower() for name in functions}
-    words = list(_words(view.text))
+    words = list(_words(view.text, view.configs.get(_NAMES_IN_QUOTES, "false").lower() == "true"))
     upper = [word.upper() for word in words]
     for position, (here, after) in enumerate(pairwise([*upper, ""])):
         word = words[position].lower()
@@ -126,11 +129,16 @@ def check_plain(view: ViewDefinition, functions: Collection[str]) -> None:
             raise _not_plain(f"the past ({here} AS OF)")
         if (here, after) == ("CHANGES", "FROM"):
             raise _not_plain("changes (CHANGES FROM)")
+        if (here, after) == ("/", "*"):
+            raise _not_plain("a comment in a comment")
+        if (here, after) == ("IDENTIFIER", "("):
+            raise _not_plain("a name that is computed (IDENTIFIER)")
         if (here, after) == ("WITH", "("):
             raise _not_plain("options of a table (WITH …)")
         if "/" in word and word != "/":
             raise _not_plain(f"the place {words[position]}, or a column of that name")
-        if word in _OWN_COLUMNS:
+        # Where a table has a column of that name, the metadata column has one underscore more.
+        if word.startswith("_") and f"_{word.lstrip('_')}" in _OWN_COLUMNS:
             raise _not_plain(f"the metadata column {words[position]}, or one of that name")
         if after == "(" and (before == "." or word in known):
             raise _not_plain(f"the function {words[position]}")
@@ -144,10 +152,17 @@ def _not_plain(used: str) -> Unsupported:
     )
 
 
-def _words(sql: str) -> Iterator[str]:
-    """Yield the words and marks of a query, names without their backticks; neither texts nor comments."""
+def _words(sql: str, has_names_in_quotes: bool) -> Iterator[str]:
+    """Yield the words and marks of a query, names without their backticks; neither texts nor comments.
+
+    Unsupported where it is not sure what is text: at once, so that no text is gone through again and again.
+    """
     for token in _TOKEN.finditer(sql):
         if token["quoted"] is not None:
             yield token["quoted"].replace("``", "`")
+        elif token["either"] and has_names_in_quotes:
+            raise _not_plain(f"names in double quotes ({_NAMES_IN_QUOTES})")
+        elif token["mark"] and token["mark"] in "$'\"`":
+            raise _not_plain(f"the mark {token['mark']} outside of texts and names")
         elif token["word"] or token["mark"]:
             yield token[0]

@@ -9,27 +9,28 @@ its rows are in other files by now, and which of these are deleted is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict, SourceDiverged
-from lakelog.catalog.files import DataFile, Deletes, check_files, files_to_arrow, removed_file
+from lakelog.catalog.files import DataFile, Deletes, check_files, removed_file
 from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.changes import (
     IMPORTED,
     columns_of,
     definition_events,
     imported_event,
-    is_same_object,
     numbered,
     specs_of,
     stored_by,
     vector_of,
-    with_rows,
 )
+from lakelog.catalog.imports.copies import origin_of
+from lakelog.catalog.imports.described import has_one_again, with_columns
+from lakelog.catalog.imports.differences import Difference, difference, is_same, mark_of
+from lakelog.catalog.imports.fitting import check_constraints, check_new_files, check_partitionings, listed
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import (
     NothingToDo,
@@ -42,18 +43,7 @@ from lakelog.catalog.logs import (
     read_vector,
     write_vectors,
 )
-from lakelog.catalog.parquet import new_checks
-from lakelog.catalog.planning import may_fail
-from lakelog.catalog.schema import (
-    ICEBERG,
-    ICEBERG_ON,
-    Metadata,
-    Schema,
-    dotted,
-    refuse_generated,
-    refuse_identity,
-    value_of,
-)
+from lakelog.catalog.schema import Metadata
 from lakelog.catalog.state import (
     MAIN,
     TAG,
@@ -66,21 +56,10 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-_NAMED = 5
-
-
-@dataclass(slots=True)
-class Difference:
-    """What the source did since the last import, by path. `changed` files have other deleted rows."""
-
-    added: dict[str, DataFile] = field(default_factory=dict)
-    removed: dict[str, DataFile] = field(default_factory=dict)
-    changed: dict[str, DataFile] = field(default_factory=dict)
 
 
 def last_import(head: TableHead, source: Source) -> ImportedSource:
@@ -114,28 +93,6 @@ def imported_files(head: TableHead) -> dict[str, DataFile]:
         )
     tagged = head.on(IMPORTED)
     return tagged.entries(tagged.all_files()["path"].to_pylist())
-
-
-def difference(before: Mapping[str, DataFile], now: SourceVersion) -> Difference:
-    """Return what has changed of a source's files."""
-    found, live = Difference(), {file.path: file for file in with_rows(now.added)}
-    for path, file in live.items():
-        old = before.get(path)
-        if old is None:
-            found.added[path] = file
-        elif not is_same_object(old, file):
-            found.removed[path], found.added[path] = old, file
-        elif _mark(old) != _mark(file):
-            found.changed[path] = file
-    found.removed |= {path: file for path, file in before.items() if path not in live}
-    return found
-
-
-def _mark(file: DataFile) -> tuple[int, int, int] | None:
-    """Return what is different where other rows are deleted, wherever the vector is."""
-    if file.deletes is None:
-        return None
-    return file.deletes.rows, file.deletes.size_bytes, file.deletes.crc
 
 
 def catch_up(head: TableHead, source: Source, now: SourceVersion, write: WriteRef | None = None) -> TableHead:
@@ -176,19 +133,21 @@ class _CatchingUp:
         found = difference(before, self.now)
         then = self.head.on(IMPORTED).metadata
         events, state, theirs = self._definition(then)
-        if not (found.added or found.removed or found.changed or events):
+        if not (found.added or found.removed or found.changed or found.described or events):
             raise NothingToDo("the source is as it was")
-        mine = self.head.entries([*found.added, *found.removed, *found.changed])
+        mine = self.head.entries([*found.added, *found.removed, *found.changed, *found.described])
         schema = state.current.schema
         before = {file.path: file for file in with_bounds_of(before.values(), then.schema, schema)}
         mine = {file.path: file for file in with_bounds_of(mine.values(), self.head.schema, schema)}
         self._check(found, before, mine)
         fitting = with_bounds_of(found.added.values(), self.now.schema, state.current.schema)
         added = self._with_vectors(numbered(stored_by(self.write, fitting), state.next_row))
+        if added:
+            columns = columns_of(self.now, then.schema)
+            check_new_files(self.head.name, self.source.url, added, columns, then, state.current)
         check_files(added, state.current.schema, state.current.specs)
-        self._check_rows(added, then, state.current)
         removed = [mine[path] for path in found.removed if path in mine]
-        changed = self._changed(found.changed, before, mine, removed, added)
+        changed = self._changed(found, before, mine, removed, added)
         event, blobs = files_event(
             Operation.IMPORT, added, [removed_file(file) for file in removed], state.current, changed=changed
         )
@@ -197,10 +156,22 @@ class _CatchingUp:
             drafts.append(Draft(events=encode([event]), blobs=blobs))
         main = self._main_after(added, removed, changed)
         drafts.append(self._tag(before, found, added, main, state.current, theirs))
-        copies = self.head.state.source is not None and self.head.state.source.copies
-        imported = imported_event(self.source, self.now, self.ref, copies=copies)
+        gone = self._gone() | {
+            origin_of(path): file.footer_crc
+            for path, file in found.removed.items()
+            if path in mine and mark_of(mine[path]) != mark_of(file)
+        }
+        imported = imported_event(self.source, self.now, self.ref, copies=self._copies(), gone=gone)
         drafts.append(Draft(events=encode([imported])))
         return merged_drafts(drafts)
+
+    def _copies(self) -> bool:
+        return self.head.state.source is not None and self.head.state.source.copies
+
+    def _gone(self) -> dict[str, int | None]:
+        """Return the files that were removed by imports while rows of them were deleted here, with their checksums."""
+        last = self.head.state.source
+        return {} if last is None or last.gone is msgspec.UNSET else last.gone
 
     # Columns
 
@@ -209,9 +180,12 @@ class _CatchingUp:
         source has now, without what was changed here. SourceDiverged where both were changed."""
         state, ours = self.head.state, self.head.metadata
         columns = columns_of(self.now, then.schema)
-        new = [spec for spec in specs_of(self.now, columns) if spec.id not in then.specs_by_id]
+        specs = specs_of(self.now, columns)
+        check_partitionings(self.head.name, self.source.url, specs, then)
+        new = [spec for spec in specs if spec.id not in then.specs_by_id]
         is_ours = ours.schema != then.schema or ours.specs != then.specs
         if not is_ours:
+            check_constraints(self.head.name, self.source.url, columns, ours)
             events = definition_events(self.now, ours)
             for event in events:
                 state = apply(state, event, self.head.version + 1, ())
@@ -224,71 +198,88 @@ class _CatchingUp:
             )
         return [], state, then
 
-    def _check_rows(self, added: Sequence[DataFile], then: Metadata, now: Metadata) -> None:
-        """Raise unless new files fit what was demanded of the rows here since the last import."""
-        if not added:
-            return
-        instead = "drop that, and import again"
-        if value_of(now.properties, ICEBERG) == ICEBERG_ON:
-            raise Unsupported(
-                f"the property {ICEBERG.name} of {self.head.name} is {ICEBERG_ON}, and readers of Iceberg would not "
-                "find the columns of imported files: set it to on-demand, and import again"
-            )
-        refuse_generated(now.schema, instead)
-        refuse_identity(now.schema, instead)
-        known: Schema = columns_of(self.now, then.schema)
-        for path, column in now.schema.walk():
-            if not column.nullable and (not known.has_id(column.id) or known.field_by_id(column.id).nullable):
-                raise SourceDiverged(
-                    f"the column {dotted(path)} of {self.head.name} is NOT NULL, and that of its source "
-                    f"{self.source.url} is not: drop NOT NULL, and import again"
-                )
-        for requirement in new_checks(then, now):
-            files = files_to_arrow(added, now.schema, now.specs)
-            fails = may_fail(files, requirement.condition, now.specs).to_pylist()
-            bad = [file.path for file, fails_ in zip(added, fails, strict=True) if fails_]
-            if bad:
-                raise SourceDiverged(
-                    f"{_listed(bad)} of {self.source.url} may have rows that violate {requirement.words} of "
-                    f"{self.head.name}: drop the constraint, and import again"
-                )
-
     # Files
 
     def _check(self, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]) -> None:
         """Raise where the source has rewritten or deleted rows of files that were changed here too."""
-        there = [path for path in found.added if path in mine and path not in found.removed]
-        if there:
+        if there := self._there(found, mine):
             raise SourceDiverged(
-                f"{self.head.name} has {_listed(there)} already, which its source has added: its rows would be there "
+                f"{self.head.name} has {listed(there)} already, which its source has added: its rows would be there "
                 "twice. Delete them here, and import again"
             )
+        known = self._gone()
+        back = [
+            path
+            for path, file in found.added.items()
+            if (key := origin_of(path)) in known
+            and (known[key] is None or file.footer_crc in (None, known[key]))
+        ]
+        if back:
+            raise SourceDiverged(
+                f"the source {self.source.url} has {listed(back)} again, which was removed by an import, and of "
+                f"which rows had been deleted in {self.head.name}: they would come back. Import the source as another "
+                "table"
+            )
         gone = [path for path in (*found.removed, *found.changed) if path not in mine]
+        # Rows that were rewritten here have no value of a column that was not there then.
+        gone += [
+            path
+            for path, file in found.described.items()
+            if path not in mine
+            and path not in found.changed
+            and has_one_again(before[path], file, self.now.schema)
+        ]
         moved = (
-            [path for path in found.removed if path in mine and _mark(mine[path]) != _mark(before[path])]
+            [path for path in found.removed if path in mine and mark_of(mine[path]) != mark_of(before[path])]
             if found.added
             else []
         )
-        if gone or moved:
+        # An update by vectors deletes a row in one file, and writes it into another.
+        both = [
+            path
+            for path in (found.changed if found.added else ())
+            if path in mine and self._is_deleted_by_both(path, found, before, mine)
+        ]
+        if gone or moved or both:
+            files = listed([*gone, *moved, *both])
             raise SourceDiverged(
-                f"rows of {_listed([*gone, *moved])} were deleted or rewritten in {self.head.name} and, since the last "
-                f"import, in its source {self.source.url} too, so that it is not known which rows are left. Import the "
-                f"source as another table, or roll {self.head.name} back to its last import"
+                f"rows of {files} were deleted or rewritten in {self.head.name} and, since the last import, in its "
+                f"source {self.source.url} too, so that it is not known which rows are left. Import the source as "
+                f"another table, or roll {self.head.name} back to its last import"
             )
+
+    def _there(self, found: Difference, mine: Mapping[str, DataFile]) -> list[str]:
+        """Return added files that the table has already: of a file that is copied, in any copy."""
+        if not self._copies():
+            return [path for path in found.added if path in mine and path not in found.removed]
+        if not found.added:
+            return []
+        live = [path for chunk in self.head.chunks() for path in chunk["path"].to_pylist()]
+        origins = {origin_of(path) for path in live if path not in found.removed}
+        return [path for path in found.added if origin_of(path) in origins]
+
+    def _is_deleted_by_both(
+        self, path: str, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]
+    ) -> bool:
+        """Return whether a row has been deleted here and, since the last import, by the source."""
+        if mark_of(mine[path]) == mark_of(before[path]):
+            return False
+        then = self._vector(before[path])
+        return not (self._vector(mine[path]) - then).isdisjoint(vector_of(found.changed[path].deletes) - then)
 
     def _changed(
         self,
-        theirs: Mapping[str, DataFile],
+        found: Difference,
         before: Mapping[str, DataFile],
         mine: Mapping[str, DataFile],
         removed: list[DataFile],
         added: list[DataFile],
     ) -> list[tuple[DataFile, DataFile]]:
-        """Return files that get more deleted rows. Those without a live row, and those of which rows come back, go to
-        `removed` and `added`."""
+        """Return files that get more deleted rows. Those without a live row, those of which rows come back, and those
+        with more columns go to `removed` and `added`."""
         vectors: dict[str, BitMap] = {}
         grown: set[str] = set()
-        for path, file in theirs.items():
+        for path, file in found.changed.items():
             ours = self._vector(mine[path])
             vectors[path] = (ours - self._vector(before[path])) | vector_of(file.deletes)
             if ours < vectors[path]:
@@ -299,13 +290,20 @@ class _CatchingUp:
             old = mine[path]
             rows = old.physical_rows - len(vector)
             new = msgspec.structs.replace(old, rows=rows, deletes=written.get(path))
-            if rows and path in grown:
+            if path in found.described:
+                new = with_columns(new, found.described[path])
+            elif rows and path in grown:
                 changed.append((old, new))
-            elif _mark(old) != _mark(new):
-                # Bounds may be those of the rows that were live before.
-                new = msgspec.structs.replace(new, stats={})
-                removed.append(old)
-                added += [new] if rows else []
+                continue
+            elif mark_of(old) == mark_of(new):
+                continue
+            removed.append(old)
+            # Bounds may be those of the rows that were live before.
+            added += [msgspec.structs.replace(new, stats={})] if rows else []
+        for path, file in found.described.items():
+            if path in mine and path not in found.changed:
+                removed.append(mine[path])
+                added.append(with_columns(mine[path], file))
         return changed
 
     def _vector(self, file: DataFile) -> BitMap:
@@ -351,7 +349,9 @@ class _CatchingUp:
         wanted |= {file.path: file for file in added if file.path in found.added}
         for path, file in found.changed.items():
             wanted[path] = msgspec.structs.replace(before[path], rows=file.rows, deletes=file.deletes)
-        apart = {path: file for path, file in wanted.items() if not _is_same(main.get(path), file)}
+        for path, file in found.described.items():
+            wanted[path] = with_columns(wanted[path], file)
+        apart = {path: file for path, file in wanted.items() if not is_same(main.get(path), file)}
         written = self._written(
             {path: vector_of(apart[path].deletes) for path in found.changed if path in apart}
         )
@@ -374,14 +374,3 @@ class _CatchingUp:
             metadata=None if theirs == metadata else theirs,
         )
         return Draft(events=encode([event]), blobs=blobs)
-
-
-def _is_same(one: DataFile | None, other: DataFile) -> bool:
-    return one is not None and one.write_id == other.write_id and _mark(one) == _mark(other)
-
-
-def _listed(paths: Sequence[str]) -> str:
-    """Return some of the paths, and how many others there are."""
-    named = ", ".join(islice(paths, _NAMED))
-    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return f"the file {named}" if len(paths) == 1 else f"the files {named}{more}"

@@ -118,7 +118,12 @@ def definition_events(version: SourceVersion, metadata: Metadata) -> list[TableE
 
 
 def imported_event(
-    source: Source, version: SourceVersion, ref: str | None, *, copies: bool
+    source: Source,
+    version: SourceVersion,
+    ref: str | None,
+    *,
+    copies: bool,
+    gone: Mapping[str, int | None] | None = None,
 ) -> SourceImported:
     return SourceImported(
         source=ImportedSource(
@@ -131,6 +136,7 @@ def imported_event(
             ref=ref,
             metadata=source.metadata,
             copies=copies,
+            gone=dict(gone) if gone else msgspec.UNSET,
         )
     )
 

@@ -118,6 +118,11 @@ class _Originals(Mapping[str, DataFile]):
         return len(self._known)
 
 
+def origin_of(path: str) -> str:
+    """Return what is the same of all copies of one file of a source; the path of a file that is no copy."""
+    return _key_of(path) or path
+
+
 def _hash(path: str) -> str:
     return hashlib.sha256(path.encode()).hexdigest()[:32]
 

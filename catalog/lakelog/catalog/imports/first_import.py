@@ -29,6 +29,7 @@ from lakelog.catalog.imports.copies import Copies
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts, read_vector
 from lakelog.catalog.names import Identifier
+from lakelog.catalog.schema import is_setting
 from lakelog.catalog.state import (
     COMMENT,
     Operation,
@@ -65,7 +66,7 @@ def create_table(
     version, is_last = next(left)
     schema = columns_of(version, None)
     specs = specs_of(version, schema)
-    properties = {name: value for name, value in source.properties.items() if not name.startswith("lakelog.")}
+    properties = {name: value for name, value in source.properties.items() if is_setting(name)}
     request = StageRequest(
         kind=CREATE,
         identifier=identifier,

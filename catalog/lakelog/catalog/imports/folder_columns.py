@@ -42,7 +42,8 @@ def partition_type(texts: Iterable[str | None]) -> AtomicType:
     if not families or families & {"string", "date"}:
         return AtomicType("string")
     if "double" in families:
-        return AtomicType("double")
+        # A double has not each whole number of many digits.
+        return AtomicType("double" if families <= {"double", "integer"} else "string")
     if any(each.startswith("decimal") for each in families):
         return AtomicType(f"decimal({max(map(_digits, families))},0)")
     return AtomicType("long" if "long" in families else "integer")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
+from lakelog.catalog.imports.catching_up import catch_up, imported_files, last_import
 from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
 from lakelog.catalog.imports.claims import check_unclaimed
 from lakelog.catalog.imports.copies import Copies
+from lakelog.catalog.imports.differences import difference
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.folder_table import KnownFolder
 from lakelog.catalog.imports.source import Source

@@ -7,9 +7,10 @@ again. Reading it later fails where its footer is another one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 
 import msgspec
 
@@ -38,11 +39,18 @@ from lakelog.catalog.schema import (
     SortOrder,
     StructType,
     Type,
+    children,
+    with_children,
 )
 from lakelog.log import canonical_url
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 FOOTERS_AT_ONCE = 16
+_LOGS = {
+    "_delta_log": ("Delta", "import it in the format delta"),
+    ".hoodie": ("Hudi", "copy its rows by CREATE TABLE … AS SELECT"),
+}
+"""Folders in which tables of other formats have their logs, with what to do instead."""
 
 
 class ParquetFolder:
@@ -71,22 +79,34 @@ class ParquetFolder:
         if self._table is None or self._table.places is None:
             self._list(self.url, None)
         else:
+            self._refuse_logs()
             for place, values in self._table.places:
                 self._list(canonical_url(place), self._table.values(values))
         if not self._listed and self._table is None:
-            raise NotFound(f"there are no files in the folder {self.url}: check the path")
+            raise NotFound(
+                f"there are no files in the folder {self.url}: check the path, and give a folder rather than a file"
+            )
         self._names = self._partitioned_by()
 
     def _list(self, folder: str, partition: dict[str, str | None] | None) -> None:
         """Take the files of a folder, which are of that partition; None: which the names of their folders say."""
         store, key = self._open_url(folder)
-        for name, size in store.list_sizes(f"{key}/"):
+        prefix = f"{key}/" if key else ""
+        sizes = dict(store.list_sizes(prefix))
+        _refuse_tables(folder, (name.removeprefix(prefix) for name in sizes))
+        for name, size in sizes.items():
             if is_hidden(name, key):
                 continue
-            path = f"{folder}{name.removeprefix(key)}"
+            inside = name.removeprefix(prefix)
+            path = f"{folder}/{inside}"
             self._listed[path] = size
-            within = partition_of(name.removeprefix(f"{key}/"), folder) if partition is None else partition
-            self._partitions[path] = dict(within)
+            self._partitions[path] = dict(partition_of(inside, folder) if partition is None else partition)
+
+    def _refuse_logs(self) -> None:
+        """Do what listing a folder does for its own, where only folders of partitions are listed."""
+        for name in _LOGS:
+            store, key = self._open_url(f"{self.url}/{name}")
+            _refuse_tables(self.url, (name for _ in islice(store.list_after(f"{key}/"), 1)))
 
     def _partitioned_by(self) -> tuple[str, ...]:
         found = check_partitions(self._partitions)
@@ -117,7 +137,7 @@ class ParquetFolder:
         for file in found:
             there = file.columns.fields if self._table is None else self._table.of_file(file.columns.fields)
             merged.add([each for each in there if not self._is_partition(each)], f"the file {file.path}")
-        types = {name: self._partition_type(name) for name in self._names}
+        types = {name: self._partition_type(name, columns) for name in self._names}
         merged.add(
             [Field(name=name, type=type) for name, type in types.items()], f"the folders of {self.url}"
         )
@@ -139,9 +159,13 @@ class ParquetFolder:
     def _is_partition(self, column: Field) -> bool:
         return column.name.lower() in {name.lower() for name in self._names}
 
-    def _partition_type(self, name: str) -> Type:
+    def _partition_type(self, name: str, columns: Schema | None) -> Type:
+        """Return the type of a partition column: what was text once stays text, whatever values are left."""
         if self._table is not None:
             return self._table.partition_type(name)
+        known = None if columns is None else columns.get((name,))
+        if known is not None and known.type == AtomicType("string"):
+            return known.type
         return partition_type(partition[name] for partition in self._partitions.values())
 
     def _id(self) -> str:
@@ -202,6 +226,16 @@ class ParquetFolder:
         return data_files(placed, metadata, None, ignore_extra_columns=self._table is not None)
 
 
+def _refuse_tables(url: str, names: Iterable[str]) -> None:
+    """Raise Unsupported for the folder of a table that has a log of its own: some of its files are not live."""
+    for name in names:
+        kind, instead = _LOGS.get(name.partition("/")[0], (None, None))
+        if kind is not None:
+            raise Unsupported(
+                f"{url} is a table of {kind}, some of whose files may have rows that were deleted: {instead}"
+            )
+
+
 def _with_zone(field: Field, path: tuple[str, ...], old_times: frozenset[str]) -> Field:
     """Return a column whose times of the deprecated type INT96 are points in time, as for Spark."""
     type: Type = field.type
@@ -209,4 +243,14 @@ def _with_zone(field: Field, path: tuple[str, ...], old_times: frozenset[str]) -
         type = AtomicType("timestamp")
     elif isinstance(type, StructType):
         type = StructType(tuple(_with_zone(each, (*path, each.name), old_times) for each in type.fields))
+    elif any(each.startswith(f"{'.'.join(path)}.") for each in old_times):
+        # Writers differ in what they call the parts of lists and maps. A writer of INT96 has no other times.
+        type = _all_with_zone(type)
     return msgspec.structs.replace(field, type=type)
+
+
+def _all_with_zone(type: Type) -> Type:
+    if type == AtomicType("timestamp_ntz"):
+        return AtomicType("timestamp")
+    parts = (msgspec.structs.replace(part, type=_all_with_zone(part.type)) for part in children(type))
+    return with_children(type, tuple(parts))

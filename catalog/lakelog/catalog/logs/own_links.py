@@ -13,6 +13,7 @@ from lakelog.catalog.errors import LinkedElsewhere
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import Link
 from lakelog.log import View
+from lakelog.log.grammar import shortened
 
 
 def is_own(view: View[Any], parent: str, name: str) -> bool:
@@ -25,7 +26,7 @@ def linked_elsewhere(title: str, url: str, link: Link | None) -> LinkedElsewhere
     now = (
         "no name at all"
         if link is None
-        else f"the name {quoted([link.name])} in {link.namespace or 'the root'}"
+        else f"the name {shortened(quoted([link.name]))} in {shortened(link.namespace) or 'the root'}"
     )
     return LinkedElsewhere(
         f"in the catalog, {title} is at {url}, but the log there has {now}: the entry was forged, the table was taken "

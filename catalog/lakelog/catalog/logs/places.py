@@ -64,8 +64,11 @@ class Places:
         return self.store(location), ""
 
     def open_url(self, url: str) -> tuple[ObjectStore, str]:
-        """Return the store of the object at `url`, and its key."""
-        folder, _, name = self.location(url).rpartition("/")
+        """Return the store of the object at `url`, and its key, which is empty for a bucket."""
+        location = self.location(url)
+        folder, _, name = location.rpartition("/")
+        if folder.endswith(":/"):
+            return self.open(location)
         store, prefix = self.open(folder)
         return store, f"{prefix}/{name}" if prefix else name
 

@@ -17,7 +17,7 @@ from lakelog.catalog.parquet.add_files import FoundFile, literal_of
 from lakelog.catalog.parquet.opening import footer_crc_at, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, StructType, type_from_arrow, value_type
 from lakelog.log import canonical_url
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 from lakelog.log.stores import ObjectStore
 
 FILES_AT_ONCE = 8
@@ -68,7 +68,12 @@ def found_files(
 
 
 def is_hidden(name: str, root: str) -> bool:
-    """Return whether Spark ignores a path: a part of it begins with a dot, or with `_` without being a partition."""
+    """Return whether Spark ignores a path: a part of it begins with a dot, or with `_` without being a partition.
+
+    So it does what object stores have in place of a folder.
+    """
+    if name.endswith(("/", "_$folder$")):
+        return True
     parts = name.removeprefix(f"{root}/").split("/")
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
 
@@ -91,6 +96,10 @@ def partition_of(below: str, url: str) -> dict[str, str | None]:
         if not equals or not name:
             raise InvalidInput(
                 f"{url}/{below} is in the folder {part}, which is not a partition (name=value): add that folder alone"
+            )
+        if unquote(name) in found:
+            raise InvalidInput(
+                f"{url}/{below} is in two folders of the partition column {unquote(name)}: move it into one"
             )
         found[unquote(name)] = None if text == NULL_PARTITION else unquote(text)
     return found
@@ -143,6 +152,8 @@ def read_footer(
                 old_calendar=_has_old_calendar(footer.metadata or {}),
             )
             return found, arrow, old_times
+    except Unsupported as error:
+        raise Unsupported(f"the file {path} cannot be added: {error.message}") from None
     except (pa.ArrowInvalid, OSError, LakelogError) as error:
         if isinstance(error, InvalidInput | NotFound) or (
             isinstance(error, OSError) and error.errno is not None
@@ -164,6 +175,8 @@ def _shape(serialized: bytes) -> tuple[StructType, str | None, bool]:
     columns = [
         Field(name=each.name, type=type_from_arrow(each.type, (each.name,)), nullable=each.nullable)
         for each in (arrow if fine is None else ())
+        # A column that has a value nowhere in the file has no type, and is read as one that the file lacks.
+        if not pa.types.is_null(each.type)
     ]
     return StructType(tuple(columns)), fine, any(_has(pa.types.is_timestamp, each.type) for each in arrow)
 

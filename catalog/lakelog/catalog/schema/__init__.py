@@ -138,6 +138,7 @@ from lakelog.catalog.schema.properties import (
     check_alterable,
     check_properties,
     check_text,
+    is_setting,
     value_of,
 )
 from lakelog.catalog.schema.schema import (
@@ -275,6 +276,7 @@ __all__ = [
     "changes_from",
     "check_metadata",
     "check_alterable",
+    "is_setting",
     "check_defined",
     "check_definition",
     "check_identity",

@@ -119,6 +119,11 @@ def check_text(name: object, value: object) -> None:
         raise InvalidInput("the name of a property is empty: give it at least one character")
 
 
+def is_setting(name: str) -> bool:
+    """Return whether a property of another format's table can be one of lakelog's, word for word."""
+    return name != "" and not name.startswith(RESERVED) and name not in _PLACES
+
+
 def check_alterable(names: Iterable[str]) -> None:
     """Raise InvalidInput for a name that stands for a part of the table's definition and cannot be set or removed."""
     for name in names:

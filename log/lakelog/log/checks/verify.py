@@ -307,21 +307,13 @@ class _Verification(Generic[S]):
                 )
             return said
         decided = read.decision.settled
-        if kept is not None and decided.outcome != COMMITTED:
-            self.findings.damage(
-                "decision-disagrees",
-                read.where,
-                f"says {decided.outcome}, and what was derived from {self._at(commit.version)} says that it committed",
-                ALL_TOGETHER,
-            )
+        too_early = decided.outcome == COMMITTED and decided.time_us < commit.time_us
+        if kept is not None and (too_early or decided.outcome != COMMITTED):
+            self._disagrees(read, decided, f"what was derived from {self._at(commit.version)}", kept)
+            if too_early and said is None:
+                return kept
         if said is not None and said != decided:
-            self.findings.damage(
-                "decision-disagrees",
-                read.where,
-                f"says {decided.outcome} at {decided.time_us} µs, and {self._at(commit.version + 1)} says "
-                f"{said.outcome} at {said.time_us} µs",
-                ALL_TOGETHER,
-            )
+            self._disagrees(read, decided, self._at(commit.version + 1), said)
             return said
         if commits_another(read.decision, commit):
             self.findings.damage(
@@ -331,6 +323,10 @@ class _Verification(Generic[S]):
                 ALL_TOGETHER,
             )
         return decided
+
+    def _disagrees(self, read: DecisionRead, decided: Settled, other: str, said: Settled) -> None:
+        what = f"says {_as_text(decided)}, and {other} says {_as_text(said)}"
+        self.findings.damage("decision-disagrees", read.where, what, ALL_TOGETHER)
 
     def _leave_undecided(self, commit: Commit) -> Commit:
         if commit.version == self.result.head:
@@ -428,6 +424,10 @@ class _Verification(Generic[S]):
 
     def _at(self, version: int) -> str:
         return self.log.replay.at(self.log.keys.commit(version))
+
+
+def _as_text(settled: Settled) -> str:
+    return settled.outcome if settled.outcome == ABORTED else f"{settled.outcome} at {settled.time_us} µs"
 
 
 def read_decision(log: Log[S], commit: Commit) -> DecisionRead:

@@ -1,7 +1,8 @@
 """One format's Spark: takes requests on standard input and answers on standard output, until there are no more.
 
 It runs in an environment of the format's own, where only pyspark is certain to be installed: it is run as a script.
-A request and an answer are JSON on one line: `{"sql"}` → `{"seconds", "rows"}` or `{"error"}`.
+A request and an answer are JSON on one line: `{"sql"}` → `{"seconds", "rows"}` or `{"error"}`; and
+`{"view", "format", "path", "columns", "options"}`, which makes a temporary view, → `{}` or `{"error"}`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import sys
 import time
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -27,13 +29,21 @@ def main() -> None:
     print(json.dumps({"spark": spark.version}), file=answers, flush=True)
     for line in sys.stdin:
         try:
-            start = time.perf_counter()
-            rows = spark.sql(json.loads(line)["sql"]).collect()
-            answer = {"seconds": time.perf_counter() - start, "rows": [[str(v) for v in row] for row in rows]}
+            answer = answered(spark, json.loads(line))
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"[:2000]}
         print(json.dumps(answer), file=answers, flush=True)
     spark.stop()
+
+
+def answered(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
+    if "view" in request:
+        reader = spark.read.format(request["format"]).options(**request["options"])
+        reader.load(request["path"]).selectExpr(*request["columns"]).createOrReplaceTempView(request["view"])
+        return {}
+    start = time.perf_counter()
+    rows = spark.sql(request["sql"]).collect()
+    return {"seconds": time.perf_counter() - start, "rows": [[str(v) for v in row] for row in rows]}
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from lakelog.log.errors import InvalidInput
 SHORT = range(4)
 FULL = range(SHORT.stop, 400)
 STEPS = 14
+BELOW_100 = {"op": "<", "args": [{"col": ["n"]}, {"lit": 100, "type": "integer"}]}
 
 
 class Side:
@@ -47,6 +48,13 @@ class Side:
         self.deleted |= set(gone)
         self.table = self.table.delete(col("id").is_in(gone))
 
+    def update(self) -> None:
+        """Write rows anew as they are: they are in another file then, and this side's own."""
+        ids = sorted(self.ids())
+        some = self.chance.sample(ids, min(len(ids), self.chance.choice((1, 3, 200))))
+        self.own |= set(some)
+        self.table = self.table.update({"id": "id"}, col("id").is_in(some))
+
     def compact(self) -> None:
         self.table = self.table.compact()
 
@@ -74,9 +82,9 @@ def live(folder: Path, seed: int) -> int:
     imported: set[int] = source.ids()
     for _ in range(STEPS):
         if chance.random() < 0.6:
-            done.append("source " + source.step("append", "append", "delete", "delete", "compact"))
+            done.append("source " + source.step("append", "append", "delete", "update", "compact"))
         else:
-            done.append("ours " + ours.step("append", "delete", "delete", "compact"))
+            done.append("ours " + ours.step("append", "delete", "update", "compact"))
         about = f"seed {seed} ({mode}), after {', '.join(done)}"
         if chance.random() < 0.5:
             continue
@@ -149,12 +157,46 @@ def test_rows_come_back_where_the_source_went_back_unless_they_were_deleted_here
     assert ids(catalog) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
 
 
+def test_a_file_that_was_gone_does_not_come_back_with_rows_that_were_deleted_here(
+    source: Table, catalog: Catalog
+) -> None:
+    source = source.append(pa.table({"id": [10], "n": [1]}))
+    before = source.version
+    import_it(catalog, source).delete(col("id") == 1)
+    import_it(catalog, source := source.delete(col("id") < 10))
+    import_it(catalog, source := source.append(pa.table({"id": [11], "n": [1]})))
+    with pytest.raises(
+        SourceDiverged, match=r"has the file .*\.parquet again, which was removed by an import"
+    ):
+        import_it(catalog, source.rollback_to_version(before))
+    assert ids(catalog) == [10, 11]
+
+
 def test_files_that_both_have_rewritten_are_refused_by_name(source: Table, catalog: Catalog) -> None:
     import_it(catalog, source).delete(col("id") == 1)
     source = source.append(pa.table({"id": [10], "n": [10]})).compact()
     with pytest.raises(SourceDiverged, match=r"rows of the file .*/data/\d{20}-.*\.parquet were deleted"):
         import_it(catalog, source)
     assert ids(catalog) == [0, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_a_row_that_both_have_changed_by_vectors_is_refused_where_it_may_have_moved(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source).update({"n": "-1"}, where="id = 1")
+    with pytest.raises(
+        SourceDiverged, match=r"rows of the file .*\.parquet were deleted or rewritten in `t` and"
+    ):
+        import_it(catalog, source.update({"n": "-2"}, where="id IN (1, 2)"))
+    assert sorted(catalog.load_table("t").scan(["id"]).to_arrow()["id"].to_pylist()) == list(range(10))
+
+
+def test_a_row_that_both_have_deleted_and_that_cannot_have_moved_stays_deleted(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source).delete(col("id") < 3)
+    import_it(catalog, source.delete(col("id") < 4))
+    assert ids(catalog) == [4, 5, 6, 7, 8, 9]
 
 
 def test_columns_of_the_source_come_along_where_ours_are_as_they_were(
@@ -185,15 +227,45 @@ def test_what_was_demanded_here_since_is_demanded_of_new_files(source: Table, ca
 
 def test_checks_that_were_added_here_are_held_by_all_imports(source: Table, catalog: Catalog) -> None:
     table = import_it(catalog, source)
-    predicate = {"op": "<", "args": [{"col": ["n"]}, {"lit": 100, "type": "integer"}]}
-    check = {"kind": "check", "name": "low", "columns": [["n"]], "sql": "n < 100", "predicate": predicate}
-    table.alter([{"change": "add-constraint", "constraint": check}])
+    check = {"kind": "check", "name": "low", "columns": [["n"]], "sql": "n < 100"}
+    table.alter([{"change": "add-constraint", "constraint": check | {"predicate": BELOW_100}}])
     for n in (20, 30):
         source = source.append(pa.table({"id": [n], "n": [n]}))
         import_it(catalog, source)
     with pytest.raises(SourceDiverged, match="may have rows that violate CHECK"):
         import_it(catalog, source.append(pa.table({"id": [40], "n": [400]})))
     assert ids(catalog) == [*range(10), 20, 30]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"change": "delete-column", "name": ["n"]},
+        {"change": "rename-column", "name": ["n"], "new_name": "k"},
+        {"change": "update-column-type", "name": ["n"], "type": "long"},
+    ],
+)
+def test_a_column_that_a_constraint_needs_is_not_changed_by_the_source(
+    source: Table, catalog: Catalog, change: dict[str, Any]
+) -> None:
+    table = import_it(catalog, source)
+    check = {"kind": "check", "name": "low", "columns": [["n"]], "sql": "n < 100"}
+    table.alter([{"change": "add-constraint", "constraint": check | {"predicate": BELOW_100}}])
+    with pytest.raises(SourceDiverged, match="the column n, which the constraint low of `t` needs as it is"):
+        import_it(catalog, source.alter([change]))
+    catalog.load_table("t").alter([{"change": "drop-constraint", "name": "low"}])
+    assert import_it(catalog, source.refresh()).schema.names == source.refresh().schema.names
+
+
+def test_values_that_a_column_cannot_hold_since_a_rollback_are_refused(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source)
+    source = source.alter([{"change": "update-column-type", "name": ["n"], "type": "long"}])
+    import_it(catalog, source).rollback_to_version(1)
+    with pytest.raises(SourceDiverged, match="the column n of `t` is integer, and long in its source"):
+        import_it(catalog, source.append(pa.table({"id": [10], "n": [1 << 40]})))
+    assert ids(catalog) == list(range(10))
 
 
 def test_a_column_that_the_source_requires_later_may_be_null_in_rows_of_ours(

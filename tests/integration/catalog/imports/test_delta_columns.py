@@ -226,15 +226,31 @@ def test_what_is_demanded_of_writers_is_noted(log: DeltaLog) -> None:
         column("at", "timestamp", CURRENT_DEFAULT="now()"),
         column("code", "string", __CHAR_VARCHAR_TYPE_STRING="varchar(5)", mine="kept"),
         column("small", "long", **{"delta.invariants": '{"expression": {"expression": "small < 9"}}'}),
+        column(
+            "l",
+            {
+                "type": "array",
+                "elementType": struct_of(column("x", "long", **{"delta.invariants": "x > 0"})),
+                "containsNull": True,
+            },
+            __CHAR_VARCHAR_TYPE_STRING="array<struct<x:varchar(5)>>",
+        ),
     )
-    log.commit(0, log.protocol(), log.metadata(*fields, **{"delta.constraints.big": "id > 0", "owner": "me"}))
+    settings = {"delta.constraints.big": "id > 0", "owner": "me", "delta.appendOnly": "true"}
+    action = log.metadata(*fields, **settings)
+    # Some writers keep a property without a value.
+    action["metaData"]["configuration"]["of"] = None
+    log.commit(0, log.protocol(), action)
     source = source_of(log.folder)
     assert [note.partition(":")[0] for note in source.notes] == [
         "the column id is an identity column",
         "the column twice is generated from id * 2",
         "the column at has the default now(), which is not a literal",
         'the column small has the invariant {"expression"',
+        "the column l is array<struct<x",
+        "the column l.element.x has the invariant x > 0",
         "the constraint big CHECK (id > 0) is not enforced",
+        "the property delta.appendOnly is true",
     ]
     assert source.properties == {"owner": "me"}
     columns = {field.name: field for field in source.live({}, None).schema.fields}

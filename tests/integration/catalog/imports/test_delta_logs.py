@@ -22,6 +22,7 @@ from tests.integration.catalog.imports.delta_logs import (
 )
 
 from lakelog.catalog.imports.delta import delta_source
+from lakelog.catalog.imports.delta.paths import file_url
 from lakelog.catalog.logs.places import Places
 from lakelog.log import CountingStore
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
@@ -232,11 +233,29 @@ def test_a_file_may_be_anywhere_as_a_clone_has_it(log: DeltaLog, tmp_path: Path)
     )
 
 
-@pytest.mark.parametrize("path", ["../x.parquet", "a%0Ab.parquet", "abfss://c@h/x.parquet", "", "a//b"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x.parquet",
+        "a%0Ab.parquet",
+        "a%FFb.parquet",
+        "abfss://c@h/x.parquet",
+        "dbfs:/x.parquet",
+        "s3://bucket/a//b.parquet",
+        "",
+        "a//b",
+    ],
+)
 def test_a_path_that_cannot_be_one_is_refused(path: str, log: DeltaLog) -> None:
     log.commit(0, *created(log), log.add(path, 1, stats='{"numRecords": 1}'))
     with pytest.raises((FormatError, InvalidInput), match=f"the Delta table {log.folder} has "):
         source_of(log.folder).live({}, None)
+
+
+def test_a_path_without_a_store_is_not_one_of_this_machine() -> None:
+    assert file_url("/a/b%20c", "/t") == "/a/b c"
+    with pytest.raises(InvalidInput, match="does not say on which store"):
+        file_url("/a/b%20c", "s3://bucket/t")
 
 
 def test_a_table_on_another_store_costs_what_is_since_its_last_checkpoint(log: DeltaLog) -> None:
@@ -274,6 +293,8 @@ def test_a_time_that_cannot_be_one_is_not_known(time: Any, log: DeltaLog) -> Non
     log.commit(0, *created(log), {"commitInfo": {"timestamp": time, "operation": 7}})
     live = source_of(log.folder).live({}, None)
     assert (live.time_us, live.operation) == (None, None)
+    log.commit(0, *created(log), {"commitInfo": time})
+    assert source_of(log.folder).live({}, None).operation is None
 
 
 # Deleted rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, SourceDiverged
 from lakelog.catalog.imports import FolderTable, KnownFolder
+from lakelog.catalog.logs.places import Places
+from lakelog.catalog.parquet import is_hidden
 from lakelog.catalog.schema import AtomicType, Field, StructType
 from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.stores.memory_store import MemoryStore
 
 
 @pytest.fixture
@@ -83,6 +88,29 @@ def test_an_import_again_takes_what_came_and_leaves_what_went(tmp_path: Path, ca
     assert catalog.import_table(source, "t", format="parquet").version == 3
 
 
+def test_a_folder_with_another_partitioning_is_another_source(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "a.parquet", id=[1], day=pa.array([1], pa.int32()))
+    catalog.import_table(source, "t", format="parquet")
+    catalog.load_table("t").append(pa.table({"id": [100], "day": pa.array([7], pa.int32())}))
+    (source / "a.parquet").unlink()
+    put(source / "day=1/a.parquet", id=[1])
+    with pytest.raises(SourceDiverged, match="the partitioning of .*/files is another one"):
+        catalog.import_table(source, "t", format="parquet")
+    assert catalog.load_table("t").version == 2
+
+
+def test_partitions_that_were_text_stay_text(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "n=01/a.parquet", id=[1])
+    put(source / "n=x/a.parquet", id=[2])
+    catalog.import_table(source, "t", format="parquet")
+    (source / "n=x/a.parquet").unlink()
+    put(source / "n=02/a.parquet", id=[3])
+    catalog.import_table(source, "t", format="parquet")
+    assert rows(catalog) == [{"id": 1, "n": "01"}, {"id": 3, "n": "02"}]
+
+
 def test_folders_that_cannot_be_one_table_are_refused(tmp_path: Path, catalog: Catalog) -> None:
     def refusal(name: str) -> str:
         with pytest.raises((InvalidInput, NotFound)) as caught:
@@ -104,6 +132,58 @@ def test_folders_that_cannot_be_one_table_are_refused(tmp_path: Path, catalog: C
     assert "other/notes.txt" in refusal("other")
     assert "there are no files in the folder" in refusal("nothing")
 
+    put(tmp_path / "delta/a.parquet", id=[1])
+    put(tmp_path / "delta/_delta_log/00000000000000000000.checkpoint.parquet", id=[1])
+    assert "is a table of Delta" in refusal("delta")
+    put(tmp_path / "twice/a=1/a=2/a.parquet", id=[1])
+    assert "is in two folders of the partition column a" in refusal("twice")
+    assert "give a folder rather than a file" in refusal("twice/a=1/a=2/a.parquet")
+
+
+def test_times_of_the_type_int96_have_a_zone_at_any_depth(tmp_path: Path, catalog: Catalog) -> None:
+    moment = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)
+    time = pa.timestamp("ns")
+    columns = {
+        "id": [1],
+        "a": pa.array([moment], time),
+        "b": pa.array([[{"x": moment}]], pa.list_(pa.struct([("x", time)]))),
+        "c": pa.array([[("k", [moment])]], pa.map_(pa.string(), pa.list_(time))),
+    }
+    (tmp_path / "files").mkdir()
+    pq.write_table(pa.table(columns), tmp_path / "files/a.parquet", use_deprecated_int96_timestamps=True)
+    catalog.import_table(tmp_path / "files", "t", format="parquet")
+    moment = moment.replace(tzinfo=dt.UTC)
+    assert rows(catalog) == [{"id": 1, "a": moment, "b": [{"x": moment}], "c": [("k", [moment])]}]
+
+
+def test_columns_without_a_value_in_one_file_have_the_type_of_others(
+    tmp_path: Path, catalog: Catalog
+) -> None:
+    put(tmp_path / "files/a.parquet", id=[1], what=pa.nulls(1))
+    put(tmp_path / "files/b.parquet", id=[2], what=["x"])
+    catalog.import_table(tmp_path / "files", "t", format="parquet")
+    assert rows(catalog) == [{"id": 1, "what": None}, {"id": 2, "what": "x"}]
+    assert rows(catalog, filter="what IS NULL") == [{"id": 1, "what": None}]
+
+
+def test_a_whole_bucket_is_a_folder() -> None:
+    bucket = MemoryStore.named("memory://of-others")
+    for key in ("day=1/a.parquet", "day=2/a.parquet"):
+        content = io.BytesIO()
+        pq.write_table(pa.table({"id": [int(key[4])]}), content)
+        bucket.put(key, content.getvalue())
+    catalog = Catalog("memory://of-ours")
+    tried = catalog.import_table("memory://of-others", "t", format="parquet", dry_run=True)
+    assert (tried.added_files, tried.rows) == (2, 2)
+    store, key = Places("memory://of-ours", {}).open_url("s3a://bucket/")
+    assert (store.url, key) == ("s3://bucket", "")
+
+
+def test_what_object_stores_have_in_place_of_folders_is_no_file() -> None:
+    # Object stores have them, and a file system cannot.
+    assert all(is_hidden(f"files/{name}", "files") for name in ("", "day=1/", "day=1_$folder$"))
+    assert not is_hidden("files/day=1/a.parquet", "files")
+
 
 @pytest.mark.parametrize(
     ("texts", "type"),
@@ -112,6 +192,8 @@ def test_folders_that_cannot_be_one_table_are_refused(tmp_path: Path, catalog: C
         (["1", "3000000000"], "bigint"),
         (["1", "1" * 25], "decimal(25,0)"),
         (["1", "1.5"], "double"),
+        (["3000000000", "1.5"], "string"),
+        (["1" * 25, "1.5"], "string"),
         (["2024-01-31"], "date"),
         (["2024-01-31", "2024-02-31"], "string"),
         (["2024-01-31", "1"], "string"),

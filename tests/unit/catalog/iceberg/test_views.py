@@ -52,16 +52,32 @@ def test_a_plain_query_is_shown_as_it_is(text: str) -> None:
         ("SELECT * FROM t CHANGES FROM VERSION 1", "CHANGES FROM"),
         ("SELECT * FROM t WITH ('versionAsOf' = '2')", "options of a table"),
         ("SELECT t.`_row_id` FROM t", "_row_id"),
+        ("SELECT __row_id FROM t", "the metadata column __row_id"),
         ("SELECT * FROM shop.orders.history", "history"),
         ("SELECT * FROM orders.`tag_end of 2025`", "tag_end of 2025"),
         ("SELECT lake.days(at) FROM t", "the function days"),
         ("SELECT Gross (1) FROM t", "the function Gross"),
         ("SELECT * FROM `gross`(1)", "the function gross"),
+        ("SELECT * FROM IDENTIFIER('t.history')", "IDENTIFIER"),
+        # Where texts and comments end.
+        (r"SELECT r'\', _row_id, '' FROM t", "_row_id"),
+        (r'SELECT R"\", _row_id, "" FROM t', "_row_id"),
+        ("SELECT $$it's$$, _row_id, $of$'$of$ FROM t", r"the mark \$"),
+        ("SELECT 1 " + r"\"" * 400_000, 'the mark "'),
+        ("SELECT 1 -- one\r, _row_id FROM t", "_row_id"),
+        ("SELECT 1 /* /* ' */ ' */, _row_id /* ' */ FROM t", "a comment in a comment"),
     ],
 )
 def test_a_query_with_what_only_lakelog_has_is_not(text: str, said: str) -> None:
     with pytest.raises(Unsupported, match=said):
         document(text, functions=("gross",))
+
+
+def test_names_in_double_quotes_are_no_texts_where_the_query_was_parsed_so() -> None:
+    text = 'SELECT "_row_id" FROM t'
+    assert document(text, configs={"spark.sql.ansi.doubleQuotedIdentifiers": "false"})
+    with pytest.raises(Unsupported, match="names in double quotes"):
+        document(text, configs={"spark.sql.ansi.doubleQuotedIdentifiers": "true"})
 
 
 def test_what_the_engine_says_a_query_uses_counts_too() -> None:

@@ -36,6 +36,8 @@ HOUR_US = 3_600_000_000
         ("timestamp", "1970-01-01T01:00:00+01:00", 0),
         ("timestamp_ntz", "1970-01-01 01:00:00.5", HOUR_US + 500_000),
         ("timestamp_ntz", "1969-12-31T23:59:59.999999", -1),
+        # From when the column was a DATE.
+        ("timestamp_ntz", "1970-01-02", 24 * HOUR_US),
         ("binary", "\x01\x02\x03", "AQID"),
     ],
 )
@@ -62,6 +64,8 @@ def test_a_text_is_the_value_that_it_spells(type: str, text: str | None, expecte
         ("timestamp_ntz", "1970-01-01T00:00:00Z"),
         ("timestamp_ntz", "1970-01-01 25:00:00"),
         ("timestamp", "now"),
+        ("timestamp", "1970-01-02"),
+        ("timestamp_ntz", "1970-02-30"),
         ("binary", "é"),
     ],
 )

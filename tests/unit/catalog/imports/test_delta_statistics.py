@@ -17,6 +17,7 @@ from lakelog.catalog.schema import AtomicType, Field, Schema, StructType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_US = 86_400_000_000
+MINUTE_US = 60_000_000
 
 
 def of_column(type: str, stats: dict[str, Any], *, has_vector: bool = False) -> ColumnStats | None:
@@ -51,7 +52,9 @@ def bounds(type: str, low: str, high: str) -> tuple[Any, Any]:
         ("date", '"1969-12-31"', '"2024-02-29"', (-1, 19_782)),
         ("date", '"0000-00-00"', '"12024-02-29"', (None, None)),
         ("timestamp", '"1970-01-01T00:00:00.000Z"', '"1970-01-01T00:00:01.5Z"', (-1000, 1_501_000)),
-        ("timestamp", '"1970-01-01T01:00:00.000+01:00"', '"1970-01-01T00:00:00"', (-1000, None)),
+        ("timestamp", '"2000-01-01T01:00:00.000+01:00"', '"1970-01-01T00:00:00"', (946_684_799_999_000, None)),
+        # Of the offset, -00:44:30, the writer has cut the seconds.
+        ("timestamp", '"1970-01-01T00:00:00-00:44"', '"1969-12-31T23:16:00-00:44"', (43 * MINUTE_US, MINUTE_US)),
         ("timestamp_ntz", '"1970-01-02T00:00:00.123456"', '"1970-01-02 00:00:00"', (DAY_US + 122_456, DAY_US + 1000)),
         ("timestamp_ntz", '"1970-01-02T00:00:00.000Z"', '"1970-01-02"', (None, None)),
         ("decimal(5,2)", "-1.5", "12.30", ("-1.50", "12.30")),
@@ -79,6 +82,7 @@ def test_bounds_of_each_type(type: str, low: str, high: str, expected: tuple[Any
         ("é" * 32 + "\U0010ffff", "é" * 31 + "ê"),
         # The one of older versions is not higher than all characters.
         ("z" * 32 + "\ufffd", None),
+        ("z" * 5 + "\ufffd", None),
     ],
 )
 def test_a_highest_text_is_one_only_where_it_cannot_have_been_cut(high: str, expected: str | None) -> None:

@@ -6,7 +6,7 @@ Pure: the bytes are handed in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -73,7 +73,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     id: str
     schema_string: str
     partition_columns: tuple[str, ...] = ()
-    configuration: dict[str, str] = {}
+    configuration: dict[str, str | None] = {}
     description: str | None = None
     format: Format = Format()
 
@@ -114,11 +114,18 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     # Not camel case of its own: the protocol's word.
     metadata: TableMetadata | None = msgspec.field(default=None, name="metaData")
     protocol: Protocol | None = None
-    commit_info: CommitInfo | None = None
+    # Of any form: see `commit_info_of`.
+    commit_info: Any = None
     sidecar: Sidecar | None = None
 
 
 _ACTIONS = msgspec.json.Decoder(Action)
+
+
+def commit_info_of(actions: Iterable[Action]) -> CommitInfo:
+    """Return what the actions of a commit say of it: nothing where that is not an object, as it may be."""
+    given = next((each.commit_info for each in actions if each.commit_info is not None), None)
+    return msgspec.convert(given, CommitInfo) if isinstance(given, dict) else CommitInfo()
 
 
 def actions_of_json(data: bytes, url: str) -> list[Action]:
@@ -180,6 +187,10 @@ def _child(values: pa.StructArray, name: str) -> pa.Array:
 def _literals(values: pa.Array) -> list[Any]:
     """Return typed statistics as JSON literals, structs as mappings. What has no such form is not known."""
     type = values.type
+    if pa.types.is_date(type):
+        # As text: a number of days would be one of microseconds, where the column was widened since.
+        days: list[Any] = values.cast(pa.string()).to_pylist()
+        return days
     if pa.types.is_struct(type):
         names = [type.field(index).name for index in range(type.num_fields)]
         columns = [_literals(_child(values, name)) for name in names]
@@ -199,5 +210,5 @@ def _literals(values: pa.Array) -> list[Any]:
 
 def configuration_of(metadata: TableMetadata, name: str) -> str | None:
     """Return a setting of the table, whose names Delta does not take by their case."""
-    lowered: Mapping[str, str] = {key.lower(): value for key, value in metadata.configuration.items()}
+    lowered = {key.lower(): value for key, value in metadata.configuration.items()}
     return lowered.get(name.lower())

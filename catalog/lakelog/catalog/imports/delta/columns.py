@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from lakelog.catalog.imports.delta.actions import TableMetadata
+from lakelog.catalog.imports.delta.actions import TableMetadata, configuration_of
 from lakelog.catalog.imports.delta.protocol import ID, NONE
 from lakelog.catalog.schema import (
     AtomicType,
@@ -41,6 +41,10 @@ _GENERATED = "delta.generationExpression"
 _IDENTITY = "delta.identity.start"
 _INVARIANTS = "delta.invariants"
 _CONSTRAINT = "delta.constraints."
+_APPEND_ONLY = "delta.appendOnly"
+_CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps lengths of texts: of those inside of a column, with the column."""
+_PARTS = {"elementType": "element", "keyType": "key", "valueType": "value"}
 _OF_DELTA = ("delta.", "parquet.field")
 
 
@@ -211,18 +215,34 @@ def _without_delta(json: Any) -> Any:
         found["metadata"] = {
             key: value
             for key, value in metadata.items()
-            if key not in (_GENERATED, _INVARIANTS) and not key.startswith("delta.identity.")
+            if key not in (_GENERATED, _INVARIANTS)
+            and not key.startswith("delta.identity.")
+            and (key != _CHAR_VARCHAR or isinstance(json.get("type"), str))
         }
     return found
 
 
 def _notes(json: Any, metadata: TableMetadata) -> Iterator[str]:
     """Yield what Delta demands of its writers and lakelog would not: none of it is about reading."""
-    for field in json.get("fields", ()) if isinstance(json, dict) else ():
+    yield from _notes_of_columns(json, ())
+    for key, condition in sorted(metadata.configuration.items()):
+        if key.lower().startswith(_CONSTRAINT):
+            yield f"the constraint {key[len(_CONSTRAINT) :]} CHECK ({condition}) is not enforced"
+    if (configuration_of(metadata, _APPEND_ONLY) or "").lower() == "true":
+        yield f"the property {_APPEND_ONLY} is true: rows of the table can be changed and deleted"
+
+
+def _notes_of_columns(type: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if not isinstance(type, dict):
+        return
+    for part in ("elementType", "keyType", "valueType"):
+        yield from _notes_of_columns(type.get(part), (*path, _PARTS[part]))
+    for field in type.get("fields") or ():
         if not isinstance(field, dict):
             continue
         given: Mapping[str, Any] = field.get("metadata") or {}
-        name = dotted((str(field.get("name")),))
+        here = (*path, str(field.get("name")))
+        name = dotted(here)
         if _GENERATED in given:
             yield f"the column {name} is generated from {given[_GENERATED]}: it becomes a plain column"
         if _IDENTITY in given:
@@ -232,9 +252,9 @@ def _notes(json: Any, metadata: TableMetadata) -> Iterator[str]:
         default = given.get("CURRENT_DEFAULT")
         if default is not None and not _is_literal(default, field.get("type")):
             yield f"the column {name} has the default {default}, which is not a literal: it is left out"
-    for key, condition in sorted(metadata.configuration.items()):
-        if key.lower().startswith(_CONSTRAINT):
-            yield f"the constraint {key[len(_CONSTRAINT) :]} CHECK ({condition}) is not enforced"
+        if _CHAR_VARCHAR in given and not isinstance(field.get("type"), str):
+            yield f"the column {name} is {given[_CHAR_VARCHAR]}: the texts in it become STRING"
+        yield from _notes_of_columns(field.get("type"), here)
 
 
 def _is_literal(sql: str, json: Any) -> bool:

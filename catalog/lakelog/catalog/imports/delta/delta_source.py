@@ -17,6 +17,7 @@ from lakelog.catalog.imports.delta.actions import (
     CommitInfo,
     Protocol,
     TableMetadata,
+    commit_info_of,
 )
 from lakelog.catalog.imports.delta.columns import ColumnIds
 from lakelog.catalog.imports.delta.definition import Definition, definition_of
@@ -28,7 +29,7 @@ from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.schema import PartitionSpec, Schema
 from lakelog.catalog.state import COMMENT
 from lakelog.log import OpenUrl, canonical_url
-from lakelog.log.errors import FormatError, InvalidInput
+from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 
 def delta_source(url: str, open_url: OpenUrl, *, time_zone: str | None = None) -> DeltaSource:
@@ -151,7 +152,7 @@ class DeltaSource:
         found = {
             name: value
             for name, value in self._metadata.configuration.items()
-            if not name.lower().startswith("delta.")
+            if value is not None and not name.lower().startswith("delta.")
         }
         comment = self._metadata.description
         return found if comment is None else {**found, COMMENT: comment}
@@ -165,22 +166,22 @@ class DeltaSource:
         base = log.base_of(wanted)
         first = wanted if base is None else max(wanted, base.version)
         replay = self._at(log, first)
-        info = _info(log.read_commit_if_there(first))
+        info = commit_info_of(log.read_commit_if_there(first))
         commits = list(log.read_commits(first + 1, self._newest))
         ids = ColumnIds()
-        definitions = [replay.definition(ids)]
+        definitions = [self._past(replay, first, ids)]
         # All columns that there ever are have to be known before the first file is named.
         later = _Replay(self.url, replay.protocol, replay.metadata)
-        for _, actions in commits:
-            definitions.append(later.definition(ids) if later.define(actions) else definitions[-1])
-        entries = Entries(self.url, self._open_url, dict(ids.names), self._zone, {})
+        for version, actions in commits:
+            definitions.append(self._past(later, version, ids) if later.define(actions) else definitions[-1])
+        entries = Entries(self.url, self._open_url, dict(ids.names), definitions, self._zone, {})
         specs: dict[int, PartitionSpec] = {}
         yield self._version(first, info, definitions[0], specs, entries.of(replay.live, definitions[0]))
         for (version, actions), definition in zip(commits, definitions[1:], strict=True):
             changes = replay.commit(actions)
             yield self._version(
                 version,
-                _info(actions),
+                commit_info_of(actions),
                 definition,
                 specs,
                 entries.of(changes.added, definition),
@@ -192,9 +193,22 @@ class DeltaSource:
         replay = self._at(self._log, self._newest)
         ids = ColumnIds(columns)
         definition = replay.definition(ids)
-        entries = Entries(self.url, self._open_url, dict(ids.names), self._zone, known)
-        info = _info(self._log.read_commit_if_there(self._newest))
+        if columns is not None and any(not columns.has_id(id) for id in definition.field_ids):
+            # A new column may be one that older files have, which only their footers say.
+            known = {}
+        entries = Entries(self.url, self._open_url, dict(ids.names), [definition], self._zone, known)
+        info = commit_info_of(self._log.read_commit_if_there(self._newest))
         return self._version(self._newest, info, definition, {}, entries.of(replay.live, definition))
+
+    def _past(self, replay: _Replay, version: int, ids: ColumnIds) -> Definition:
+        """Return what a version was. Unsupported, naming it, where the newest one needs less."""
+        try:
+            return replay.definition(ids)
+        except Unsupported as error:
+            raise Unsupported(
+                f"version {version} of the source cannot come along ({error.message}). Newer ones can: import at most "
+                f"{self._newest - version} versions"
+            ) from None
 
     def _log_for(self, wanted: int) -> LogFiles:
         """Return a listing in which a version can be found, if there is one."""
@@ -233,7 +247,3 @@ class DeltaSource:
             added=added,
             removed=removed,
         )
-
-
-def _info(actions: Iterable[Action]) -> CommitInfo:
-    return next((each.commit_info for each in actions if each.commit_info is not None), CommitInfo())

@@ -6,10 +6,12 @@ or where its columns are known by Parquet's field ids, and then its footer only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -40,6 +42,7 @@ class _Looked:
 class Entries:
     """Makes entries of the files of one table, whose columns are called `names` in files, by id.
 
+    `definitions` are those of all versions that are read: a file may have columns of any, also as its partition.
     `known` has entries of an earlier import by path, whose footers need not be read again.
     """
 
@@ -48,12 +51,17 @@ class Entries:
         table: str,
         open_url: OpenUrl,
         names: Mapping[int, str],
+        definitions: Sequence[Definition],
         zone: tzinfo | None,
         known: Mapping[str, DataFile],
     ) -> None:
         self._table = table
         self._open_url = open_url
         self._names = names
+        distinct = [each for each, _ in groupby(definitions)]
+        self._by_field_id = [each for each in distinct if each.field_ids]
+        self._partition_columns = {column.id: column for each in distinct for column in each.partition}
+        self._names_by_constants: dict[frozenset[int], dict[int, str]] = {}
         self._zone = zone
         self._known = known
 
@@ -61,11 +69,9 @@ class Entries:
         """Return entries of files by their paths. Costs a GET for each vector that is not in the log, and for each file
         that has to be looked at."""
         statistics = Statistics(definition.schema, self._names)
-        inside = {each.id for each in definition.partition}
-        names = {id: name for id, name in self._names.items() if id not in inside}
 
         def entry(path: str) -> DataFile:
-            return self._entry(path, adds[path], definition, statistics, names)
+            return self._entry(path, adds[path], definition, statistics)
 
         paths: Sequence[str] = list(adds)
         if not any(self._needs_a_look(add, definition) for add in adds.values()):
@@ -87,20 +93,21 @@ class Entries:
         add: Add,
         definition: Definition,
         statistics: Statistics,
-        names: dict[int, str],
     ) -> DataFile:
         vector = add.deletion_vector
         known = statistics.of(add.stats, add.parsed, has_vector=vector is not None)
-        rows, crc = known.rows, None
+        constants, partition = self._partition(path, add, definition)
+        rows, crc, names = known.rows, None, self._names_beside(constants)
         if rows is None or definition.field_ids:
             looked = self._looked(path, add, definition)
-            rows, crc, names = looked.rows, looked.crc, names if looked.names is None else looked.names
+            rows, crc = looked.rows, looked.crc
+            if looked.names is not None:
+                names = {id: name for id, name in looked.names.items() if id not in constants}
         if add.size < 0:
             raise FormatError(f"the log of {self._table} gives the file {path} {add.size} bytes")
         deletes = None
         if vector is not None and vector.cardinality:
             deletes = read_deletes(vector, path, rows, self._table, self._open_url)
-        constants, partition = self._partition(path, add, definition)
         return DataFile(
             path=path,
             size_bytes=add.size,
@@ -114,6 +121,15 @@ class Entries:
             deletes=deletes,
             first_row=add.base_row_id,
         )
+
+    def _names_beside(self, constants: Iterable[int]) -> dict[int, str]:
+        """Return what files call the other columns: one mapping for all of them."""
+        inside = frozenset(constants)
+        if inside not in self._names_by_constants:
+            self._names_by_constants[inside] = {
+                id: name for id, name in self._names.items() if id not in inside
+            }
+        return self._names_by_constants[inside]
 
     def _partition(
         self, path: str, add: Add, definition: Definition
@@ -135,10 +151,14 @@ class Entries:
                     f"the file {path} of the Delta table {self._table} cannot be imported: its value of the partition "
                     f"column {dotted((column.name,))} is not one: {error.message}"
                 ) from None
-            type = column.type
-            plain = AtomicType("string") if type.family in ("char", "varchar") else type
-            constants[column.id] = Constant(type=plain.name, value=value)
+            constants[column.id] = _constant(value, column.type)
             values[column.field_id] = value
+        for id, column in self._partition_columns.items():
+            if id not in constants and column.physical in add.partition_values:
+                # Another version has this column in place of one of another type.
+                with suppress(InvalidInput):
+                    value = literal_of(add.partition_values[column.physical], column.type, self._zone)
+                    constants[id] = _constant(value, column.type)
         return constants, values
 
     # Footers
@@ -155,7 +175,7 @@ class Entries:
                 file = open_parquet(source, add.size, None)
                 names = None
                 if definition.field_ids:
-                    names = dict(_by_field_id(definition, file.schema_arrow))
+                    names = self._names_in(file.schema_arrow)
                 return _Looked(file.metadata.num_rows, None, names)
         except NotFound:
             raise NotFound(
@@ -171,13 +191,19 @@ class Entries:
                 "altered"
             ) from error
 
+    def _names_in(self, schema: pa.Schema) -> dict[int, str]:
+        """Return what a file calls the columns, by their ids, where it has their field ids. FormatError without any."""
+        if not any(_field_id(each) is not None for each in schema):
+            raise FormatError("its columns have no field ids, by which the table knows them")
+        found: dict[int, str] = {}
+        for each in self._by_field_id:
+            found |= _matched(each.schema.fields, list(schema), each.field_ids)
+        return found
 
-def _by_field_id(definition: Definition, schema: pa.Schema) -> Iterator[tuple[int, str]]:
-    """Yield what a file calls the columns, by their ids, where it has their field ids. FormatError without any."""
-    found = list(_matched(definition.schema.fields, list(schema), definition.field_ids))
-    if not any(_field_id(each) is not None for each in schema):
-        raise FormatError("its columns have no field ids, by which the table knows them")
-    yield from found
+
+def _constant(value: Any, type: AtomicType) -> Constant:
+    plain = AtomicType("string") if type.family in ("char", "varchar") else type
+    return Constant(type=plain.name, value=value)
 
 
 def _matched(

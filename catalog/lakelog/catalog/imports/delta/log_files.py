@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -132,7 +133,7 @@ class LogFiles:
                 if action.sidecar is None:
                     yield action
                 elif kinds == EVERYTHING:
-                    sidecars.append(f"_sidecars/{action.sidecar.path.rpartition('/')[2]}")
+                    sidecars.append(f"_sidecars/{unquote(action.sidecar.path.rpartition('/')[2])}")
         for start in range(0, len(sidecars), COMMITS_AT_ONCE):
             names = sidecars[start : start + COMMITS_AT_ONCE]
             for name, data in zip(names, self._get(names), strict=True):

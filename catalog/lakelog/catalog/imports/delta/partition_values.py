@@ -23,6 +23,7 @@ _TIME = re.compile(
 )
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1)
+_DAY_US = 86_400_000_000
 _BOOLEANS = {"true": True, "false": False}
 _RANGES = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -92,6 +93,9 @@ def _day(text: str) -> int:
 
 def _time_us(text: str, type: AtomicType, zone: tzinfo | None) -> int:
     match = _TIME.fullmatch(text)
+    if match is None and type.family == "timestamp_ntz":
+        # The column was one of dates when the file was written.
+        return _day(text) * _DAY_US
     if match is None:
         raise ValueError(text)
     fraction = (match[5] or "").ljust(6, "0")

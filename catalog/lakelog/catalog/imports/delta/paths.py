@@ -11,24 +11,40 @@ from lakelog.log import canonical_url
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.log.grammar import FilePath
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def file_url(path: str, table: str) -> str:
     """Return the absolute path or URL of a file of the table at `table`. FormatError, InvalidInput."""
-    if not _ABSOLUTE.match(path) and not path.startswith("/"):
-        url = f"{table}/{unquote(path)}"
-    elif path.startswith("file:"):
-        # It takes a URI itself.
-        url = canonical_url(path)
-    else:
-        url = _canonical(unquote(path), table)
     try:
-        return msgspec.convert(url, FilePath)
-    except msgspec.ValidationError:
+        return msgspec.convert(_url(path, table), FilePath)
+    except (msgspec.ValidationError, UnicodeDecodeError):
         raise FormatError(
             f"the log of the Delta table {table} has the file {path!r}, which is not the path of a file"
         ) from None
+
+
+def _url(path: str, table: str) -> str:
+    if path.startswith("file:"):
+        # It takes a URI itself.
+        return canonical_url(path)
+    decoded = unquote(path, errors="strict")
+    if not _SCHEME.match(path) and not path.startswith("/"):
+        return f"{table}/{decoded}"
+    store = _STORE.match(path)
+    if store is None and not (path.startswith("/") and table.startswith("/")):
+        # Without a store, it would be a file of this machine.
+        raise InvalidInput(
+            f"the Delta table {table} has the file {path!r} elsewhere, and does not say on which store: copy the rows "
+            "by a query"
+        )
+    if store is not None and "//" in decoded[store.end() :]:
+        raise InvalidInput(
+            f"the Delta table {table} has the file {path!r}, which lakelog cannot read: two slashes follow each other "
+            "there; copy the rows by a query"
+        )
+    return _canonical(decoded, table)
 
 
 def _canonical(url: str, table: str) -> str:

@@ -2,7 +2,8 @@
 
 Left out are bounds of floating-point numbers (whose NaNs some writers count as the highest, and others not at all), of
 binaries, of texts with a collation or padding, and highest texts that may have been cut; those of times are widened by
-the millisecond to which Delta may cut them, and those of long decimals by what a double may have rounded. Pure.
+the millisecond to which Delta may cut them, or the minute to which it cuts old offsets, and those of long decimals by
+what a double may have rounded. Pure.
 """
 
 from __future__ import annotations
@@ -22,16 +23,20 @@ from lakelog.log.decoding import UNREADABLE
 
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 _RANGES = {"byte": 8, "short": 16, "integer": 32, "long": 64}
-_MILLISECOND_US = 1000
+_MILLISECOND_US, _MINUTE_US = 1000, 60_000_000
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6})\d*)?(Z|[+-]\d{2}:\d{2})?")
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_RANGE_US = 2**62
+_WHOLE_MINUTES_FROM = "1972-02-01"
+"""Since then, no time zone has seconds in its offset: Liberia's was the last."""
 
 _CUT_FROM_CHARACTERS, _CUT_FROM_BYTES = 32, 64
 """No known writer cuts shorter texts, in UTF-16 or in UTF-8."""
 _RAISED_BY = ("\x7f", "\U0010ffff")
 """What Delta puts behind a text that it has cut, so that nothing beginning with that text is higher."""
+_NOT_RAISED_BY = "\ufffd"
+"""What older versions put there, at any length that was set: characters of four bytes are higher."""
 
 _EXACT_DIGITS = 15
 """Decimals of that many digits are what a double of them is, in text."""
@@ -124,10 +129,13 @@ def _bound(value: Any, type: AtomicType, is_typed: bool, *, upper: bool) -> Any:
             case "string" | "varchar":
                 return _text(value, upper=upper)
             case "date":
-                return value if is_typed and _is_whole(value) else _day(value)
+                return _day(value)
             case "timestamp" | "timestamp_ntz" as family:
-                us = value if is_typed and _is_whole(value) else _time_us(value, family == "timestamp")
-                us += _MILLISECOND_US if upper else -_MILLISECOND_US
+                if is_typed and _is_whole(value):
+                    us, off = value, _MILLISECOND_US
+                else:
+                    us, off = _time_us(value, family == "timestamp")
+                us += off if upper else -off
                 return us if abs(us) < _TIME_RANGE_US else None
             case "decimal":
                 return _decimal(value, type, is_typed, upper=upper)
@@ -141,6 +149,8 @@ def _text(value: Any, *, upper: bool) -> str | None:
         return None
     if not upper:
         return lower_text(value)
+    if value.endswith(_NOT_RAISED_BY):
+        return None
     is_whole = (
         len(value.encode("utf-16-le")) // 2 < _CUT_FROM_CHARACTERS and len(value.encode()) < _CUT_FROM_BYTES
     )
@@ -151,14 +161,17 @@ def _day(value: str) -> int:
     return date.fromisoformat(value).toordinal() - _EPOCH_DAY
 
 
-def _time_us(value: str, has_zone: bool) -> int:
+def _time_us(value: str, has_zone: bool) -> tuple[int, int]:
+    """Return a time, and by how much the true one may differ: an offset is written without seconds, as some had."""
     match = _TIME.fullmatch(value)
     if match is None or (match[4] is not None) != has_zone:
         raise ValueError(value)
     fraction = (match[3] or "").ljust(6, "0")
     zone = "+00:00" if match[4] in (None, "Z") else match[4]
     passed = datetime.fromisoformat(f"{match[1]}T{match[2]}.{fraction}{zone}") - _EPOCH
-    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+    us = (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+    has_seconds = match[4] not in (None, "Z") and match[1] < _WHOLE_MINUTES_FROM
+    return us, _MINUTE_US if has_seconds else _MILLISECOND_US
 
 
 def _decimal(value: Any, type: AtomicType, is_typed: bool, *, upper: bool) -> str | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from lakelog.log import canonical_url
-from lakelog.log.errors import FormatError, InvalidInput, NotFound
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound
 from lakelog.log.stores import ObjectStore
 
 OpenUrl = Callable[[str], tuple[ObjectStore, str]]
@@ -51,17 +52,31 @@ def document_of(source: str, open_url: OpenUrl) -> tuple[str, Document]:
         raise FormatError(f"the metadata at {url} is not JSON: {error}") from None
     if document.get("format-version") not in (1, 2, 3):
         raise InvalidInput(
-            f"the metadata at {url} is of version {document.get('format-version')} of Iceberg's format: lakelog "
+            f"the metadata at {url} is of version {document.get('format-version')!r} of Iceberg's format: lakelog "
             "imports 1, 2 and 3"
         )
     return url, document
+
+
+@contextmanager
+def as_metadata(url: str) -> Iterator[None]:
+    """Raise FormatError where what is read of the metadata at `url` is not as Iceberg's format has it."""
+    try:
+        yield
+    except LakelogError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(
+            f"the metadata at {url} is not as Iceberg's format has it ({type(error).__name__}: {error}): import "
+            "metadata that Iceberg's own readers read"
+        ) from error
 
 
 def _newest(folder: str, open_url: OpenUrl) -> str:
     store, key = open_url(f"{folder}/metadata/{_HINT}")
     prefix = key.removesuffix(_HINT)
     hint = store.get(key)
-    if hint is not None:
+    if hint is not None and hint.strip():
         return f"{folder}/metadata/{_hinted(hint.decode().strip(), store, prefix)}"
     found: dict[int, list[str]] = {}
     for name, _ in store.list_sizes(prefix):
@@ -87,8 +102,17 @@ def _hinted(hint: str, store: ObjectStore, prefix: str) -> str:
     if not hint.isdigit():
         return f"{hint}.metadata.json"
     number = int(hint)
+    newest = _numbered(number, store, prefix) or f"v{number}.metadata.json"
     for _ in range(_AHEAD_MAX):
-        if store.get(f"{prefix}v{number + 1}.metadata.json") is None:
-            break
         number += 1
-    return f"v{number}.metadata.json"
+        following = _numbered(number, store, prefix)
+        if following is None:
+            break
+        newest = following
+    return newest
+
+
+def _numbered(number: int, store: ObjectStore, prefix: str) -> str | None:
+    """Return the name of the metadata of that number, in whatever way it is compressed."""
+    names = (f"v{number}{end}" for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"))
+    return next((name for name in names if store.get(f"{prefix}{name}") is not None), None)

@@ -71,7 +71,7 @@ class Footers:
             )
         if not names:
             names = self._mapped(arrow, name)
-            types = _types(arrow, names)
+            types = self._mapped_types(arrow)
         columns = {field.id: field for _, field in schema.walk()}
         for id, there in types.items():
             if id in columns:
@@ -141,6 +141,11 @@ class Footers:
                 "schema.name-mapping.default, which says what they are called: set it there, or rewrite the file"
             )
         return dict(_by_mapping(arrow, self._mapping))
+
+    def _mapped_types(self, arrow: pa.Schema) -> dict[int, Type]:
+        """Return the types of the top-level columns of a file without ids, by id."""
+        top = [{**each, "fields": ()} for each in self._mapping or ()]
+        return {id: type_from_arrow(arrow.field(name).type, (name,)) for id, name in _by_mapping(arrow, top)}
 
 
 @lru_cache(maxsize=1024)
@@ -229,13 +234,8 @@ def _types(arrow: pa.Schema, names: Mapping[int, str]) -> dict[int, Type]:
     return {
         id: type_from_arrow(arrow.field(name).type, (name,))
         for id, name in names.items()
-        if arrow.get_field_index(name) >= 0 and _is_top(arrow.field(name), id, names)
+        if arrow.get_field_index(name) >= 0 and _id_of(arrow.field(name)) == id
     }
-
-
-def _is_top(field: pa.Field, id: int, names: Mapping[int, str]) -> bool:
-    own = _id_of(field)
-    return own == id if own is not None else names.get(id) == field.name
 
 
 def _constants(

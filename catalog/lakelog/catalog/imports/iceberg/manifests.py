@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.iceberg import DATA, DELETED, avro_name, from_partition, partition_names, read_all
+from lakelog.catalog.imports.iceberg.documents import as_metadata
 from lakelog.catalog.schema import PartitionSpec, Scalar
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
@@ -73,10 +74,7 @@ class Manifests:
                 self._live[path] = self._entries(path)
                 twice = change.came.keys() & self._live[path].keys()
                 if twice:
-                    raise InvalidInput(
-                        f"snapshot {snapshot['snapshot-id']} of the source has the file {min(twice)[0]} twice, whose "
-                        "rows readers show twice: lakelog cannot have that. Remove it once there"
-                    )
+                    raise twice_there(min(twice)[0])
                 change.came |= self._live[path]
             both = {
                 key for key in change.came.keys() & change.gone.keys() if change.came[key] == change.gone[key]
@@ -94,12 +92,17 @@ class Manifests:
                 self._known.setdefault(path, {"manifest_path": path})
             return list(snapshot.get("manifests", ()))
         found = []
-        for record in read_all(self._read(snapshot["manifest-list"])).records:
-            self._known.setdefault(record["manifest_path"], record)
-            found.append(record["manifest_path"])
+        with as_metadata(snapshot["manifest-list"]):
+            for record in read_all(self._read(snapshot["manifest-list"])).records:
+                self._known.setdefault(record["manifest_path"], record)
+                found.append(record["manifest_path"])
         return found
 
     def _entries(self, path: str) -> Entries:
+        with as_metadata(path):
+            return self._read_entries(path)
+
+    def _read_entries(self, path: str) -> Entries:
         record = self._known[path]
         _refuse_encrypted(record, path)
         file = read_all(self._read(path))
@@ -126,10 +129,7 @@ class Manifests:
                 first_row,
             )
             if entry.key in found:
-                raise InvalidInput(
-                    f"the manifest {path} of the source has the file {entry.path} twice, whose rows readers show "
-                    "twice: lakelog cannot have that. Remove it once there"
-                )
+                raise twice_there(entry.path)
             found[entry.key] = entry
         return found
 
@@ -155,12 +155,15 @@ def _entry(
             "Parquet, or copy the rows by CREATE TABLE … AS SELECT"
         )
     offset, size = data.get("content_offset"), data.get("content_size_in_bytes")
-    partition = {
-        field.id: from_partition(
-            data["partition"].get(names.get(field.id, avro_name(field.name))), field.result
-        )
-        for field in spec.fields
-    }
+    partition = {}
+    for part in spec.fields:
+        name = names.get(part.id, avro_name(part.name))
+        if name not in data["partition"]:
+            raise FormatError(
+                f"the manifest entry of {path} lacks the partition field {part.name} of the partitioning {spec.id}: "
+                "rewrite the manifests of the source"
+            )
+        partition[part.id] = from_partition(data["partition"][name], part.result)
     return Entry(
         path=path,
         content=content,
@@ -174,6 +177,13 @@ def _entry(
         vector=(int(offset), int(size))
         if kind == "PUFFIN" and offset is not None and size is not None
         else None,
+    )
+
+
+def twice_there(path: str) -> InvalidInput:
+    return InvalidInput(
+        f"the source has the file {path} twice in one snapshot, so that readers show its rows twice: lakelog cannot "
+        "have that. Remove it once there, or import fewer versions, where newer ones have it once"
     )
 
 

@@ -183,7 +183,13 @@ def _part(said: Json, id: int, columns: Sequence[Schema]) -> PartitionField | No
             f"the partition field {said['name']} is of several columns, which lakelog does not have: copy the rows by "
             "CREATE TABLE … AS SELECT"
         )
-    transform = Transform.parse(said["transform"])
+    try:
+        transform = Transform.parse(said["transform"])
+    except (InvalidInput, Unsupported) as error:
+        raise Unsupported(
+            f"the partition field {said['name']} of the source is by {said['transform']}, which lakelog does not have: "
+            "copy its rows by CREATE TABLE … AS SELECT"
+        ) from error
     for schema in reversed(columns):
         if schema.has_id(said["source-id"]):
             type = schema.field_by_id(said["source-id"]).type

@@ -18,9 +18,9 @@ from lakelog.catalog.files import DataFile, inline_deletes
 from lakelog.catalog.iceberg import DATA
 from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.iceberg.deleted_rows import DeletedRows
-from lakelog.catalog.imports.iceberg.documents import OpenUrl, document_of, place_of
+from lakelog.catalog.imports.iceberg.documents import Document, OpenUrl, as_metadata, document_of, place_of
 from lakelog.catalog.imports.iceberg.file_columns import Footers
-from lakelog.catalog.imports.iceberg.manifests import Change, Entry, Manifests
+from lakelog.catalog.imports.iceberg.manifests import Change, Entry, Manifests, twice_there
 from lakelog.catalog.imports.iceberg.schemas import mapped_names, schema_from, specs_from
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.schema import Schema, with_schema
@@ -45,7 +45,10 @@ class IcebergTable:
         self.metadata = self.metadata_url.rpartition("/")[0]
         self._open_url = open_url
         self._progress = progress
-        document = self._document
+        with as_metadata(self.metadata_url):
+            self._read_definition(self._document)
+
+    def _read_definition(self, document: Document) -> None:
         self.url = place_of(document["location"]).rstrip("/")
         self.identity = str(document.get("table-uuid") or self.url)
         self.properties: Mapping[str, str] = {
@@ -63,7 +66,7 @@ class IcebergTable:
         self._specs = specs_from(document, list(self._schemas.values()))
         self._spec = self._specs[document.get("default-spec-id", 0)]
         mapping = self.properties.get(_MAPPING)
-        self._footers = Footers(self.url, open_url, None if mapping is None else mapped_names(mapping))
+        self._footers = Footers(self.url, self._open_url, None if mapping is None else mapped_names(mapping))
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         snapshots = self._ancestors(newest)
@@ -80,7 +83,8 @@ class IcebergTable:
 
     def _ancestors(self, newest: int) -> list[Mapping[str, Any]]:
         """Return the current snapshot and those before it that are still there, oldest first."""
-        known = {each["snapshot-id"]: each for each in self._document.get("snapshots") or ()}
+        with as_metadata(self.metadata_url):
+            known = {each["snapshot-id"]: each for each in self._document.get("snapshots") or ()}
         current = self._document.get("current-snapshot-id")
         if current in (None, -1):
             return []
@@ -217,12 +221,17 @@ class _Files:
                 touched.update(self._deleted.remove(entry))
         for key, entry in change.came.items():
             if entry.content == DATA:
-                came[_name_of(entry.path)] = entry
+                # A file may be there under two spellings of its place.
+                if came.setdefault(_name_of(entry.path), entry) is not entry:
+                    raise twice_there(entry.path)
             elif key not in change.gone:
                 touched.update(self._deleted.add(entry))
         before = {name for name in touched if name in self.data}
         for name in gone:
             del self.data[name]
+        twice = next((name for name in came if name in self.data), None)
+        if twice is not None:
+            raise twice_there(twice)
         self.data |= came
         for name in gone.keys() - came.keys():
             self.read.pop(name, None)

@@ -1,0 +1,53 @@
+"""A server of a warehouse in a thread of this process, and a bucket that all clients may read."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
+
+from lakelog.catalog import Catalog
+from lakelog.rest import Answers, serve
+from lakelog.testing.moto_server import S3Server
+
+
+@contextmanager
+def served(warehouse: str) -> Iterator[str]:
+    """Serve a warehouse; the URL is that of its REST catalog."""
+    servers: list[ThreadingHTTPServer] = []
+    urls: list[str] = []
+    ready = threading.Event()
+
+    def began(url: str, server: ThreadingHTTPServer) -> None:
+        urls.append(url)
+        servers.append(server)
+        ready.set()
+
+    thread = threading.Thread(target=lambda: serve(Answers(Catalog(warehouse)), port=0, began=began))
+    thread.start()
+    assert ready.wait(10)
+    yield urls[0]
+    servers[0].shutdown()
+    thread.join()
+
+
+@contextmanager
+def readable_by_all(server: S3Server, bucket: str) -> Iterator[None]:
+    """Let clients without a name read a bucket."""
+    policy = [
+        {
+            "Effect": "Allow",
+            "Principal": "*",
+            "Action": f"s3:{action}",
+            "Resource": f"arn:aws:s3:::{bucket}{below}",
+        }
+        for action, below in (("GetObject", "/*"), ("ListBucket", ""))
+    ]
+    with server.client() as client:
+        client.put_bucket_policy(
+            Bucket=bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": policy})
+        )
+        yield
+        client.delete_bucket_policy(Bucket=bucket)
