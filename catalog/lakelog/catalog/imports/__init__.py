@@ -8,9 +8,12 @@ from lakelog.catalog.imports.changes import IMPORTED
 from lakelog.catalog.imports.claims import (
     Claim,
     check_files_unclaimed,
+    check_unclaimed,
     claim_of,
     drop_claim,
+    is_claim,
     put_claim,
+    upwards,
 )
 from lakelog.catalog.imports.folder_table import FolderTable, KnownFolder
 from lakelog.catalog.imports.importing import (
@@ -27,8 +30,11 @@ __all__ = [
     "KnownFolder",
     "SNAPSHOT",
     "check_files_unclaimed",
+    "check_unclaimed",
     "claim_of",
     "drop_claim",
     "import_table",
+    "is_claim",
     "put_claim",
+    "upwards",
 ]

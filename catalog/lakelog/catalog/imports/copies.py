@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -66,7 +66,8 @@ class Copies:
     def _placed(self, file: DataFile, write: WriteRef) -> DataFile:
         key = _hash(file.path)
         known = self._known.get(key)
-        if known is None or not is_same_object(known, file):
+        # A file without a live row is in no version, and was not copied.
+        if known is None or not known.rows or not is_same_object(known, file):
             path = file_path(write, f"copy-{key}")
             if file.rows:
                 self._left[path] = file.path
@@ -76,11 +77,11 @@ class Copies:
         self._known[key] = placed
         return placed
 
-    def copy(self) -> None:
-        """Copy what is left. NotFound where the source's file is gone."""
+    def copy(self) -> Collection[str]:
+        """Copy what is left, and return the paths of these copies. NotFound where the source's file is gone."""
         left, self._left = self._left, {}
         if not left:
-            return
+            return ()
         target = self._tracked.store
         opened = {path: self._open_url(source) for path, source in left.items()}
         by_server = all(is_copied_by_server(store, target) for store, _ in opened.values())
@@ -100,6 +101,7 @@ class Copies:
             for done, _ in enumerate(pool.map(one, left), start=1):
                 if done % 100 == 0 or done == len(left):
                     self._progress(f"{done:,} of {len(left):,} files of the source were copied")
+        return left.keys()
 
 
 class _Originals(Mapping[str, DataFile]):

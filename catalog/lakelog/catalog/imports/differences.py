@@ -1,7 +1,7 @@
 """What a source did between two imports: a comparison of the files that it had and has. Pure.
 
-Rule: files are compared by their paths, sizes, checksums and deleted rows, so no order of what the source did is needed.
-It must not know what was done in the table since.
+Rule: files are compared by their paths, sizes, checksums and deleted rows, whatever the source did one by one. It must
+not know what was done in the table since.
 """
 
 from __future__ import annotations

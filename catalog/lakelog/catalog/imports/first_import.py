@@ -25,6 +25,7 @@ from lakelog.catalog.imports.changes import (
     tag_event,
     with_rows,
 )
+from lakelog.catalog.imports.claims import Watch
 from lakelog.catalog.imports.copies import Copies
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts, read_vector
@@ -50,6 +51,7 @@ Progress = Callable[[str], None]
 def create_table(
     tree: NameTree,
     source: Source,
+    watch: Watch,
     identifier: Identifier,
     versions: int,
     progress: Progress,
@@ -81,7 +83,7 @@ def create_table(
     )
     # Ids are the source's, by which its later versions name the same columns.
     stage = msgspec.structs.replace(stage_table(tree, request), schema=schema, spec=specs[0])
-    importing = _Importing(tree, source, stage, progress, copies)
+    importing = _Importing(tree, source, watch, stage, progress, copies)
 
     def go_on(tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
         for version, is_last in left:
@@ -105,10 +107,11 @@ class _Importing:
     """Makes the commits of one import, each of which follows the one before."""
 
     def __init__(
-        self, tree: NameTree, source: Source, stage: Stage, progress: Progress, copies: bool
+        self, tree: NameTree, source: Source, watch: Watch, stage: Stage, progress: Progress, copies: bool
     ) -> None:
         self._tree = tree
         self._source = source
+        self._watch = watch
         self._stage = stage
         self._progress = progress
         self._live: dict[str, DataFile] = {}
@@ -152,6 +155,7 @@ class _Importing:
     ) -> Draft:
         """Return the commit of a version, where `events` make `state` of the version before."""
         metadata = state.current
+        self._watch.meet(version.added)
         if self._copies is not None:
             version = self._copies.of(version, write)
             self._copies.copy()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.catching_up import catch_up, imported_files, last_import
 from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
-from lakelog.catalog.imports.claims import check_unclaimed
+from lakelog.catalog.imports.claims import Watch
 from lakelog.catalog.imports.copies import Copies
 from lakelog.catalog.imports.differences import difference
 from lakelog.catalog.imports.first_import import create_table
@@ -17,6 +17,7 @@ from lakelog.catalog.imports.folder_table import KnownFolder
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
 from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.schema import Schema
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -87,24 +88,24 @@ def import_table(
             f"a source of the format {format} has no times without a zone: leave the time zone out"
         )
     opened = _opened(tree, source, format, time_zone, known, report)
-    check_unclaimed(tree.logs.places.open_url, opened.url)
+    watch = Watch(tree.logs.places.open_url, opened.url)
     for note in opened.notes:
         report(note)
     existing = tree.find_table(identifier)
     if existing is None:
-        done = _first(tree, opened, identifier, versions, dry_run, copy, report)
+        done = _first(tree, opened, watch, identifier, versions, dry_run, copy, report)
     else:
         head = TableHead.named(tree.logs, existing, identifier)
-        done = _again(head, opened, identifier, dry_run, copy, report)
-    _check_still_unclaimed(tree, opened, done)
+        done = _again(head, opened, watch, identifier, dry_run, copy, report)
+    _check_still_unclaimed(watch, done)
     return done
 
 
-def _check_still_unclaimed(tree: NameTree, source: Source, done: Imported) -> None:
+def _check_still_unclaimed(watch: Watch, done: Imported) -> None:
     """A table that adopts files looks for others that have them after it has said so, and may have done that before
     this import's commit."""
     try:
-        check_unclaimed(tree.logs.places.open_url, source.url)
+        watch.check_again()
     except InvalidInput as error:
         if done.version is None:
             raise
@@ -146,6 +147,7 @@ def _opened(
 def _first(
     tree: NameTree,
     source: Source,
+    watch: Watch,
     identifier: Identifier,
     versions: int,
     dry_run: bool,
@@ -157,6 +159,7 @@ def _first(
         columns: Schema | None = None
         count, version, snapshot = 0, None, ""
         for each in source.versions(versions):
+            watch.meet(each.added)
             columns = columns_of(each, columns)
             for path in each.removed:
                 now.pop(path, None)
@@ -168,7 +171,7 @@ def _first(
         )
         files = len(now)
     else:
-        head = create_table(tree, source, identifier, versions, progress, copies=copy)
+        head = create_table(tree, source, watch, identifier, versions, progress, copies=copy)
         said = head.state.source
         assert said is not None, "an import says what it is of"
         count = version = head.version
@@ -192,7 +195,13 @@ def _first(
 
 
 def _again(
-    head: TableHead, source: Source, identifier: Identifier, dry_run: bool, copy: bool, progress: Progress
+    head: TableHead,
+    source: Source,
+    watch: Watch,
+    identifier: Identifier,
+    dry_run: bool,
+    copy: bool,
+    progress: Progress,
 ) -> Imported:
     last = last_import(head, source)
     if copy and not last.copies:
@@ -202,16 +211,21 @@ def _again(
         )
     before, write = imported_files(head), head.begin_write()
     columns = head.on(IMPORTED).schema
+    copies = None
     if last.copies:
         copies = Copies(head.tracked, head.logs.places.open_url, progress, before.values())
-        now = copies.of(source.live(copies.originals(), columns), write)
-        if not dry_run:
-            copies.copy()
-    else:
-        now = source.live(before, columns)
+    now = source.live(before if copies is None else copies.originals(), columns)
+    watch.meet(now.added)
+    copied: Collection[str] = ()
+    if copies is not None:
+        now = copies.of(now, write)
+        copied = () if dry_run else copies.copy()
     progress(f"version {now.id} of the source has {len(now.added):,} files, and had {len(before):,}")
     found = difference(before, now)
-    version = None if dry_run else catch_up(head, source, now, write).version
+    version = None
+    if not dry_run:
+        with leftovers.kept_by_commit(head.tracked, [file for file in now.added if file.path in copied]):
+            version = catch_up(head, source, now, write).version
     files = list(with_rows(now.added))
     return Imported(
         table=identifier,

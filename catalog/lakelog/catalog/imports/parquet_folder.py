@@ -16,6 +16,7 @@ import msgspec
 
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.bounds import with_bounds_of
+from lakelog.catalog.imports.claims import check_files_unclaimed, is_claim
 from lakelog.catalog.imports.folder_columns import (
     Columns,
     check_partitions,
@@ -44,6 +45,7 @@ from lakelog.catalog.schema import (
 )
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+from lakelog.log.stores import ObjectStore
 
 FOOTERS_AT_ONCE = 16
 _LOGS = {
@@ -74,7 +76,7 @@ class ParquetFolder:
         self.identity = self.url
         self.properties: Mapping[str, str] = {}
         self._progress = progress
-        self._listed: dict[str, int] = {}
+        self._listed: dict[str, tuple[ObjectStore, str, int]] = {}
         self._partitions: dict[str, dict[str, str | None]] = {}
         if self._table is None or self._table.places is None:
             self._list(self.url, None)
@@ -94,12 +96,14 @@ class ParquetFolder:
         prefix = f"{key}/" if key else ""
         sizes = dict(store.list_sizes(prefix))
         _refuse_tables(folder, (name.removeprefix(prefix) for name in sizes))
+        claims = [f"{folder}/{name.removeprefix(prefix)}" for name in sizes if is_claim(name)]
+        check_files_unclaimed(self._open_url, claims)
         for name, size in sizes.items():
             if is_hidden(name, key):
                 continue
             inside = name.removeprefix(prefix)
             path = f"{folder}/{inside}"
-            self._listed[path] = size
+            self._listed[path] = store, name, size
             self._partitions[path] = dict(partition_of(inside, folder) if partition is None else partition)
 
     def _refuse_logs(self) -> None:
@@ -127,7 +131,7 @@ class ParquetFolder:
     def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         same = {
             path: known[path]
-            for path, size in self._listed.items()
+            for path, (_, _, size) in self._listed.items()
             if path in known and known[path].size_bytes == size
         }
         found = self._read([path for path in self._listed if path not in same])
@@ -169,7 +173,7 @@ class ParquetFolder:
         return partition_type(partition[name] for partition in self._partitions.values())
 
     def _id(self) -> str:
-        said = "\n".join(f"{path} {size}" for path, size in sorted(self._listed.items()))
+        said = "\n".join(f"{path} {size}" for path, (_, _, size) in sorted(self._listed.items()))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     def _spec(self, schema: Schema) -> PartitionSpec:
@@ -198,10 +202,9 @@ class ParquetFolder:
         return found
 
     def _footer(self, path: str) -> FoundFile:
-        size, known = self._listed[path], self._footers.get(path)
+        (store, name, size), known = self._listed[path], self._footers.get(path)
         if known is not None and known.size_bytes == size:
             return replace(known, partition={})
-        store, name = self._open_url(path)
         try:
             file, _, old_times = read_footer(store, path, name, size, {})
         except NotFound:

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.integration.catalog.imports.delta_logs import READER, DeltaLog, column
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, SourceDiverged, col
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 
@@ -66,6 +67,37 @@ def test_folders_are_copied_and_other_files_of_a_name_once_more(tmp_path: Path, 
     catalog.import_table(source, "t", format="parquet")
     assert ids(catalog) == [4, 5, 6] and ids(catalog, 2) == [3, 4, 5, 6] and ids(catalog, 1) == [1, 2, 3]
     assert catalog.load_table("t").scan(filter="more = 'y'").to_arrow()["id"].to_pylist() == [5]
+
+
+def test_a_file_that_comes_back_is_known_by_its_copy(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "delta"
+    for start in (0, 5):
+        write_deltalake(source, pa.table({"id": range(start, start + 5)}), mode="append")
+    for name in ("t", "rolled"):
+        catalog.import_table(source, name, format="delta", copy=True)
+    catalog.load_table("t").delete(col("id") == 1)
+    DeltaTable(source).delete("id < 5")
+    for name in ("t", "rolled"):
+        catalog.import_table(source, name, format="delta")
+    DeltaTable(source).restore(1)
+    with pytest.raises(SourceDiverged, match="again, which was removed by an import"):
+        catalog.import_table(source, "t", format="delta")
+    assert ids(catalog) == [5, 6, 7, 8, 9]
+    catalog.load_table("rolled").rollback_to_version(2)
+    with pytest.raises(SourceDiverged, match="already, which its source has added"):
+        catalog.import_table(source, "rolled", format="delta")
+    assert catalog.load_table("rolled").row_count == 10
+
+
+def test_rows_that_come_back_to_a_file_without_any_are_there(tmp_path: Path, catalog: Catalog) -> None:
+    log = DeltaLog(tmp_path / "delta")
+    old = log.write("0.parquet", pa.table({"id": [1, 2]}))
+    none = {"add": {**old["add"], "deletionVector": log.vector([0, 1])}}
+    log.commit(0, log.protocol(*READER), log.metadata(column("id", "long")), none)
+    log.commit(1, log.remove(none), old)
+    catalog.import_table(log.folder, "t", format="delta", copy=True)
+    shutil.rmtree(log.folder)
+    assert ids(catalog, 1) == [] and ids(catalog) == [1, 2]
 
 
 def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(

@@ -16,7 +16,7 @@ from lakelog.catalog.imports import FolderTable, KnownFolder
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.parquet import is_hidden
 from lakelog.catalog.schema import AtomicType, Field, StructType
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.stores.memory_store import MemoryStore
 
 
@@ -248,3 +248,14 @@ def test_a_catalog_s_table_has_its_columns_and_partitions(tmp_path: Path, catalo
     with pytest.raises(InvalidInput, match="not a valid integer"):
         wrong = KnownFolder(table=FolderTable(columns=numbers, partitioned_by=("day",), places=bad))
         catalog.import_table(source, "u", format="parquet", known=wrong)
+
+
+def test_a_folder_of_another_table_s_log_is_no_catalog_s_table(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "day=1/a.parquet", id=[1])
+    put(source / "_delta_log/00000000000000000000.checkpoint.parquet", id=[1])
+    columns = StructType(tuple(Field(name=name, type=AtomicType("long")) for name in ("id", "day")))
+    for places in (None, ((str(source / "day=1"), {"day": "1"}),)):
+        table = FolderTable(columns=columns, partitioned_by=("day",), places=places)
+        with pytest.raises(Unsupported, match="files is a table of Delta"):
+            catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=table))
