@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lakelog.catalog import table_partitions
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
 from lakelog.catalog.imports import check_files_unclaimed
@@ -160,9 +161,20 @@ class Table(TableVersion):
             return self.refresh()
         for folder in {each.path.rpartition("/")[0] for each in found}:
             check_not_own(folder or "/", of_ids=False)
-        check_files_unclaimed(self.head.logs.places.open_url, [each.path for each in found])
+        open_url, paths = self.head.logs.places.open_url, [each.path for each in found]
+        check_files_unclaimed(open_url, paths)
         files = data_files(found, self.metadata, self.location, ignore_extra_columns=ignore_extra_columns)
-        return self.commit_write(self.begin_write(), Operation.APPEND.value, files, token=token)
+        done = self.commit_write(self.begin_write(), Operation.APPEND.value, files, token=token)
+        if self.head.tracked.outside is self.head.tracked:
+            # A table that adopts files there may have looked for others that have them before this commit.
+            try:
+                check_files_unclaimed(open_url, paths)
+            except InvalidInput as error:
+                raise DoneInPart(
+                    f"files were added to {self.name}, and meanwhile {error}. Roll {self.name} back to the version "
+                    "before, or drop it"
+                ) from error
+        return done
 
     def compact(
         self,

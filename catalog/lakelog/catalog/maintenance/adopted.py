@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lakelog.catalog.files import RemovedFile, encode_removed
-from lakelog.catalog.imports import drop_claim
+from lakelog.catalog.imports import Claim
 from lakelog.catalog.logs import NameTree, NothingToDo, Progress, TrackedLog
-from lakelog.catalog.maintenance.adoption import (
-    FILES_INLINE_MAX,
+from lakelog.catalog.maintenance.adoption import FILES_INLINE_MAX
+from lakelog.catalog.maintenance.other_owners import (
+    Sought,
     check_claimed,
     check_is_gone,
     files_there,
     holders,
+    is_inside,
 )
 from lakelog.catalog.maintenance.reachable import all_chunks, named_by, paths, reachable
 from lakelog.catalog.state import Adopted, AdoptedDeleted, TableState, encode
@@ -32,9 +34,10 @@ DELETE_MAX = 1000
 @dataclass(frozen=True, slots=True)
 class Going:
     """Adopted files that no version has, by path with their sizes: those to be deleted, and those that are gone or are
-    other files by now. `held` ones stay, as another table has them."""
+    other files by now. `held` ones stay, as another table has them. `claim` says whose they are."""
 
     adopted: Adopted
+    claim: Claim
     files: dict[str, int] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     held: int = 0
@@ -61,7 +64,9 @@ def unreached(
     for chunk in tracked.read(view, lambda view: all_chunks(tracked, view)):
         left -= paths(named_by(chunk))
     if left:
-        left -= paths(reachable(tracked, view.version))
+        known = paths(reachable(tracked, view.version))
+        left -= known
+        left -= Sought(left).among(known)
     sizes = {path: sizes[path] for path in left}
     return _going(tree, tracked, view.log_id, adopted, sizes, report, settle=settle)
 
@@ -78,30 +83,29 @@ def _going(
 ) -> Going | None:
     if not sizes:
         return None
-    check_claimed(tree, tracked, log_id, adopted)
+    folder, claim = adopted.source.url, Claim(table=tree.logs.url(tracked.location), log_id=log_id)
+    check_claimed(tree, claim, folder)
     check_is_gone(tree, adopted.source)
     held = holders(tree, tracked, sizes, report, settle=settle)
-    there = files_there(tree, adopted.source.url)
+    there = files_there(tree, folder)
     free = {path: size for path, size in sizes.items() if path not in held}
-    going = {path: size for path, size in free.items() if there.get(path) == size}
-    return Going(adopted, going, tuple(sorted(free.keys() - going.keys())), len(held))
+    # Since they were adopted, another file may have come in the place of one, or a link in that of a folder.
+    going = {path: size for path, size in free.items() if there.get(path) == size and is_inside(path, folder)}
+    return Going(adopted, claim, going, tuple(sorted(free.keys() - going.keys())), len(held))
 
 
 def delete(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState], going: Going) -> None:
     """Delete the files, then commit that they are."""
-    _delete(tree, going)
+    delete_files(tree, going)
     done = {*going.files, *going.absent}
-    empties = False
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        nonlocal empties
         sizes = sizes_of(tracked, view)
         files = [
             RemovedFile(path=path, rows=0, size_bytes=sizes[path]) for path in sorted(done & sizes.keys())
         ]
         if not files:
             raise NothingToDo("another vacuum has said so")
-        empties = len(files) == len(sizes)
         if len(files) <= FILES_INLINE_MAX:
             return Draft(events=encode([AdoptedDeleted(files=tuple(files))]))
         return Draft(events=encode([AdoptedDeleted(files_sidecar=0)]), blobs=(encode_removed(files),))
@@ -110,8 +114,6 @@ def delete(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableStat
         tracked.commit(view, decide)
     except (NothingToDo, LogSealed):
         return
-    if empties:
-        drop_claim(tree.logs.places.open_url, going.adopted.source.url)
 
 
 def of_dropped(
@@ -130,16 +132,12 @@ def of_dropped(
     return _going(tree, tracked, view.log_id, adopted, sizes_of(tracked, view), report, settle=settle)
 
 
-def delete_of_purged(tree: NameTree, going: Going) -> None:
-    """Delete the adopted files of a table that is purged."""
-    _delete(tree, going)
-    if not going.held:
-        drop_claim(tree.logs.places.open_url, going.adopted.source.url)
-
-
-def _delete(tree: NameTree, going: Going) -> None:
-    folder = going.adopted.source.url
-    store, key = tree.logs.places.open_url(f"{folder}/_")
-    keys = [key[:-1] + path.removeprefix(f"{folder}/") for path in sorted(going.files)]
+def delete_files(tree: NameTree, going: Going) -> None:
+    """Delete the files. The claim stays: an importer that is slower than all of this looks for it in the end."""
+    source = going.adopted.source
+    store, key = tree.logs.places.open_url(f"{source.url}/_")
+    keys = [key[:-1] + path.removeprefix(f"{source.url}/") for path in sorted(going.files)]
     for start in range(0, len(keys), DELETE_MAX):
+        check_claimed(tree, going.claim, source.url)
+        check_is_gone(tree, source)
         store.delete(keys[start : start + DELETE_MAX])

@@ -1,56 +1,39 @@
 """Adoption: files of an imported table become its own, one by one named in a commit, once nothing else has them.
 
-Who else may have a file is asked each time that it matters: before it is adopted, and before it is deleted.
-
-- The source: it has all of its files as long as its metadata is there, of whatever version. That is stronger than that
-  its newest version lists the file: a source can go back, and may itself delete what it does not list. What is gone
-  cannot commit, so nothing can come between the check and the commit.
-- Another table of the warehouse, dropped or not, at any version that can be read, on any tag or branch. A claim in the
-  source's folder is put before these are asked, and an import looks for it after its commit (`imports.claims`).
-
-Rule: what cannot be known counts as another owner. Files outside of the source's folder may be another table's, and
-are never adopted. It must not know how files are read.
+Rule: nothing is adopted before everything else that may have a file was asked (`other_owners`), and so it is each time
+before one is deleted. Files outside of the source's folder may be another table's, and are never adopted. It must not
+know how files are read.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow.compute as pc
-
 from lakelog.catalog.errors import CommitConflict, SourceDiverged
-from lakelog.catalog.files import RemovedFile, encode_removed, is_elsewhere, started_at
-from lakelog.catalog.imports import IMPORTED, Claim, claim_of, drop_claim, put_claim
-from lakelog.catalog.logs import (
-    NameTree,
-    Progress,
-    TableHead,
-    TrackedLog,
-    chosen_scope,
-    no_progress,
+from lakelog.catalog.files import RemovedFile, encode_removed, is_elsewhere
+from lakelog.catalog.imports import IMPORTED, Claim, check_unclaimed, drop_claim, put_claim
+from lakelog.catalog.logs import NameTree, Progress, TableHead, chosen_scope, no_progress
+from lakelog.catalog.maintenance.other_owners import (
+    check_claimed,
+    check_is_gone,
+    check_not_held,
+    files_there,
+    is_inside,
+    is_same_place,
 )
 from lakelog.catalog.maintenance.reachable import reachable
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import (
-    NAMESPACE,
-    RELATION,
-    Adopted,
     FilesAdopted,
     ImportedSource,
-    NamespaceState,
     RefDropped,
     TableEvent,
     TableState,
     encode,
 )
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError, Unsupported
-
-_OF_A_TABLE = re.compile(r"/(?:_delta_log|_log|\.hoodie)/|\.metadata\.json(?:\.gz)?$")
-"""Matches objects that make a folder a table: of Delta, lakelog, Hudi or Iceberg."""
+from lakelog.log.errors import InvalidInput, Unsupported
 
 FILES_INLINE_MAX = 200
 _NAMED = 3
@@ -114,6 +97,12 @@ def _source(head: TableHead) -> ImportedSource:
             f"{head.name} was imported from a folder of files, {source.url}, and nothing says that no one else reads "
             "these: compact the table, or import the folder with copy, and delete the folder yourself"
         )
+    if not is_same_place(source.metadata.rpartition("/")[0], source.url):
+        raise Unsupported(
+            f"{head.name} was imported by the metadata in {source.metadata}, which is not in the folder of the source, "
+            f"{source.url}: whether the source is gone cannot be seen there. Compact the table, and delete the files "
+            "yourself"
+        )
     return source
 
 
@@ -121,9 +110,13 @@ def _adopt(
     tree: NameTree, head: TableHead, source: ImportedSource, files: dict[str, int], report: Progress
 ) -> TableHead:
     open_url = tree.logs.places.open_url
-    is_new = put_claim(open_url, source.url, Claim(table=head.url, log_id=head.id))
+    claim = Claim(table=head.url, log_id=head.id)
+    check_unclaimed(open_url, [source.url], claim)
+    is_new = put_claim(open_url, source.url, claim)
     try:
+        check_claimed(tree, claim, source.url)
         check_is_gone(tree, source)
+        _check_there(tree, head, source, files)
         check_not_held(tree, head.tracked, files, report, settle=True)
     except InvalidInput:
         if is_new:
@@ -160,159 +153,18 @@ def _files_of(tree: NameTree, head: TableHead, source: ImportedSource) -> tuple[
     known = reachable(head.tracked, head.version)
     sizes = dict(zip(known["path"].to_pylist(), known["size"].to_pylist(), strict=True))
     elsewhere = {path: size for path, size in sizes.items() if is_elsewhere(path)}
-    own = {path: size for path, size in elsewhere.items() if _is_in(path, source.url)}
+    own = {path: size for path, size in elsewhere.items() if is_inside(path, source.url)}
+    _check_there(tree, head, source, own)
+    return own, len(elsewhere) - len(own)
+
+
+def _check_there(tree: NameTree, head: TableHead, source: ImportedSource, files: Mapping[str, int]) -> None:
     there = files_there(tree, source.url)
-    wrong = [path for path, size in own.items() if there.get(path) != size]
+    wrong = [path for path, size in files.items() if there.get(path) != size]
     if wrong:
         raise SourceDiverged(
             f"{_listed(wrong)} of {head.name} are not in {source.url} any more, or are others by now: roll the table "
             "back, or delete their rows, and expire the versions that have them"
-        )
-    return own, len(elsewhere) - len(own)
-
-
-def _is_in(path: str, folder: str) -> bool:
-    """Return whether a file is surely the source's: in its folder, also behind links, and not a lakelog table's."""
-    if not path.startswith(f"{folder}/") or started_at(f"data/{path.rpartition('/')[2]}") is not None:
-        return False
-    inside = path.removeprefix(f"{folder}/").split("/")
-    if any(part in ("", ".", "..") for part in inside):
-        return False
-    return (
-        not path.startswith("/") or os.path.realpath(path) == f"{os.path.realpath(folder)}/{'/'.join(inside)}"
-    )
-
-
-def files_there(tree: NameTree, folder: str) -> dict[str, int]:
-    """Return the sizes of all files in a folder, by path. SourceDiverged where a table of any format is in it, at any
-    depth. One LIST for every 1000."""
-    store, key = tree.logs.places.open_url(f"{folder}/_")
-    prefix = key[:-1]
-    found = {f"{folder}/{name.removeprefix(prefix)}": size for name, size in store.list_sizes(prefix)}
-    for path in found:
-        if _OF_A_TABLE.search(path.removeprefix(folder)):
-            raise SourceDiverged(
-                f"{path} is of a table in {folder}, which may have the files there: move that table away, or keep the "
-                "files as they are"
-            )
-    return found
-
-
-# Other owners
-
-
-def check_is_gone(tree: NameTree, source: ImportedSource) -> None:
-    """Raise SourceDiverged where the source is there: it has its files then, of whatever version they are."""
-    folders = {source.metadata, f"{source.url}/metadata", f"{source.url}/_delta_log"} - {None}
-    for folder in sorted(map(str, folders)):
-        if (found := _object_in(tree, folder)) is not None:
-            raise SourceDiverged(
-                f"the {source.format} table at {source.url} is there: {folder}/{found}. It has its files then, and "
-                f"may delete them. Drop it in its own catalog, keeping its files, move {folder} away, and adopt again"
-            )
-
-
-def _object_in(tree: NameTree, folder: str) -> str | None:
-    """Return the name of an object in a folder; None where there is none."""
-    if folder.startswith("/"):
-        # Stores leave out what they may not follow, and what is half written: here all of it counts.
-        try:
-            return next(iter(os.listdir(folder)), None)
-        except FileNotFoundError:
-            return "" if os.path.lexists(folder) else None
-        except OSError as error:
-            raise StorageError(
-                f"cannot list {folder} ({error.strerror}): give this user the right to", location=folder
-            ) from error
-    store, key = tree.logs.places.open_url(f"{folder}/_")
-    found = next(iter(store.list_after(key[:-1])), None)
-    return None if found is None else found.removeprefix(key[:-1])
-
-
-def check_not_held(
-    tree: NameTree, own: TrackedLog[TableState], files: Collection[str], report: Progress, *, settle: bool
-) -> None:
-    """Raise InvalidInput where another table of the warehouse has one of the files."""
-    held = holders(tree, own, files, report, settle=settle)
-    if held:
-        path, name = next(iter(held.items()))
-        more = f", and {len(held) - 1:,} more files" if len(held) > 1 else ""
-        raise InvalidInput(
-            f"{name} has the file {path} too{more}: rewrite it there by a compaction and expire older versions, or "
-            "drop and purge that table, before the files are adopted"
-        )
-
-
-def holders(
-    tree: NameTree, own: TrackedLog[TableState], files: Collection[str], report: Progress, *, settle: bool
-) -> dict[str, str]:
-    """Return the tables of the warehouse that have one of the files at any version that can be read, by the file. With
-    `settle`, no transaction under way can bring one to a table later.
-
-    Costs, for each table, what reading its newest version costs and a GET for each version that can be read. Raises
-    where a table cannot be read: it may have any of them.
-    """
-    found: dict[str, str] = {}
-    wanted = set(files)
-    for name, tracked in _other_tables(tree, own.location):
-        report(f"looking for the files in {name}")
-        try:
-            view = tracked.settled() if settle else tracked.current()
-            if view.purged:
-                continue
-            known = reachable(tracked, view.version)
-        except NotFound:
-            continue  # its place has another log by now, or none
-        except LakelogError as error:
-            raise InvalidInput(
-                f"{name} cannot be read, and may have files that are to be adopted: {error}"
-            ) from error
-        away = known["path"].filter(
-            pc.or_(pc.starts_with(known["path"], "/"), pc.match_substring(known["path"], "://"))
-        )
-        found |= dict.fromkeys(wanted.intersection(away.to_pylist()), name)
-    return found
-
-
-def _other_tables(tree: NameTree, own: str) -> Iterator[tuple[str, TrackedLog[TableState]]]:
-    """Yield all tables of the warehouse but one, with those that can be restored."""
-    root = tree.find_namespace(())
-    left: list[tuple[Identifier, NamespaceState]] = [] if root is None else [((), root.view.state)]
-    met = {own, ""}
-    while left:
-        path, state = left.pop()
-        entries = [
-            (space, name, entry.location)
-            for space in (RELATION, NAMESPACE)
-            for name, entry in sorted(state.entries.get(space, {}).items())
-        ]
-        entries += [(each.space, each.name, each.location) for each in state.dropped.values()]
-        for space, name, location in entries:
-            if location in met:
-                continue
-            met.add(location)
-            if space == RELATION:
-                yield quoted((*path, name)), tree.logs.table(location)
-                continue
-            try:
-                left.append(((*path, name), tree.logs.namespace(location).current().state))
-            except NotFound:
-                continue
-            except LakelogError as error:
-                raise InvalidInput(
-                    f"the namespace {quoted((*path, name))} cannot be read, and its tables may have files that are to "
-                    f"be adopted: {error}"
-                ) from error
-
-
-def check_claimed(tree: NameTree, tracked: TrackedLog[TableState], log_id: str, adopted: Adopted) -> None:
-    """Raise InvalidInput unless the folder says that this very table, at this place, has adopted files of it."""
-    there = claim_of(tree.logs.places.open_url, adopted.source.url)
-    if there != Claim(table=tree.logs.url(tracked.location), log_id=log_id):
-        who = "no table" if there is None else f"the table at {there.table}"
-        raise InvalidInput(
-            f"by now {who} has adopted the files in {adopted.source.url}, as {adopted.source.url} itself says: they "
-            "are not deleted"
         )
 
 

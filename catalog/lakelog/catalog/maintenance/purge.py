@@ -26,7 +26,7 @@ from lakelog.catalog.logs import (
     linked_elsewhere,
     no_progress,
 )
-from lakelog.catalog.maintenance.adopted import Going, delete_of_purged, of_dropped
+from lakelog.catalog.maintenance.adopted import Going, delete_files, of_dropped
 from lakelog.catalog.maintenance.expire import refresh_snapshot
 from lakelog.catalog.maintenance.reachable import DATA
 from lakelog.catalog.names import WALK_DEPTH_LIMIT, quoted
@@ -275,7 +275,7 @@ def _delete_adopted(tree: NameTree, tracked: TrackedLog[TableState], view: View[
     except InvalidInput:
         return
     if going is not None:
-        delete_of_purged(tree, going)
+        delete_files(tree, going)
 
 
 def delete(store: ObjectStore, content: Content) -> None:

@@ -286,7 +286,7 @@ def _adopted(tree: NameTree, target: Target[TableState], asked: Wish) -> list[Va
     """Delete files that the table has adopted, and that no version has. An owner that they have beside it is no failure
     of the vacuum: they stay, and the answer says why."""
     tracked = target.tracked
-    view = tracked.current()
+    view = tracked.current() if asked.dry_run else tracked.settled()
     adopted = view.state.adopted
     if adopted is None:
         return []

@@ -13,6 +13,8 @@ from deltalake import write_deltalake
 from tests import s3_servers
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.imports.claims import CLAIM
+from lakelog.log.errors import InvalidInput
 from lakelog.log.stores import open_store
 from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import S3Server
@@ -58,7 +60,9 @@ def test_files_are_copied_by_the_server_and_others_adopted(
     catalog.expire("t", retain_last=1, dry_run=False)
     gone = catalog.vacuum("t", older_than=dt.timedelta(0), dry_run=False)
     assert [each.files for each in gone if each.kind == "adopted-files"] == [2]
-    assert not list(store.list_after("delta/"))
+    assert list(store.list_after("delta/")) == [f"delta/{CLAIM}"]
+    with pytest.raises(InvalidInput, match="were adopted by the table at"):
+        catalog.import_table(f"s3a{place.removeprefix('s3')}//delta/", "other", format="parquet")
     for name in ("copied", "t"):
         found = catalog.load_table(name).scan(["id"]).to_arrow()["id"].to_pylist()
         assert sorted(found) == list(range(10)), name

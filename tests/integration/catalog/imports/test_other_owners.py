@@ -1,0 +1,362 @@
+"""Attacks on adoption: ways in which a file could be deleted that is not the table's alone, each refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.integration.catalog.imports.test_adoption import end, files, let_go
+from tests.integration.catalog.imports.written import Folder
+
+from lakelog.catalog import Catalog, CommitConflict, DoneInPart, Table
+from lakelog.catalog.imports import first_import
+from lakelog.catalog.imports.claims import CLAIM
+from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.maintenance import adopted
+from lakelog.catalog.maintenance.other_owners import Sought
+from lakelog.log.errors import InvalidInput, StorageError, Unsupported
+from lakelog.log.stores import LocalStore
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A table with two files, the first in a folder of its own."""
+    source = tmp_path / "above" / "delta"
+    for kind in ("a", "b"):
+        rows = pa.table({"id": range(5), "kind": [kind] * 5})
+        write_deltalake(source, rows, partition_by=["kind"], mode="append")
+    return source
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, source: Path) -> Catalog:
+    catalog = Catalog(tmp_path / "w")
+    catalog.import_table(source, "t", format="delta")
+    return catalog
+
+
+def refused(catalog: Catalog, source: Path) -> str:
+    """Return why nothing is adopted, and check that nothing has changed."""
+    before = catalog.load_table("t").version
+    with pytest.raises((InvalidInput, Unsupported, StorageError)) as caught:
+        catalog.adopt_files("t", dry_run=False)
+    assert catalog.load_table("t").version == before and len(files(source)) == 2
+    return str(caught.value)
+
+
+# The same files under other names
+
+
+def test_a_table_that_has_the_files_by_a_link_keeps_them(
+    tmp_path: Path, source: Path, catalog: Catalog
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(source.parent)
+    catalog.import_table(link / "delta", "other", format="delta")
+    end(source)
+    assert "`other` has the file" in refused(catalog, source)
+    catalog.drop_table("other", purge=True)
+    other = catalog.create_table("other", pa.schema([("id", pa.int64())]))
+    linked = tmp_path / "linked.parquet"
+    linked.symlink_to(next((source / "kind=a").glob("*.parquet")))
+    other.add_files(str(linked))
+    assert "`other` has the file" in refused(catalog, source)
+
+
+def test_a_table_s_own_second_name_of_a_file_keeps_it(tmp_path: Path, source: Path, catalog: Catalog) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(source)
+    added = catalog.load_table("t").add_files(str(link / "kind=a"))
+    assert added.row_count == 15
+    DeltaTable(source).delete("kind = 'a'")
+    catalog.import_table(source, "t", format="delta")
+    end(source)
+    assert catalog.adopt_files("t", dry_run=False).files == 2
+    catalog.load_table("t").append(pa.table({"id": [9], "kind": ["c"]}))
+    catalog.expire("t", retain_last=1, dry_run=False)
+    catalog.vacuum("t", dry_run=False)
+    assert len(files(source)) == 2 and catalog.load_table("t").to_arrow().num_rows == 11
+
+
+def test_files_on_s3_are_found_under_each_spelling() -> None:
+    sought = Sought(["s3://b/t/f.parquet", "s3://b/t/g.parquet"])
+    assert sought.among(["s3a://b/t//f.parquet", "data/g.parquet", "gs://b/t/g.parquet"]) == {
+        "s3://b/t/f.parquet"
+    }
+
+
+def test_a_link_in_place_of_a_folder_leads_to_no_deletion(
+    tmp_path: Path, source: Path, catalog: Catalog
+) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    shutil.move(source / "kind=a", tmp_path / "kept")
+    (source / "kind=a").symlink_to(tmp_path / "kept")
+    (answer,) = let_go(catalog)
+    assert answer.files == 1 and files(tmp_path / "kept") and not files(source / "kind=b")
+
+
+# Other tables in folders around
+
+
+@pytest.mark.parametrize("object", ["_delta_log/0.json", ".hoodie/x", "metadata/v1.metadata.json"])
+def test_a_table_in_a_folder_above_may_have_the_files(source: Path, catalog: Catalog, object: str) -> None:
+    end(source)
+    path = source.parent / object
+    path.parent.mkdir()
+    path.touch()
+    assert f"{path} is of a table in" in refused(catalog, source)
+    path.unlink()
+    catalog.adopt_files("t", dry_run=False)
+    path.touch()
+    (answer,) = let_go(catalog)
+    assert f"{path} is of a table in" in (answer.error or "") and len(files(source)) == 2
+
+
+def test_of_folders_within_each_other_one_is_adopted(tmp_path: Path, source: Path, catalog: Catalog) -> None:
+    end(source)
+    for place in (source.parent, source / "kind=a"):
+        (place / CLAIM).write_text('{"table": "/other", "log_id": "x"}')
+        assert f"{place / CLAIM} says" in refused(catalog, source)
+        (place / CLAIM).unlink()
+    catalog.adopt_files("t", dry_run=False)
+    with pytest.raises(InvalidInput, match="were adopted by the table at"):
+        Catalog(tmp_path / "elsewhere").import_table(source.parent, "t", format="parquet")
+    (source / CLAIM).rename(source / "kind=a" / CLAIM)
+    table = catalog.create_table("u", pa.schema([("id", pa.int64())]))
+    with pytest.raises(InvalidInput, match="were adopted by the table at"):
+        table.add_files(str(source), ignore_extra_columns=True)
+
+
+def test_a_clone_is_not_imported_with_files_that_were_adopted(
+    tmp_path: Path, source: Path, catalog: Catalog
+) -> None:
+    clone = tmp_path / "clone"
+    write_deltalake(clone, pa.table({"id": [1], "kind": ["a"]}))
+    path = next((source / "kind=a").glob("*.parquet"))
+    words = (clone / "_delta_log" / f"{0:020d}.json").read_text().splitlines()
+    (added,) = [line for line in words if '"add"' in line]
+    name = next(clone.glob("*.parquet")).name
+    (clone / "_delta_log" / f"{1:020d}.json").write_text(added.replace(name, f"file://{path}") + "\n")
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    for dry_run in (True, False):
+        with pytest.raises(InvalidInput, match="were adopted by the table at"):
+            Catalog(tmp_path / "elsewhere").import_table(clone, "t", format="delta", dry_run=dry_run)
+
+
+def test_a_source_whose_metadata_is_elsewhere_is_never_known_to_be_gone(tmp_path: Path) -> None:
+    source, catalog = tmp_path / "ice", Catalog(tmp_path / "w")
+    table = Folder(source).create(pa.schema([("id", pa.int64())]))
+    for id in range(2):
+        table.append(pa.table({"id": [id]}))
+    shutil.move(source / "metadata", tmp_path / "metadata")
+    (tmp_path / "copied").mkdir()
+    newest = max((tmp_path / "metadata").glob("*.metadata.json"))
+    (source / "metadata").symlink_to(tmp_path / "metadata")
+    copied = shutil.copy(newest, tmp_path / "copied")
+    catalog.import_table(copied, "t", format="iceberg")
+    (source / "metadata").unlink()
+    assert "whether the source is gone cannot be seen" in refused(catalog, source)
+
+
+# What cannot be known
+
+
+def test_tables_and_folders_that_cannot_be_read_may_have_the_files(
+    tmp_path: Path, source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    other = catalog.create_table("other", pa.schema([("id", pa.int64())]), location=str(place))
+    other.add_files(str(next((source / "kind=a").glob("*.parquet"))))
+    end(source)
+    shutil.move(place, tmp_path / "not mounted")
+    assert "`other` cannot be read, and may have files" in refused(Catalog(catalog.warehouse), source)
+    shutil.move(tmp_path / "not mounted", place)
+    assert "`other` has the file" in refused(catalog, source)
+
+    listdir = os.listdir
+
+    def denied(path: str) -> list[str]:
+        if path == str(source / "_delta_log"):
+            raise PermissionError(13, "Permission denied")
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", denied)
+    assert "_delta_log (Permission denied)" in refused(catalog, source)
+    assert not (source / CLAIM).exists()
+
+
+def test_a_table_that_is_moved_while_it_is_looked_for_is_found(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        catalog.create_namespace(name)
+    catalog.import_table(source, "a.other", format="delta")
+    end(source)
+    client = Catalog(catalog.warehouse)
+    settled = TrackedLog.settled
+    met: list[str] = []
+
+    def slow(self: TrackedLog[Any]) -> Any:
+        view = settled(self)
+        if view.state.link is not None and view.state.link.name == "b" and not met:
+            met.append(self.location)
+            client.rename_table("a.other", "b.other")
+        return view
+
+    monkeypatch.setattr(TrackedLog, "settled", slow)
+    assert "`b`.`other` has the file" in refused(catalog, source)
+    assert met
+
+
+# Races
+
+
+def during(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, happens: Callable[[], object]) -> None:
+    """Let something happen right before a function is called for the first time."""
+    function = getattr(owner, name)
+    done: list[bool] = []
+
+    def slow(*given: Any, **named: Any) -> Any:
+        if not done:
+            done.append(True)
+            happens()
+        return function(*given, **named)
+
+    monkeypatch.setattr(owner, name, slow)
+
+
+def adopt_and_delete(source: Path, warehouse: str) -> None:
+    catalog = Catalog(warehouse)
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    let_go(catalog)
+    assert not files(source)
+
+
+def test_an_import_that_ends_after_all_was_deleted_is_no_success(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    during(monkeypatch, first_import, "create_from", lambda: adopt_and_delete(source, catalog.warehouse))
+    with pytest.raises(DoneInPart, match="`other` was imported, and meanwhile the files in .* were adopted"):
+        catalog.import_table(source, "other", format="delta", versions=1)
+
+
+def test_files_that_are_added_after_all_was_deleted_are_no_success(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = catalog.create_table("other", pa.schema([("id", pa.int64())]))
+    during(monkeypatch, Table, "commit_write", lambda: adopt_and_delete(source, catalog.warehouse))
+    with pytest.raises(DoneInPart, match="files were added to `other`, and meanwhile the files in"):
+        other.add_files(str(source / "kind=a"), ignore_extra_columns=True)
+
+
+def test_an_import_between_the_claim_and_the_commit_is_seen(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakelog.catalog.maintenance import adoption
+
+    def comes() -> None:
+        claim = (source / CLAIM).read_bytes()
+        (source / CLAIM).unlink()
+        shutil.move(source.parent / "delta_log", source / "_delta_log")
+        Catalog(catalog.warehouse).import_table(source, "other", format="delta")
+        end(source)
+        (source / CLAIM).write_bytes(claim)
+
+    end(source)
+    during(monkeypatch, adoption, "check_not_held", comes)
+    assert "`other` has the file" in refused(catalog, source)
+    assert not (source / CLAIM).exists()
+
+
+def test_of_two_adoptions_at_once_one_has_to_start_over(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakelog.catalog.maintenance import adoption
+
+    end(source)
+    client = Catalog(catalog.warehouse)
+    during(monkeypatch, adoption, "put_claim", lambda: client.adopt_files("t", dry_run=False))
+    with pytest.raises(CommitConflict, match="or its files were adopted meanwhile"):
+        catalog.adopt_files("t", dry_run=False)
+    assert (source / CLAIM).exists()
+    (answer,) = let_go(catalog)
+    assert answer.files == 2 and not files(source)
+
+
+def test_a_vacuum_that_was_killed_is_done_again(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    delete = LocalStore.delete
+
+    def killed(self: LocalStore, keys: Any) -> None:
+        delete(self, keys)
+        if any("kind=" in key for key in keys):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(adopted, "DELETE_MAX", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "delete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            let_go(catalog)
+    assert len(files(source)) == 1
+    (answer,) = let_go(catalog)
+    assert answer.files == 1 and not files(source)
+    state = catalog.load_table("t").head.state
+    assert state.adopted is not None and not state.adopted.files.file_count
+
+
+def test_a_source_that_comes_back_while_files_are_deleted_keeps_the_rest(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    monkeypatch.setattr(adopted, "DELETE_MAX", 1)
+    delete = LocalStore.delete
+
+    def comes_back(self: LocalStore, keys: Any) -> None:
+        delete(self, keys)
+        if any("kind=a" in key for key in keys):
+            shutil.move(source.parent / "delta_log", source / "_delta_log")
+
+    monkeypatch.setattr(LocalStore, "delete", comes_back)
+    (answer,) = let_go(catalog)
+    assert "is there" in (answer.error or "") and files(source / "kind=b")
+
+
+# What still reads them in the warehouse
+
+
+def test_branches_tags_and_cuts_of_the_table_keep_files(source: Path, catalog: Catalog) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    table = catalog.load_table("t")
+    table.create_tag("kept")
+    assert not let_go(catalog) and len(files(source)) == 2
+    table.refresh().drop_tag("kept")
+    catalog.load_table("t").append(pa.table({"id": [1], "kind": ["x"]}))
+    (answer,) = let_go(catalog)
+    assert answer.files == 2
+
+
+def test_a_saved_cut_keeps_the_files_of_a_dropped_table(source: Path, catalog: Catalog) -> None:
+    import datetime as dt
+
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    catalog.save_cut("cut")
+    catalog.drop_table("t")
+    catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=False)
+    assert len(files(source)) == 2
+    catalog.undrop_table("t")
+    assert catalog.load_table("t").to_arrow().num_rows == 10
