@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lakelog.catalog.errors import CommitConflict, SourceDiverged
 from lakelog.catalog.files import RemovedFile, encode_removed, is_elsewhere
-from lakelog.catalog.imports import IMPORTED, Claim, check_unclaimed, drop_claim, put_claim
+from lakelog.catalog.imports import IMPORTED, Claim, drop_claim, put_claim
 from lakelog.catalog.logs import NameTree, Progress, TableHead, chosen_scope, no_progress
 from lakelog.catalog.maintenance.other_owners import (
     check_claimed,
@@ -111,7 +111,6 @@ def _adopt(
 ) -> TableHead:
     open_url = tree.logs.places.open_url
     claim = Claim(table=head.url, log_id=head.id)
-    check_unclaimed(open_url, [source.url], claim)
     is_new = put_claim(open_url, source.url, claim)
     try:
         check_claimed(tree, claim, source.url)

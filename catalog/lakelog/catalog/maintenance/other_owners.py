@@ -217,12 +217,13 @@ def holders(
     sought, met = Sought(files), {own.location}
     walk = _walk(tree, settle=settle)
     for _ in range(WALKS_MAX):
-        for location, name in walk.tables.items():
+        for location, (name, id) in walk.tables.items():
             if location in met:
                 continue
             met.add(location)
             report(f"looking for the files in {name}")
-            found |= dict.fromkeys(_held_by(tree.logs.table(location), name, sought, settle=settle), name)
+            held = _held_by(tree.logs.table(location), name, id, sought, settle=settle)
+            found |= dict.fromkeys(held, name)
         before, walk = walk, _walk(tree, settle=settle)
         if walk.versions == before.versions:
             return found
@@ -232,9 +233,15 @@ def holders(
     )
 
 
-def _held_by(tracked: TrackedLog[TableState], name: str, sought: Sought, *, settle: bool) -> set[str]:
+def _held_by(
+    tracked: TrackedLog[TableState], name: str, id: str, sought: Sought, *, settle: bool
+) -> set[str]:
     try:
-        view = tracked.settled() if settle else tracked.current()
+        view = tracked.at_its_place()
+        if view.log_id != id:
+            # What is known may be of an earlier log at a place that a user chose.
+            view = tracked.anew()
+        view = tracked.settled() if settle else view
         return set() if view.purged else sought.among(reachable(tracked, view.version)["path"].to_pylist())
     except LakelogError as error:
         raise InvalidInput(
@@ -244,10 +251,10 @@ def _held_by(tracked: TrackedLog[TableState], name: str, sought: Sought, *, sett
 
 @dataclass(slots=True)
 class _Walk:
-    """The tables of a warehouse, with those that can be restored: names by location. A table that is moved meanwhile
-    may be missing, unless the `versions` of all namespaces are the same in the next walk."""
+    """The tables of a warehouse, with those that can be restored: names and ids by location. A table that is moved
+    meanwhile may be missing, unless the `versions` of all namespaces are the same in the next walk."""
 
-    tables: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, tuple[str, str]] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
 
 
@@ -268,17 +275,17 @@ def _walk(tree: NameTree, *, settle: bool) -> _Walk:
                 f"{error}"
             ) from error
         walk.versions[location] = view.version
-        for space, name, place in _entries(view.state):
+        for space, name, id, place in _entries(view.state):
             if space == RELATION:
-                walk.tables.setdefault(place, quoted((*path, name)))
+                walk.tables.setdefault(place, (quoted((*path, name)), id))
             else:
                 left.append(((*path, name), place))
     return walk
 
 
-def _entries(state: NamespaceState) -> Iterable[tuple[str, str, str]]:
+def _entries(state: NamespaceState) -> Iterable[tuple[str, str, str, str]]:
     for space in (RELATION, NAMESPACE):
         for name, entry in sorted(state.entries.get(space, {}).items()):
-            yield space, name, entry.location
-    for each in state.dropped.values():
-        yield each.space, each.name, each.location
+            yield space, name, entry.id, entry.location
+    for id, each in state.dropped.items():
+        yield each.space, each.name, id, each.location

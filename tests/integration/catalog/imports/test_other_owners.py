@@ -14,10 +14,10 @@ from deltalake import DeltaTable, write_deltalake
 from tests.integration.catalog.imports.test_adoption import end, files, let_go
 from tests.integration.catalog.imports.written import Folder
 
-from lakelog.catalog import Catalog, CommitConflict, DoneInPart, Table
+from lakelog.catalog import Catalog, CommitConflict, CommitUnknown, DoneInPart, Table
 from lakelog.catalog.imports import first_import
 from lakelog.catalog.imports.claims import CLAIM
-from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.logs import TableHead, TrackedLog
 from lakelog.catalog.maintenance import adopted
 from lakelog.catalog.maintenance.other_owners import Sought
 from lakelog.log.errors import InvalidInput, StorageError, Unsupported
@@ -89,6 +89,14 @@ def test_files_on_s3_are_found_under_each_spelling() -> None:
     assert sought.among(["s3a://b/t//f.parquet", "data/g.parquet", "gs://b/t/g.parquet"]) == {
         "s3://b/t/f.parquet"
     }
+
+
+def test_a_place_behind_a_link_is_one_place_whether_its_file_is_there_or_not(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    sought = Sought([str(tmp_path / "real" / "f.parquet")])
+    assert sought.among([str(tmp_path / "link" / "f.parquet")])
+    assert not sought.among([str(tmp_path / "link" / "g.parquet")])
 
 
 def test_a_link_in_place_of_a_folder_leads_to_no_deletion(
@@ -174,11 +182,17 @@ def test_tables_and_folders_that_cannot_be_read_may_have_the_files(
 ) -> None:
     place = tmp_path / "place"
     other = catalog.create_table("other", pa.schema([("id", pa.int64())]), location=str(place))
-    other.add_files(str(next((source / "kind=a").glob("*.parquet"))))
+    taken = str(next((source / "kind=a").glob("*.parquet")))
+    other.add_files(taken)
     end(source)
     shutil.move(place, tmp_path / "not mounted")
     assert "`other` cannot be read, and may have files" in refused(Catalog(catalog.warehouse), source)
     shutil.move(tmp_path / "not mounted", place)
+    # A client that knows the log of an earlier table at that place reads the one that is there.
+    client = Catalog(catalog.warehouse)
+    client.drop_table("other")
+    shutil.rmtree(place)
+    client.create_table("other", pa.schema([("id", pa.int64())]), location=str(place)).add_files(taken)
     assert "`other` has the file" in refused(catalog, source)
 
     listdir = os.listdir
@@ -290,6 +304,33 @@ def test_of_two_adoptions_at_once_one_has_to_start_over(
     assert (source / CLAIM).exists()
     (answer,) = let_go(catalog)
     assert answer.files == 2 and not files(source)
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_commit_of_unknown_outcome_is_looked_up_by_adopting_again(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, happened: bool
+) -> None:
+    end(source)
+    commit = TableHead.commit_or_refresh
+
+    def lost(self: TableHead, *given: Any) -> TableHead:
+        if happened:
+            commit(self, *given)
+        raise CommitUnknown("the answer was lost", commit_id="x", location="t")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TableHead, "commit_or_refresh", lost)
+        with pytest.raises(CommitUnknown):
+            catalog.adopt_files("t", dry_run=False)
+    if happened:
+        with pytest.raises(InvalidInput, match="has adopted the files of .* already"):
+            catalog.adopt_files("t", dry_run=False)
+    else:
+        with pytest.raises(InvalidInput, match="were adopted by the table at"):
+            catalog.import_table(source, "other", format="parquet")
+        assert catalog.adopt_files("t", dry_run=False).files == 2
+    (answer,) = let_go(catalog)
+    assert answer.files == 2
 
 
 def test_a_vacuum_that_was_killed_is_done_again(
