@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.integration.catalog.imports.adopting import NOW, adopted, end, files, let_go
 from tests.integration.catalog.imports.written import Folder
 
-from lakelog.catalog import Catalog, SourceDiverged, Vacuumed
+from lakelog.catalog import Catalog, SourceDiverged
 from lakelog.catalog.imports.claims import CLAIM
 from lakelog.cli.main import run
 from lakelog.log.errors import InvalidInput, Unsupported
-
-NOW = dt.timedelta(0)
 
 
 @pytest.fixture
@@ -33,25 +30,6 @@ def catalog(tmp_path: Path, source: Path) -> Catalog:
     catalog = Catalog(tmp_path / "w")
     catalog.import_table(source, "t", format="delta")
     return catalog
-
-
-def end(source: Path) -> None:
-    shutil.move(source / "_delta_log", source.parent / f"{source.name}_log")
-
-
-def files(source: Path) -> set[str]:
-    return {path.name for path in source.rglob("*.parquet")}
-
-
-def let_go(catalog: Catalog, name: str = "t") -> list[Vacuumed]:
-    """Rewrite the files, expire the versions that had them, and vacuum."""
-    catalog.load_table(name).overwrite(catalog.load_table(name).to_arrow())
-    catalog.expire(name, retain_last=1, dry_run=False)
-    return adopted(catalog.vacuum(name, older_than=NOW, dry_run=False))
-
-
-def adopted(found: Sequence[Vacuumed]) -> list[Vacuumed]:
-    return [each for each in found if each.kind == "adopted-files"]
 
 
 def test_adopted_files_go_when_no_version_has_them(source: Path, catalog: Catalog) -> None:

@@ -4,50 +4,38 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.integration.catalog.imports.test_adoption import end, files, let_go
+from tests.integration.catalog.imports.adopting import (
+    NOW,
+    end,
+    files,
+    imported,
+    let_go,
+    refused,
+    source_with_two_files,
+)
 from tests.integration.catalog.imports.written import Folder
 
-from lakelog.catalog import Catalog, CommitConflict, CommitUnknown, DoneInPart, Table
-from lakelog.catalog.imports import first_import
+from lakelog.catalog import Catalog
 from lakelog.catalog.imports.claims import CLAIM
-from lakelog.catalog.logs import TableHead, TrackedLog
-from lakelog.catalog.maintenance import adopted
+from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.maintenance.other_owners import Sought
-from lakelog.log.errors import InvalidInput, StorageError, Unsupported
-from lakelog.log.stores import LocalStore
+from lakelog.log.errors import InvalidInput
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A table with two files, the first in a folder of its own."""
-    source = tmp_path / "above" / "delta"
-    for kind in ("a", "b"):
-        rows = pa.table({"id": range(5), "kind": [kind] * 5})
-        write_deltalake(source, rows, partition_by=["kind"], mode="append")
-    return source
+    return source_with_two_files(tmp_path / "above" / "delta")
 
 
 @pytest.fixture
 def catalog(tmp_path: Path, source: Path) -> Catalog:
-    catalog = Catalog(tmp_path / "w")
-    catalog.import_table(source, "t", format="delta")
-    return catalog
-
-
-def refused(catalog: Catalog, source: Path) -> str:
-    """Return why nothing is adopted, and check that nothing has changed."""
-    before = catalog.load_table("t").version
-    with pytest.raises((InvalidInput, Unsupported, StorageError)) as caught:
-        catalog.adopt_files("t", dry_run=False)
-    assert catalog.load_table("t").version == before and len(files(source)) == 2
-    return str(caught.value)
+    return imported(tmp_path, source)
 
 
 # The same files under other names
@@ -67,6 +55,14 @@ def test_a_table_that_has_the_files_by_a_link_keeps_them(
     linked.symlink_to(next((source / "kind=a").glob("*.parquet")))
     other.add_files(str(linked))
     assert "`other` has the file" in refused(catalog, source)
+
+
+def test_a_claim_is_found_behind_a_link(tmp_path: Path, source: Path, catalog: Catalog) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    (tmp_path / "link").symlink_to(source / "kind=a")
+    with pytest.raises(InvalidInput, match="were adopted by the table at"):
+        catalog.import_table(tmp_path / "link", "other", format="parquet")
 
 
 def test_a_table_s_own_second_name_of_a_file_keeps_it(tmp_path: Path, source: Path, catalog: Catalog) -> None:
@@ -189,6 +185,8 @@ def test_tables_and_folders_that_cannot_be_read_may_have_the_files(
     assert "`other` cannot be read, and may have files" in refused(Catalog(catalog.warehouse), source)
     shutil.move(tmp_path / "not mounted", place)
     # A client that knows the log of an earlier table at that place reads the one that is there.
+    for _ in range(3):
+        other = other.append(pa.table({"id": [1]}))
     client = Catalog(catalog.warehouse)
     client.drop_table("other")
     shutil.rmtree(place)
@@ -230,151 +228,6 @@ def test_a_table_that_is_moved_while_it_is_looked_for_is_found(
     assert met
 
 
-# Races
-
-
-def during(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, happens: Callable[[], object]) -> None:
-    """Let something happen right before a function is called for the first time."""
-    function = getattr(owner, name)
-    done: list[bool] = []
-
-    def slow(*given: Any, **named: Any) -> Any:
-        if not done:
-            done.append(True)
-            happens()
-        return function(*given, **named)
-
-    monkeypatch.setattr(owner, name, slow)
-
-
-def adopt_and_delete(source: Path, warehouse: str) -> None:
-    catalog = Catalog(warehouse)
-    end(source)
-    catalog.adopt_files("t", dry_run=False)
-    let_go(catalog)
-    assert not files(source)
-
-
-def test_an_import_that_ends_after_all_was_deleted_is_no_success(
-    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    during(monkeypatch, first_import, "create_from", lambda: adopt_and_delete(source, catalog.warehouse))
-    with pytest.raises(DoneInPart, match="`other` was imported, and meanwhile the files in .* were adopted"):
-        catalog.import_table(source, "other", format="delta", versions=1)
-
-
-def test_files_that_are_added_after_all_was_deleted_are_no_success(
-    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = catalog.create_table("other", pa.schema([("id", pa.int64())]))
-    during(monkeypatch, Table, "commit_write", lambda: adopt_and_delete(source, catalog.warehouse))
-    with pytest.raises(DoneInPart, match="files were added to `other`, and meanwhile the files in"):
-        other.add_files(str(source / "kind=a"), ignore_extra_columns=True)
-
-
-def test_an_import_between_the_claim_and_the_commit_is_seen(
-    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from lakelog.catalog.maintenance import adoption
-
-    def comes() -> None:
-        claim = (source / CLAIM).read_bytes()
-        (source / CLAIM).unlink()
-        shutil.move(source.parent / "delta_log", source / "_delta_log")
-        Catalog(catalog.warehouse).import_table(source, "other", format="delta")
-        end(source)
-        (source / CLAIM).write_bytes(claim)
-
-    end(source)
-    during(monkeypatch, adoption, "check_not_held", comes)
-    assert "`other` has the file" in refused(catalog, source)
-    assert not (source / CLAIM).exists()
-
-
-def test_of_two_adoptions_at_once_one_has_to_start_over(
-    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from lakelog.catalog.maintenance import adoption
-
-    end(source)
-    client = Catalog(catalog.warehouse)
-    during(monkeypatch, adoption, "put_claim", lambda: client.adopt_files("t", dry_run=False))
-    with pytest.raises(CommitConflict, match="or its files were adopted meanwhile"):
-        catalog.adopt_files("t", dry_run=False)
-    assert (source / CLAIM).exists()
-    (answer,) = let_go(catalog)
-    assert answer.files == 2 and not files(source)
-
-
-@pytest.mark.parametrize("happened", [True, False])
-def test_a_commit_of_unknown_outcome_is_looked_up_by_adopting_again(
-    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, happened: bool
-) -> None:
-    end(source)
-    commit = TableHead.commit_or_refresh
-
-    def lost(self: TableHead, *given: Any) -> TableHead:
-        if happened:
-            commit(self, *given)
-        raise CommitUnknown("the answer was lost", commit_id="x", location="t")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TableHead, "commit_or_refresh", lost)
-        with pytest.raises(CommitUnknown):
-            catalog.adopt_files("t", dry_run=False)
-    if happened:
-        with pytest.raises(InvalidInput, match="has adopted the files of .* already"):
-            catalog.adopt_files("t", dry_run=False)
-    else:
-        with pytest.raises(InvalidInput, match="were adopted by the table at"):
-            catalog.import_table(source, "other", format="parquet")
-        assert catalog.adopt_files("t", dry_run=False).files == 2
-    (answer,) = let_go(catalog)
-    assert answer.files == 2
-
-
-def test_a_vacuum_that_was_killed_is_done_again(
-    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    end(source)
-    catalog.adopt_files("t", dry_run=False)
-    delete = LocalStore.delete
-
-    def killed(self: LocalStore, keys: Any) -> None:
-        delete(self, keys)
-        if any("kind=" in key for key in keys):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(adopted, "DELETE_MAX", 1)
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalStore, "delete", killed)
-        with pytest.raises(KeyboardInterrupt):
-            let_go(catalog)
-    assert len(files(source)) == 1
-    (answer,) = let_go(catalog)
-    assert answer.files == 1 and not files(source)
-    state = catalog.load_table("t").head.state
-    assert state.adopted is not None and not state.adopted.files.file_count
-
-
-def test_a_source_that_comes_back_while_files_are_deleted_keeps_the_rest(
-    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    end(source)
-    catalog.adopt_files("t", dry_run=False)
-    monkeypatch.setattr(adopted, "DELETE_MAX", 1)
-    delete = LocalStore.delete
-
-    def comes_back(self: LocalStore, keys: Any) -> None:
-        delete(self, keys)
-        if any("kind=a" in key for key in keys):
-            shutil.move(source.parent / "delta_log", source / "_delta_log")
-
-    monkeypatch.setattr(LocalStore, "delete", comes_back)
-    (answer,) = let_go(catalog)
-    assert "is there" in (answer.error or "") and files(source / "kind=b")
-
-
 # What still reads them in the warehouse
 
 
@@ -391,13 +244,11 @@ def test_branches_tags_and_cuts_of_the_table_keep_files(source: Path, catalog: C
 
 
 def test_a_saved_cut_keeps_the_files_of_a_dropped_table(source: Path, catalog: Catalog) -> None:
-    import datetime as dt
-
     end(source)
     catalog.adopt_files("t", dry_run=False)
     catalog.save_cut("cut")
     catalog.drop_table("t")
-    catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=False)
+    catalog.vacuum(dropped_older_than=NOW, dry_run=False)
     assert len(files(source)) == 2
     catalog.undrop_table("t")
     assert catalog.load_table("t").to_arrow().num_rows == 10
