@@ -203,7 +203,7 @@ class ParquetFolder:
 
     def _footer(self, path: str) -> FoundFile:
         (store, name, size), known = self._listed[path], self._footers.get(path)
-        if known is not None and known.size_bytes == size:
+        if known is not None and known.size_bytes == size and _has_its_types(known):
             return replace(known, partition={})
         try:
             file, _, old_times = read_footer(store, path, name, size, {})
@@ -227,6 +227,14 @@ class ParquetFolder:
             placed.append(replace(file, partition=partition))
         metadata = Metadata(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={})
         return data_files(placed, metadata, None, ignore_extra_columns=self._table is not None)
+
+
+def _has_its_types(file: FoundFile) -> bool:
+    """Return whether the types that an engine has found are surely the file's: Spark takes a column without a type, as
+    it has a value nowhere in the file, for an INT."""
+    whole = [each for each in file.columns.fields if each.type == AtomicType("integer")]
+    known = [file.stats.get((each.name,)) for each in whole]
+    return all(stats is not None and stats.nulls is not None and stats.nulls < file.rows for stats in known)
 
 
 def _refuse_tables(url: str, names: Iterable[str]) -> None:
