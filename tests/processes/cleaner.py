@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 import time
 
 from tests.processes import moves
@@ -46,5 +47,10 @@ def clean(catalog: Catalog, rng: random.Random) -> None:
         return
     several = [f"{kind}.{letter}" for kind, letters in moves.TABLES.items() for letter in letters]
     name = rng.choice([*several, *shared_tables(catalog)])
-    catalog.expire(name, older_than=dt.timedelta(seconds=VERSIONS_S), dry_run=False)
-    print(f"expired {name}", flush=True)
+    done = catalog.expire(name, older_than=dt.timedelta(seconds=VERSIONS_S), dry_run=False)
+    print(f"expired {sum(one.commits for one in done)} commits of {name}", flush=True)
+
+
+def commits_expired(said: str) -> int:
+    """How many commits became tombstones, by what a cleaner said."""
+    return sum(int(commits) for commits in re.findall(r"^expired (\d+) commits", said, re.MULTILINE))

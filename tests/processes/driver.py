@@ -33,10 +33,12 @@ LOCAL, S3 = "local", "s3"
 LIFE_MEAN_S = {LOCAL: 1.2, S3: 8.0}
 SPARK_LIFE_MEAN_S = 3.0  # from the first request on
 START_MAX_S = 120.0  # of the first lives
+CLEANING_MAX_S = 120.0  # beyond what was asked for, until something was old enough to be expired
 PAUSES = 0.15  # of what would have been kills
 CHILD_KILLS = 0.6  # of what would have been kills of a Spark writer
 PAUSE_MAX_S = 3.0
 READERS = 1
+CLEANER = "c0"
 PRELOADED = [
     "tests.processes.writer",
     "tests.processes.reader",
@@ -154,11 +156,11 @@ class Driver:
             Actor(name, SPARK_LIFE_MEAN_S if is_spark(name) else life_s) for name in self._world.writers
         ]
         if self._settings.cleaning:
-            actors.append(Actor("c0", 2 * life_s))
+            actors.append(Actor(CLEANER, 2 * life_s))
         readers = [self._start_reader(f"r{number}") for number in range(READERS)]
         started, begun, deadline = time.monotonic(), False, 0.0
         try:
-            while (not begun or time.monotonic() < deadline) and not self.report.wrong:
+            while (not begun or self._goes_on(deadline)) and not self.report.wrong:
                 for actor in actors:
                     self._care_for(actor)
                 if not begun:  # The first start of a JVM is no part of the time that was asked for.
@@ -179,6 +181,18 @@ class Driver:
                     process.kill()
                     process.join()
         self._listen_to_readers(final=True)
+        self.report.figures["commits expired"] = self._expired()
+
+    def _goes_on(self, deadline: float) -> bool:
+        """Whether the time that was asked for is not over, or there was nothing yet that could be expired."""
+        now = time.monotonic()
+        if now < deadline or not self._settings.cleaning:
+            return now < deadline
+        return now < deadline + CLEANING_MAX_S and not self._expired()
+
+    def _expired(self) -> int:
+        log = Path(self._world.folder) / f"{CLEANER}.log"
+        return cleaner.commits_expired(log.read_text(errors="replace")) if log.exists() else 0
 
     def _care_for(self, actor: Actor) -> None:
         now = time.monotonic()

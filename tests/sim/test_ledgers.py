@@ -7,7 +7,7 @@ from tests.sim.ledger_mutations import LEDGER_MUTATIONS
 from tests.sim.ledger_simulation import simulate_ledgers
 from tests.sim.serializability import Event, cycle
 
-SHORT = range(1, 181)
+SHORT = range(1, 131)
 FULL = range(SHORT.stop, 15_000)
 MUTATION_SEEDS = range(1, 501)
 LATE = {"attempts-share-their-sidecars": 63, "readers-who-have-to-wait-do-not": 93}

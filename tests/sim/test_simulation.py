@@ -6,7 +6,7 @@ import pytest
 from tests.sim.mutations import MUTATIONS
 from tests.sim.simulation import simulate
 
-SHORT = range(1, 401)
+SHORT = range(1, 301)
 FULL = range(SHORT.stop, 10_000)
 MUTATION_SEEDS = range(1, 501)
 

@@ -7,9 +7,9 @@ from tests.sim_catalog.late import LATE_IN_LINES, noticed_by
 from tests.sim_catalog.line_mutations import LINE_MUTATIONS
 from tests.sim_catalog.simulation import LINES, simulate_catalog
 
-SHORT = (*range(1, 61), 93)
+SHORT = (*range(1, 46), 93)
 """The last is about what few seeds are."""
-FULL = range(61, 5_000)
+FULL = range(46, 5_000)
 SEEDS_OF_MUTATIONS = range(1, 2001)
 
 

@@ -7,9 +7,9 @@ from tests.sim_catalog.late import LATE_IN_ROWS, noticed_by
 from tests.sim_catalog.row_mutations import ROW_MUTATIONS
 from tests.sim_catalog.simulation import ROWS, simulate_catalog
 
-SHORT = (*range(1, 61), 229)
+SHORT = (*range(1, 46), 229)
 """The last is about what few seeds are."""
-FULL = range(61, 5_000)
+FULL = range(46, 5_000)
 SEEDS_OF_MUTATIONS = range(1, 2001)
 
 

@@ -12,7 +12,7 @@ TESTS = {
     "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
     "ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
     "ErrorInternals": "sql/test_create.py::test_an_external_table_has_to_have_a_location",
-    "DefaultsInRows": "test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
+    "DefaultsInRows": "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
     "FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",
     "JobInternals": (
         "sql/test_compute_statistics.py::"
@@ -22,21 +22,21 @@ TESTS = {
         "sql/test_made_values.py::"
         "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
-    "MergeKeys": "test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
-    "PlanInternals": "test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
-    "ReadInternals": "test_reads.py::test_the_row_reader_and_the_column_reader_agree",
+    "MergeKeys": "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
+    "PlanInternals": "rows/test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
+    "ReadInternals": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
     "RepeatableRows": (
-        "test_small_sources.py::test_what_may_be_others_when_it_is_read_again_is_joined_by_spark"
+        "rows/test_small_sources.py::test_what_may_be_others_when_it_is_read_again_is_joined_by_spark"
     ),
     "RowInternals": "sql/test_rows.py::test_schema_evolution_and_rows_are_one_commit",
     "SchemaInternals": "test_tables.py::test_all_types_that_parquet_holds_make_the_round_trip",
     "SessionInternals": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
-    "SettingInternals": "test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
-    "SourceFiles": "test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
+    "SettingInternals": "rows/test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
+    "SourceFiles": "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
     "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
     "StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
-    "TransformExpression": "test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
-    "WriteInternals": "test_writes.py::test_the_sessions_settings_do_not_change_what_files_hold",
+    "TransformExpression": "rows/test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
+    "WriteInternals": "rows/test_writes.py::test_the_sessions_settings_do_not_change_what_files_hold",
     "functions/BoundSqlFunction": (
         "sql/test_functions.py::test_names_in_a_body_are_those_of_the_catalog_and_namespace_of_its_creation"
     ),

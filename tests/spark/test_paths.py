@@ -6,7 +6,7 @@ from pyspark.errors import AnalysisException
 pytestmark = pytest.mark.adapter
 
 
-@pytest.mark.parametrize("form", ["{}", "{}/", "file://{}", "file:{}/"])
+@pytest.mark.parametrize("form", ["{}/", "file://{}"])
 def test_a_table_is_used_by_its_path_with_and_without_the_last_slash(lake, tmp_path, form):
     plain = tmp_path / "my table"
     path = f"lake.`{form.format(plain)}`"

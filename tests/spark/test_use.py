@@ -36,7 +36,7 @@ def run(command, **environment):
     return done.stdout
 
 
-@pytest.mark.adapter
+@pytest.mark.slow  # With settings of the command, `spark-sql` is started in the short form too, with paths with spaces.
 def test_spark_sql_takes_the_settings_as_conf_lines_and_finds_python_by_itself(tmp_path):
     settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
     del settings["spark.sql.catalog.lake.python"]

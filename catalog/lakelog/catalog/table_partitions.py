@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import TableHead, Token, was_applied
+from lakelog.catalog.logs import NothingToDo, TableHead, Token, was_applied
 from lakelog.catalog.parquet import kept_by_commit, written_files, written_partitions
 from lakelog.catalog.planning import (
     Values,
@@ -53,7 +53,10 @@ def truncate(head: TableHead, partitions: Sequence[Values], token: Token | None)
         filter_text=str(predicate),
     )
     with kept_by_commit(head.tracked, change.files):
-        return head.at(file_changes.commit(head, change, write=write, token=token).view)
+        try:
+            return head.at(file_changes.commit(head, change, write=write, token=token).view)
+        except NothingToDo:  # where no partition was named
+            return head.refreshed()
 
 
 def rename(head: TableHead, old: Values, new: Values, token: Token | None) -> TableHead:

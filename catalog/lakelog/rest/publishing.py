@@ -161,16 +161,17 @@ class _Round:
         self._changed: set[str] = set()
         self._kept: set[Identifier] = set()
         self._lock = threading.Lock()
+        self._store_failed = threading.Event()
 
     def run(self, top: Identifier) -> set[str]:
         """Make the tree what it has to be; return the paths of what was changed for that."""
         spaces = list(self._spaces(top))
         pool = ThreadPoolExecutor(THREADS)
         try:
-            asked = [pool.map(self._table, space.tables) for space in spaces]
+            asked = [pool.map(self._table_unless_failed, space.tables) for space in spaces]
             loaded = [list(each) for each in asked]
         finally:
-            # Where the store fails, or the user interrupts, the tables that are not begun are not tried one by one.
+            # Where the user interrupts, the tables that are not begun are not tried one by one.
             pool.shutdown(cancel_futures=True)
         for space, are_there in zip(spaces, loaded, strict=True):
             tables = [name for name, is_there in zip(space.tables, are_there, strict=True) if is_there]
@@ -245,6 +246,16 @@ class _Round:
         if why is not None:
             self._done.left_out[name] = why
         return why is None
+
+    def _table_unless_failed(self, name: Identifier) -> bool:
+        """As `_table`. Once the store has failed, no other table is tried."""
+        if self._store_failed.is_set():
+            return False
+        try:
+            return self._table(name)
+        except LakelogError:
+            self._store_failed.set()
+            raise
 
     def _table(self, name: Identifier) -> bool:
         """Publish a table; return whether it is in the tree."""

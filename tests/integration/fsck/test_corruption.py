@@ -15,7 +15,7 @@ from tests.integration.fsck.world import World, build
 
 from lakelog.catalog.maintenance.fsck import Severity
 
-EVERY = 89
+EVERY = 179
 """The short form tries one case in so many of each kind."""
 
 

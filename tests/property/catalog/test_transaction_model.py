@@ -119,7 +119,7 @@ def state(catalog: Catalog) -> dict[tuple[str, ...], object]:
                 table = catalog.load_table(name)
                 partitioning = [field.name for field in table.spec.fields]
                 seen = [sorted(row.items()) for row in table.to_arrow().to_pylist()]
-                found[name] = sorted(table.schema.names), partitioning, dict(table.properties), sorted(seen)
+                found[name] = sorted(table.schema.names), partitioning, dict(table.properties), sorted(seen, key=repr)
         level = [child for namespace in level for child in catalog.list_namespaces(namespace)]
     return found
 

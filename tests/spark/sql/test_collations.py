@@ -95,7 +95,10 @@ def plain(lake):
 
 @pytest.mark.parametrize(
     "collation",
-    ["UTF8_LCASE", "de_CI_AI", *(pytest.param(each, marks=pytest.mark.slow) for each in COLLATIONS[::2])],
+    [
+        "UTF8_LCASE",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in COLLATIONS if each != "UTF8_LCASE"),
+    ],
 )
 def test_queries_have_the_answers_of_sparks_own_tables(lake, plain, collation):
     chance = random.Random(collation)

@@ -287,7 +287,10 @@ def test_what_others_change_meanwhile_is_kept_and_the_rest_is_compacted(make_lak
     assert sound(lake)
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "after",
+    [pytest.param(False, id="before", marks=pytest.mark.slow), pytest.param(True, id="after")],
+)
 def test_a_kill_in_the_middle_of_its_commit_loses_and_doubles_nothing(make_lake, tmp_path, after):
     armed = tmp_path / "armed"
     lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed), after=after)))

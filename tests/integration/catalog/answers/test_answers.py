@@ -99,7 +99,19 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int | None, fault: Fault) -> An
 
 @pytest.mark.parametrize("title", OPERATIONS)
 def test_what_is_returned_or_raised_is_what_is_there(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    operation = OPERATIONS[title]
+    hold(OPERATIONS[title], monkeypatch, reads=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", OPERATIONS)
+def test_whichever_request_fails_what_is_returned_or_raised_is_what_is_there(
+    title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(OPERATIONS[title], monkeypatch, reads=1)
+
+
+def hold(operation: Operation, monkeypatch: pytest.MonkeyPatch, reads: int) -> None:
+    """Let each write fail in turn, and one in so many reads: of each kind of fault others."""
     problems: list[str] = []
     with prepared() as put_back:
         warehouse = put_back()
@@ -109,8 +121,9 @@ def test_what_is_returned_or_raised_is_what_is_there(title: str, monkeypatch: py
         with failing(monkeypatch, None, Fault.ONCE) as counted:
             _run(operation, warehouse, token)
         everything, requests = seen(warehouse), counted.requests
-        for fault in Fault:
-            for at in sorted(counted.writes) if fault in OF_WRITES else range(requests):
+        for number, fault in enumerate(Fault):
+            some = set() if fault in OF_WRITES else set(range(number % reads, requests, reads))
+            for at in sorted(counted.writes | some):
                 warehouse = put_back()
                 problem = _disturbed(
                     operation, monkeypatch, warehouse, at, fault, nothing, everything, untouched

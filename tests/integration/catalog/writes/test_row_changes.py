@@ -182,6 +182,14 @@ def _files(table: Table) -> list[DataFile]:
     )
 
 
+@pytest.mark.parametrize("by", [[], ["id"]])
+def test_no_partition_is_truncated_or_dropped_without_a_new_version(catalog: Catalog, by: list[str]) -> None:
+    table = catalog.create_table("t", pa.schema({"id": pa.int64()}), partition_by=by)
+    table = table.append(pa.table({"id": [1]}))
+    assert table.truncate_partitions([]).version == table.version
+    assert table.drop_partitions([]).version == table.version
+
+
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 @pytest.mark.parametrize("group", [5, 7])
 def test_a_partition_without_rows_is_dropped_whatever_older_files_hold(
