@@ -74,12 +74,15 @@ from lakelog.catalog.iceberg import (
     ExportedView,
 )
 from lakelog.catalog.imports import (
+    FolderTable,
     Imported,
+    KnownFolder,
 )
 from lakelog.catalog.logs import (
     Token,
 )
 from lakelog.catalog.maintenance import (
+    Adoption,
     Checksum,
     Expired,
     Vacuumed,
@@ -180,6 +183,7 @@ from lakelog.log.errors import (
 )
 
 __all__ = [
+    "Adoption",
     "Exported",
     "ExportedView",
     "Obstacle",
@@ -219,6 +223,7 @@ __all__ = [
     "Filter",
     "Finding",
     "Findings",
+    "FolderTable",
     "FormatError",
     "FoundFile",
     "FunctionDefinition",
@@ -232,6 +237,7 @@ __all__ = [
     "Imported",
     "Ingestible",
     "InvalidInput",
+    "KnownFolder",
     "LakelogError",
     "LinkedElsewhere",
     "LocationTaken",

@@ -10,7 +10,7 @@ from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.iceberg import Following
-from lakelog.catalog.imports import SNAPSHOT, Imported, import_table
+from lakelog.catalog.imports import SNAPSHOT, Imported, KnownFolder, import_table
 from lakelog.catalog.logs import (
     Cut,
     LogCache,
@@ -21,10 +21,12 @@ from lakelog.catalog.logs import (
     writer_facts,
 )
 from lakelog.catalog.maintenance import (
+    Adoption,
     Checksum,
     Expired,
     Findings,
     Vacuumed,
+    adopt_files,
     check_warehouse,
     expire_logs,
     vacuum_logs,
@@ -102,7 +104,9 @@ class Catalog(CatalogNames):
         mode: str = SNAPSHOT,
         versions: int = 100,
         dry_run: bool = False,
+        copy: bool = False,
         time_zone: str | None = None,
+        known: KnownFolder | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Imported:
         """Make the table `table` of a table of another format, whose files stay where they are; or, where it was made
@@ -110,9 +114,10 @@ class Catalog(CatalogNames):
 
         `source` is the folder of an Iceberg table, or its metadata file (`format` iceberg), of a Delta table (delta) or
         of Parquet files (parquet). `time_zone` is that of a Delta table's writers, for partitions by times. Its newest
-        `versions` come along, older ones in the first of them. `mode` snapshot leaves the source as it is. With
+        `versions` come along, older ones in the first of them. With `copy`, files of all of these are copied, and those
+        of later imports, so that the source may delete its own. `mode` snapshot leaves the source as it is. With
         `dry_run`, nothing is committed. InvalidInput for a table of another source, SourceDiverged, Unsupported for
-        what lakelog does not have: then nothing is changed.
+        what lakelog does not have: then nothing is changed. `known` is what an engine knows of a Parquet folder.
         """
         self._logs.check_writable()
         return import_table(
@@ -123,9 +128,25 @@ class Catalog(CatalogNames):
             mode=mode,
             versions=versions,
             dry_run=dry_run,
+            copy=copy,
+            known=known,
             time_zone=time_zone,
             progress=progress,
         )
+
+    def adopt_files(
+        self, table: Name, *, dry_run: bool = True, progress: Callable[[str], None] | None = None
+    ) -> Adoption:
+        """Make the files that an imported table has of its source the table's own, named one by one in a commit: from
+        then on a vacuum deletes those that no version has any more, and the table catches up no more.
+
+        The source has to be gone: a Delta table without its `_delta_log`, an Iceberg table without its metadata. Other
+        tables of this warehouse that have one of the files, and other files in the source's folder, are looked for.
+        SourceDiverged, InvalidInput where there is another owner, or may be one; then nothing is changed. `dry_run`
+        (default) only reports.
+        """
+        self._logs.check_writable()
+        return adopt_files(self._tree, table_identifier(table), dry_run=dry_run, progress=progress)
 
     # Maintenance
 

@@ -29,6 +29,9 @@ class OutsideOnly:
     def import_table(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("an import is not part of a transaction: import before or after it")
 
+    def adopt_files(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported(NO_MAINTENANCE)
+
     def expire(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported(NO_MAINTENANCE)
 

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lakelog.catalog import table_partitions
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
+from lakelog.catalog.imports import check_files_unclaimed
 from lakelog.catalog.logs import TableHead, Token, check_not_own
 from lakelog.catalog.merge import Merge
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
@@ -147,9 +149,7 @@ class Table(TableVersion):
         is in it already, or does not prove a single value of a partition field.
         """
         check_not_own(source, of_ids=False)
-        open_url = self.head.tracked.log.replay.open_url
-        assert open_url is not None, "a table's log is opened through a catalog"
-        found = found_files(source, self.schema, partition_filter or {}, open_url)
+        found = found_files(source, self.schema, partition_filter or {}, self.head.logs.places.open_url)
         return self.add_found_files(found, ignore_extra_columns=ignore_extra_columns, token=token)
 
     def add_found_files(
@@ -161,8 +161,20 @@ class Table(TableVersion):
             return self.refresh()
         for folder in {each.path.rpartition("/")[0] for each in found}:
             check_not_own(folder or "/", of_ids=False)
+        open_url, paths = self.head.logs.places.open_url, [each.path for each in found]
+        check_files_unclaimed(open_url, paths)
         files = data_files(found, self.metadata, self.location, ignore_extra_columns=ignore_extra_columns)
-        return self.commit_write(self.begin_write(), Operation.APPEND.value, files, token=token)
+        done = self.commit_write(self.begin_write(), Operation.APPEND.value, files, token=token)
+        if self.head.tracked.outside is self.head.tracked:
+            # A table that adopts files there may have looked for others that have them before this commit.
+            try:
+                check_files_unclaimed(open_url, paths)
+            except InvalidInput as error:
+                raise DoneInPart(
+                    f"files were added to {self.name}, and meanwhile {error}. Roll {self.name} back to the version "
+                    "before, or drop it"
+                ) from error
+        return done
 
     def compact(
         self,

@@ -99,7 +99,7 @@ private[lakelog] object Failures {
     "no-such-view", "no-such-function", "view-already-exists", "function-already-exists", "table-already-exists",
     "namespace-already-exists", "column-already-exists", "namespace-not-empty",
     "constraint-already-exists", "no-such-constraint", "multiple-primary-keys", "rows-unproven",
-    "no-such-ref", "ref-already-exists", "no-such-warehouse", "clock-not-trusted")
+    "no-such-ref", "ref-already-exists", "no-such-warehouse", "clock-not-trusted", "source-diverged")
 
   /** The kinds that say that the name which was given leads to another table by now, or to none, and nothing was changed. */
   private val OfName = Set("table-renamed", "name-reassigned")

@@ -27,6 +27,9 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 
+/** A table of another format: its folder, or the file of its metadata, and its columns, those of partitions among them. */
+private[lakelog] final case class SourceTable(url: String, columns: StructType, partitionedBy: Seq[String])
+
 /** The calls into Spark's internals for files of other writers. All but [[FooterReader]] runs on the driver. */
 private[lakelog] object FooterInternals {
 
@@ -53,6 +56,22 @@ private[lakelog] object FooterInternals {
     if (table.partitionColumnNames.nonEmpty && table.tracksPartitionsInCatalog) {
       catalog.listPartitions(ident).map(part => new Path(part.location) -> Some(part.spec))
     } else Seq(new Path(table.location) -> None)
+  }
+
+  /** A table of the session catalog that has this format. */
+  def sourceTable(name: Seq[String], format: String): SourceTable = {
+    val table = session.sessionState.catalog.getTableMetadata(TableIdentifier(name.last, name.init.headOption))
+    val metadata = table.properties.get("metadata_location")
+    val found =
+      if (table.tableType == CatalogTableType.VIEW) "view"
+      else if (metadata.isDefined) "iceberg"
+      else if (isParquet(table)) "parquet"
+      else table.provider.getOrElse("unknown").toLowerCase(Locale.ROOT)
+    if (found != format) {
+      throw Failures.invalid(s"${table.identifier.unquotedString} is not a table of the format $format, but $found.")
+    }
+    SourceTable(
+      metadata.getOrElse(Locations.url(new Path(table.location))), table.schema, table.partitionColumnNames)
   }
 
   private def isParquet(table: CatalogTable): Boolean =

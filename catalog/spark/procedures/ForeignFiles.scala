@@ -22,12 +22,13 @@ private[lakelog] object ForeignFiles {
   def ofTable(name: Seq[String], settings: Map[String, String]): Seq[ForeignFile] =
     FooterInternals.placesOfTable(name).flatMap { case (place, spec) =>
       FooterInternals.filesBelow(Seq(place), settings).map { case (path, size) =>
-        val partition = spec.map(_.toSeq.map { case (column, text) =>
-          column -> Option(text).filterNot(_ == NullPartition)
-        })
+        val partition = spec.map(_.toSeq.map { case (column, text) => column -> partitionValue(text) })
         ForeignFile(path, size, partition.getOrElse(partitionsBetween(place, path)))
       }
     }
+
+  /** The value of a partition's column as the catalog spells it; None stands for NULL. */
+  def partitionValue(text: String): Option[String] = Option(text).filterNot(_ == NullPartition)
 
   private def partitionsBetween(root: Path, file: Path): Seq[(String, Option[String])] = {
     val (top, full) = (root.toUri.getPath.stripSuffix("/"), file.toUri.getPath)

@@ -9,6 +9,7 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
   def run(job: wire.AnyJob): wire.AnyResult = job match {
     case compact: wire.Compact => CompactJob.run(compact, catalog)
     case read: wire.ReadFooters => FooterJob.run(read, Locations.hadoopSettings(options))
+    case find: wire.FindSource => SourceJob.run(find, Locations.hadoopSettings(options))
     case compute: wire.ComputeStatistics => StatisticsJob.run(compute, catalog)
     case take: wire.TakeChecksums => ChecksumJob.run(take, Locations.hadoopSettings(options))
   }

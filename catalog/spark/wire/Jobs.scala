@@ -10,6 +10,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
     take[String](json, "kind") match {
       case "compact" => Compact.of(json)
       case "footers" => ReadFooters.of(json)
+      case "source" => FindSource.of(json)
       case "statistics" => ComputeStatistics.of(json)
       case "checksums" => TakeChecksums.of(json)
       case other => unknown(other)
@@ -23,6 +24,7 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
     take[String](json, "kind") match {
       case "compact" => Compacted.of(json)
       case "footers" => FootersRead.of(json)
+      case "source" => SourceFound.of(json)
       case "statistics" => StatisticsComputed.of(json)
       case "checksums" => ChecksumsTaken.of(json)
       case other => unknown(other)
@@ -85,6 +87,26 @@ private[lakelog] object ReadFooters extends Companion[ReadFooters] {
     take[Source](json, "source"),
     take[FreeJson](json, "schema"),
     take[Map[String, Option[String]]](json, "partition_filter"))
+}
+
+/**
+ * Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read the
+ * footers of all files, which are Parquet files then.
+ */
+private[lakelog] final case class FindSource(source: Source, format: String, footers: Boolean)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("source"),
+    "source" -> put(source),
+    "format" -> put(format),
+    "footers" -> put(footers))
+}
+
+private[lakelog] object FindSource extends Companion[FindSource] {
+  override def of(json: JObject): FindSource = FindSource(
+    take[Source](json, "source"),
+    take[String](json, "format"),
+    take[Boolean](json, "footers"))
 }
 
 /** Compute the statistics of these columns of a table. */
@@ -190,6 +212,47 @@ private[lakelog] object FootersRead extends Companion[FootersRead] {
     take[FreeJson](json, "table_schema"),
     take[Seq[FreeJson]](json, "schemas"),
     take[Seq[FooterFound]](json, "files"))
+}
+
+/** The folder of a partition, and the values of its columns as texts; None stands for NULL. */
+private[lakelog] final case class PartitionPlace(path: String, values: Map[String, Option[String]])
+  extends Message {
+  override def members: Members = List("path" -> put(path), "values" -> put(values))
+}
+
+private[lakelog] object PartitionPlace extends Companion[PartitionPlace] {
+  override def of(json: JObject): PartitionPlace = PartitionPlace(
+    take[String](json, "path"),
+    take[Map[String, Option[String]]](json, "values"))
+}
+
+/**
+ * Where a source is. Of a table of Parquet files, its `columns` as Spark's JSON of a struct, the names of those that it
+ * is partitioned by, and its folders where the catalog knows them.
+ */
+private[lakelog] final case class SourceFound(
+    url: String,
+    columns: Option[FreeJson] = None,
+    partitionedBy: Seq[String] = Nil,
+    places: Option[Seq[PartitionPlace]] = None,
+    footers: Option[FootersRead] = None)
+  extends AnyResult {
+  override def members: Members = List(
+    "kind" -> put("source"),
+    "url" -> put(url),
+    "columns" -> putIfAny(columns),
+    "partitioned_by" -> putUnless(partitionedBy)(Nil),
+    "places" -> putIfAny(places),
+    "footers" -> putIfAny(footers))
+}
+
+private[lakelog] object SourceFound extends Companion[SourceFound] {
+  override def of(json: JObject): SourceFound = SourceFound(
+    take[String](json, "url"),
+    takeIfAny[FreeJson](json, "columns"),
+    takeIfAny[Seq[String]](json, "partitioned_by").getOrElse(Nil),
+    takeIfAny[Seq[PartitionPlace]](json, "places"),
+    takeIfAny[FootersRead](json, "footers"))
 }
 
 /** What is known of a whole column. */

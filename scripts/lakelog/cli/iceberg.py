@@ -139,6 +139,9 @@ def serve(place: Place, host: str, port: int, quiet: bool) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @click.option(
+    "--copy", is_flag=True, help="Copy the files, of all these versions, so that SOURCE may delete its own."
+)
+@click.option(
     "--time-zone",
     metavar="ZONE",
     help="Of a Delta table's writers, as Europe/Berlin: for partitions by times without one.",
@@ -151,6 +154,7 @@ def import_(
     format_: str,
     versions: int,
     dry_run: bool,
+    copy: bool,
     time_zone: str | None,
 ) -> None:
     """Make TABLE of the table or folder at SOURCE, whose files stay where they are.
@@ -164,6 +168,7 @@ def import_(
         format=format_,
         versions=versions,
         dry_run=dry_run,
+        copy=copy,
         time_zone=time_zone,
         progress=partial(answer.say, err=True),
     )
@@ -187,4 +192,31 @@ def _said(done: Imported) -> str:
     return f"{whole}. The import brought {files}; the table is at version {done.version}."
 
 
-COMMANDS = (export, publish, serve, import_)
+@click.command()
+@click.argument("table")
+@click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
+@takes_place
+def adopt(place: Place, table: str, apply: bool) -> None:
+    """Make the files that TABLE was imported with its own, once its source is gone.
+
+    From then on lakelog vacuum deletes those that no version of TABLE has any more, and TABLE catches up with nothing.
+
+    The source has to be dropped in its own catalog, with its files kept, and its metadata moved away: the folder
+    _delta_log of a Delta table, or metadata of an Iceberg table. Refused where that is there, and where another table
+    of the warehouse has one of the files. What reads the files beside that (clones, snapshots, jobs that know their
+    paths) is not known here.
+    """
+    done = place.catalog().adopt_files(table, dry_run=not apply, progress=partial(answer.say, err=True))
+    if place.as_json:
+        answer.in_json(msgspec.to_builtins(done))
+        return
+    left = f"; {done.left_out:,} others stay what they are" if done.left_out else ""
+    answer.say(f"{done.files:,} files of {done.source}, {done.size_bytes:,} bytes{left}.")
+    answer.say(
+        f"They are the table's own from version {done.version} on."
+        if apply
+        else "Nothing was changed. Add --apply."
+    )
+
+
+COMMANDS = (export, publish, serve, import_, adopt)

@@ -6,18 +6,22 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
 
 from lakelog.catalog import Catalog, ColumnStats, Constant, DataFile
-from lakelog.catalog.files import inline_deletes
+from lakelog.catalog.files import RemovedFile, inline_deletes
 from lakelog.catalog.imports.catching_up import catch_up
+from lakelog.catalog.imports.claims import Watch
 from lakelog.catalog.imports.first_import import create_table
 from lakelog.catalog.imports.source import SourceVersion
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.schema import (
     AtomicType,
     Field,
@@ -26,6 +30,8 @@ from lakelog.catalog.schema import (
     Schema,
     Transform,
 )
+from lakelog.catalog.state import AdoptedDeleted, FilesAdopted, RefDropped, TableEvent, encode
+from lakelog.log import Draft
 
 SCHEMA = Schema(
     fields=(
@@ -66,6 +72,7 @@ class Source:
     format: str = "iceberg"
     notes: tuple[str, ...] = ()
     url: str = "/lake/source"
+    metadata: str | None = "/lake/source/metadata"
     identity: str = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
     properties: Mapping[str, str] = field(default_factory=lambda: {"comment": "from elsewhere"})
     now: SourceVersion = field(
@@ -103,9 +110,15 @@ class Source:
         )
 
 
+def create(catalog: Catalog, source: Source, name: str) -> TableHead:
+    tree = catalog._tree
+    watch = Watch(tree.logs.places.open_url, source.url)
+    return create_table(tree, source, watch, (name,), 100, lambda text: None)
+
+
 def fill(catalog: Catalog) -> None:
     source = Source()
-    create_table(catalog._tree, source, ("t",), 100, lambda text: None)
+    create(catalog, source, "t")
     table = catalog.load_table("t")
     write = table.begin_write()
     own = DataFile(
@@ -113,7 +126,37 @@ def fill(catalog: Catalog) -> None:
     )
     table = table.commit_write(write, "append", (own,))
     head = catch_up(table.head, source, source.live({}, None))
+    # A file of which rows were deleted here goes, and is not to come back.
+    path = next(path for path in head.all_files()["path"].to_pylist() if path.endswith("/c.parquet"))
+    table = table.refresh()
+    deletes = [{"path": path, "positions": b64encode(BitMap([2]).serialize()).decode()}]
+    head = table.commit_rows(table.begin_write(), "delete", deletes=deletes).head
+    later = replace(source.now, id="3061729675574597004", added=(file("a", 0, 3, 4),), removed=())
+    head = catch_up(head, source, later)
     head.tracked.log.snapshot(head.view)
+    adopted(catalog)
+
+
+def adopted(catalog: Catalog) -> None:
+    """Make a table whose source is gone, and whose files it has adopted and deleted in part."""
+    head = create(catalog, Source(), "a")
+    source = head.state.source
+    assert source is not None
+    paths = sorted(head.all_files()["path"].to_pylist())
+    files = tuple(RemovedFile(path=path, rows=0, size_bytes=1_000) for path in paths)
+    view = head.view
+    steps: list[list[TableEvent]] = [
+        [FilesAdopted(source=source, files=files), RefDropped(name="imported", kind="tag")],
+        [AdoptedDeleted(files=files[:1])],
+    ]
+    for events in steps:
+        draft = Draft(events=encode(events))
+        view = head.tracked.commit(view, partial(_only, draft)).view
+    head.tracked.log.snapshot(view)
+
+
+def _only(draft: Draft, view: object, passed: object) -> Draft:
+    return draft
 
 
 if __name__ == "__main__":

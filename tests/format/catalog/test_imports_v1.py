@@ -20,7 +20,7 @@ def test_today_writes_what_the_release_wrote() -> None:
 def test_the_source_of_every_version_is_read() -> None:
     table = Catalog(str(GOLDEN)).load_table("t")
     snapshots = {}
-    for version in range(1, 5):
+    for version in range(1, 7):
         source = table.at(version=version).head.view.state.source
         assert source is not None
         snapshots[version] = source.snapshot
@@ -28,13 +28,32 @@ def test_the_source_of_every_version_is_read() -> None:
     assert list(snapshots.values()) == [
         "3051729675574597004",
         *["3055729675574597004"] * 2,
-        "3059729675574597004",
+        *["3059729675574597004"] * 2,
+        "3061729675574597004",
     ]
     state = table.head.view.state
     assert state.refs["imported"].id == (state.source and state.source.ref)
+    assert state.source is not None and state.source.gone == {
+        "/lake/source/data/day=2026-01-01/c.parquet": 20
+    }
     assert [entry.operation for entry in table.history()] == [
+        "import, create tag",
+        "delete",
         "import, create tag",
         "append",
         "import, create tag",
         "create, import",
+    ]
+
+
+def test_adopted_files_are_read_from_a_snapshot_as_from_the_log() -> None:
+    table = Catalog(str(GOLDEN)).load_table("a")
+    state, tracked = table.head.view.state, table.head.tracked
+    assert state.source is None and state.adopted is not None and not state.refs
+    assert state.adopted.files.table(tracked.log.read_blobs)["path"].to_pylist() == [
+        "/lake/source/data/day=2026-01-01/b.parquet"
+    ]
+    assert [entry.operation for entry in table.history()][:2] == [
+        "delete adopted files",
+        "adopt files, drop tag",
     ]

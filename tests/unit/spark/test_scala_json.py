@@ -32,6 +32,7 @@ FREE = {
     "MetadataTable.schema",
     "PrepareTable.schema",
     "ReadFooters.schema",
+    "SourceFound.columns",
     "StageTable.schema",
     "TableFacts.schema",
     "ToBe.schema",

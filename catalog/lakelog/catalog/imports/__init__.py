@@ -4,10 +4,37 @@ Rule: a source is read and never written, and a file of it never deleted. What i
 left out. It must not know who asks for an import.
 """
 
+from lakelog.catalog.imports.changes import IMPORTED
+from lakelog.catalog.imports.claims import (
+    Claim,
+    check_files_unclaimed,
+    check_unclaimed,
+    claim_of,
+    drop_claim,
+    is_claim,
+    put_claim,
+    upwards,
+)
+from lakelog.catalog.imports.folder_table import FolderTable, KnownFolder
 from lakelog.catalog.imports.importing import (
     SNAPSHOT,
     Imported,
     import_table,
 )
 
-__all__ = ["SNAPSHOT", "Imported", "import_table"]
+__all__ = [
+    "Claim",
+    "FolderTable",
+    "IMPORTED",
+    "Imported",
+    "KnownFolder",
+    "SNAPSHOT",
+    "check_files_unclaimed",
+    "check_unclaimed",
+    "claim_of",
+    "drop_claim",
+    "import_table",
+    "is_claim",
+    "put_claim",
+    "upwards",
+]

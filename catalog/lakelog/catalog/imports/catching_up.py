@@ -9,7 +9,7 @@ its rows are in other files by now, and which of these are deleted is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,14 +22,14 @@ from lakelog.catalog.imports.changes import (
     columns_of,
     definition_events,
     imported_event,
-    is_same_object,
     numbered,
     specs_of,
     stored_by,
     vector_of,
-    with_rows,
 )
-from lakelog.catalog.imports.described import has_one_again, new_columns, with_columns
+from lakelog.catalog.imports.copies import origin_of
+from lakelog.catalog.imports.described import has_one_again, with_columns
+from lakelog.catalog.imports.differences import Difference, difference, is_same, mark_of
 from lakelog.catalog.imports.fitting import check_constraints, check_new_files, check_partitionings, listed
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import (
@@ -43,9 +43,7 @@ from lakelog.catalog.logs import (
     read_vector,
     write_vectors,
 )
-from lakelog.catalog.schema import (
-    Metadata,
-)
+from lakelog.catalog.schema import Metadata
 from lakelog.catalog.state import (
     MAIN,
     TAG,
@@ -64,20 +62,14 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-@dataclass(slots=True)
-class Difference:
-    """What the source did since the last import, by path. `changed` files have other deleted rows; of `described` ones,
-    which may be among these, the source names columns that it did not name before, or by other ids."""
-
-    added: dict[str, DataFile] = field(default_factory=dict)
-    removed: dict[str, DataFile] = field(default_factory=dict)
-    changed: dict[str, DataFile] = field(default_factory=dict)
-    described: dict[str, DataFile] = field(default_factory=dict)
-
-
 def last_import(head: TableHead, source: Source) -> ImportedSource:
     """Return what was imported last. InvalidInput where the table is of no source, or of another one."""
-    last = head.state.source
+    last, adopted = head.state.source, head.state.adopted
+    if last is None and adopted is not None:
+        raise InvalidInput(
+            f"{head.name} has adopted the files of {adopted.source.url}, and catches up with no source any more: "
+            "choose another name for a new table"
+        )
     if last is None:
         raise InvalidInput(
             f"{head.name} is there, and was not imported: choose another name for the table of {source.url}"
@@ -103,38 +95,14 @@ def imported_files(head: TableHead) -> dict[str, DataFile]:
     return tagged.entries(tagged.all_files()["path"].to_pylist())
 
 
-def difference(before: Mapping[str, DataFile], now: SourceVersion) -> Difference:
-    """Return what has changed of a source's files."""
-    found, live = Difference(), {file.path: file for file in with_rows(now.added)}
-    for path, file in live.items():
-        old = before.get(path)
-        if old is None:
-            found.added[path] = file
-        elif not is_same_object(old, file):
-            found.removed[path], found.added[path] = old, file
-        else:
-            if _mark(old) != _mark(file):
-                found.changed[path] = file
-            if new_columns(old, file, now.schema):
-                found.described[path] = file
-    found.removed |= {path: file for path, file in before.items() if path not in live}
-    return found
-
-
-def _mark(file: DataFile) -> tuple[int, int, int] | None:
-    """Return what is different where other rows are deleted, wherever the vector is."""
-    if file.deletes is None:
-        return None
-    return file.deletes.rows, file.deletes.size_bytes, file.deletes.crc
-
-
-def catch_up(head: TableHead, source: Source, now: SourceVersion) -> TableHead:
-    """Commit what the source did since the last import, as it is `now`; nothing where it did nothing.
+def catch_up(head: TableHead, source: Source, now: SourceVersion, write: WriteRef | None = None) -> TableHead:
+    """Commit what the source did since the last import, as it is `now`; nothing where it did nothing. `write` is the
+    one that has copied files, where they are copied.
 
     SourceDiverged, naming files, where rows could be lost or come back; CommitConflict where another import was first.
     """
     last = last_import(head, source)
-    write = head.begin_write()
+    write = write or head.begin_write()
     ref = head.logs.new_id()
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
@@ -189,12 +157,16 @@ class _CatchingUp:
         main = self._main_after(added, removed, changed)
         drafts.append(self._tag(before, found, added, main, state.current, theirs))
         gone = self._gone() | {
-            path: file.footer_crc
+            origin_of(path): file.footer_crc
             for path, file in found.removed.items()
-            if path in mine and _mark(mine[path]) != _mark(file)
+            if path in mine and mark_of(mine[path]) != mark_of(file)
         }
-        drafts.append(Draft(events=encode([imported_event(self.source, self.now, self.ref, gone)])))
+        imported = imported_event(self.source, self.now, self.ref, copies=self._copies(), gone=gone)
+        drafts.append(Draft(events=encode([imported])))
         return merged_drafts(drafts)
+
+    def _copies(self) -> bool:
+        return self.head.state.source is not None and self.head.state.source.copies
 
     def _gone(self) -> dict[str, int | None]:
         """Return the files that were removed by imports while rows of them were deleted here, with their checksums."""
@@ -230,8 +202,7 @@ class _CatchingUp:
 
     def _check(self, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]) -> None:
         """Raise where the source has rewritten or deleted rows of files that were changed here too."""
-        there = [path for path in found.added if path in mine and path not in found.removed]
-        if there:
+        if there := self._there(found, mine):
             raise SourceDiverged(
                 f"{self.head.name} has {listed(there)} already, which its source has added: its rows would be there "
                 "twice. Delete them here, and import again"
@@ -240,7 +211,8 @@ class _CatchingUp:
         back = [
             path
             for path, file in found.added.items()
-            if path in known and (known[path] is None or file.footer_crc in (None, known[path]))
+            if (key := origin_of(path)) in known
+            and (known[key] is None or file.footer_crc in (None, known[key]))
         ]
         if back:
             raise SourceDiverged(
@@ -258,7 +230,7 @@ class _CatchingUp:
             and has_one_again(before[path], file, self.now.schema)
         ]
         moved = (
-            [path for path in found.removed if path in mine and _mark(mine[path]) != _mark(before[path])]
+            [path for path in found.removed if path in mine and mark_of(mine[path]) != mark_of(before[path])]
             if found.added
             else []
         )
@@ -276,11 +248,21 @@ class _CatchingUp:
                 f"another table, or roll {self.head.name} back to its last import"
             )
 
+    def _there(self, found: Difference, mine: Mapping[str, DataFile]) -> list[str]:
+        """Return added files that the table has already: of a file that is copied, in any copy."""
+        if not self._copies():
+            return [path for path in found.added if path in mine and path not in found.removed]
+        if not found.added:
+            return []
+        live = [path for chunk in self.head.chunks() for path in chunk["path"].to_pylist()]
+        origins = {origin_of(path) for path in live if path not in found.removed}
+        return [path for path in found.added if origin_of(path) in origins]
+
     def _is_deleted_by_both(
         self, path: str, found: Difference, before: Mapping[str, DataFile], mine: Mapping[str, DataFile]
     ) -> bool:
         """Return whether a row has been deleted here and, since the last import, by the source."""
-        if _mark(mine[path]) == _mark(before[path]):
+        if mark_of(mine[path]) == mark_of(before[path]):
             return False
         then = self._vector(before[path])
         return not (self._vector(mine[path]) - then).isdisjoint(vector_of(found.changed[path].deletes) - then)
@@ -313,7 +295,7 @@ class _CatchingUp:
             elif rows and path in grown:
                 changed.append((old, new))
                 continue
-            elif _mark(old) == _mark(new):
+            elif mark_of(old) == mark_of(new):
                 continue
             removed.append(old)
             # Bounds may be those of the rows that were live before.
@@ -369,7 +351,7 @@ class _CatchingUp:
             wanted[path] = msgspec.structs.replace(before[path], rows=file.rows, deletes=file.deletes)
         for path, file in found.described.items():
             wanted[path] = with_columns(wanted[path], file)
-        apart = {path: file for path, file in wanted.items() if not _is_same(main.get(path), file)}
+        apart = {path: file for path, file in wanted.items() if not is_same(main.get(path), file)}
         written = self._written(
             {path: vector_of(apart[path].deletes) for path in found.changed if path in apart}
         )
@@ -392,11 +374,3 @@ class _CatchingUp:
             metadata=None if theirs == metadata else theirs,
         )
         return Draft(events=encode([event]), blobs=blobs)
-
-
-def _is_same(one: DataFile | None, other: DataFile) -> bool:
-    return (
-        one is not None
-        and (one.write_id, one.names) == (other.write_id, other.names)
-        and _mark(one) == _mark(other)
-    )

@@ -118,7 +118,12 @@ def definition_events(version: SourceVersion, metadata: Metadata) -> list[TableE
 
 
 def imported_event(
-    source: Source, version: SourceVersion, ref: str | None, gone: Mapping[str, int | None] | None = None
+    source: Source,
+    version: SourceVersion,
+    ref: str | None,
+    *,
+    copies: bool,
+    gone: Mapping[str, int | None] | None = None,
 ) -> SourceImported:
     return SourceImported(
         source=ImportedSource(
@@ -129,6 +134,8 @@ def imported_event(
             time_us=version.time_us,
             operation=version.operation,
             ref=ref,
+            metadata=source.metadata,
+            copies=copies,
             gone=dict(gone) if gone else msgspec.UNSET,
         )
     )

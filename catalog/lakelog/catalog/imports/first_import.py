@@ -25,6 +25,8 @@ from lakelog.catalog.imports.changes import (
     tag_event,
     with_rows,
 )
+from lakelog.catalog.imports.claims import Watch
+from lakelog.catalog.imports.copies import Copies
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts, read_vector
 from lakelog.catalog.names import Identifier
@@ -47,9 +49,17 @@ Progress = Callable[[str], None]
 
 
 def create_table(
-    tree: NameTree, source: Source, identifier: Identifier, versions: int, progress: Progress
+    tree: NameTree,
+    source: Source,
+    watch: Watch,
+    identifier: Identifier,
+    versions: int,
+    progress: Progress,
+    *,
+    copies: bool = False,
 ) -> TableHead:
-    """Make the table of that name with the newest `versions` of the source, each as a commit.
+    """Make the table of that name with the newest `versions` of the source, each as a commit. With `copies`,
+    it has copies of the files.
 
     TableExists, NoSuchNamespace; Unsupported and InvalidInput for what a lakelog table cannot have. Nothing is visible
     then.
@@ -73,7 +83,7 @@ def create_table(
     )
     # Ids are the source's, by which its later versions name the same columns.
     stage = msgspec.structs.replace(stage_table(tree, request), schema=schema, spec=specs[0])
-    importing = _Importing(tree, source, stage, progress)
+    importing = _Importing(tree, source, watch, stage, progress, copies)
 
     def go_on(tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
         for version, is_last in left:
@@ -96,13 +106,18 @@ def _with_last(versions: Iterator[SourceVersion]) -> Iterator[tuple[SourceVersio
 class _Importing:
     """Makes the commits of one import, each of which follows the one before."""
 
-    def __init__(self, tree: NameTree, source: Source, stage: Stage, progress: Progress) -> None:
+    def __init__(
+        self, tree: NameTree, source: Source, watch: Watch, stage: Stage, progress: Progress, copies: bool
+    ) -> None:
         self._tree = tree
         self._source = source
+        self._watch = watch
         self._stage = stage
         self._progress = progress
         self._live: dict[str, DataFile] = {}
         self._done = 0
+        tracked, open_url = tree.logs.table(stage.location), tree.logs.places.open_url
+        self._copies = Copies(tracked, open_url, progress) if copies else None
 
     def first(self, version: SourceVersion, more: list[PartitioningChanged], is_last: bool) -> Draft:
         tracked = self._tree.logs.table(self._stage.location)
@@ -140,6 +155,10 @@ class _Importing:
     ) -> Draft:
         """Return the commit of a version, where `events` make `state` of the version before."""
         metadata = state.current
+        self._watch.meet(version.added)
+        if self._copies is not None:
+            version = self._copies.of(version, write)
+            self._copies.copy()
         files = stored(tracked, write, list(with_rows(version.added)))
         added, changed = [], []
         again = {path: self._live.pop(path) for path in version.removed if path in self._live}
@@ -158,7 +177,7 @@ class _Importing:
             event, blobs = files_event(Operation.IMPORT, added, removed, metadata, changed=changed)
             drafts.append(Draft(events=encode([event]), blobs=blobs))
         ref = self._tree.logs.new_id() if is_last else None
-        last: list[TableEvent] = [imported_event(self._source, version, ref)]
+        last: list[TableEvent] = [imported_event(self._source, version, ref, copies=self._copies is not None)]
         if ref is not None:
             last.append(tag_event(ref))
         drafts.append(Draft(events=encode(last)))

@@ -28,6 +28,7 @@ from lakelog.log.errors import InvalidInput
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _FLOATING = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?|NaN|[+-]?Infinity")
+_WHOLE_TYPES = ("byte", "short", "integer", "long")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 Path = tuple[str, ...]
@@ -50,9 +51,15 @@ def partition_type(texts: Iterable[str | None]) -> AtomicType:
 
 def value_text(text: str | None, type: AtomicType) -> str | None:
     """Return the text of a value as it is read for that type, whatever other spelling Spark takes."""
-    if text is None or type.name in ("string", "date"):
-        return text
-    return repr(float(text.rstrip("dDfF"))) if type.name == "double" else str(int(text))
+    if text is None:
+        return None
+    try:
+        if type.name in ("double", "float"):
+            return repr(float(text.rstrip("dDfF")))
+        is_whole = type.family in _WHOLE_TYPES or (type.family == "decimal" and _WHOLE.fullmatch(text))
+        return str(int(text)) if is_whole else text
+    except ValueError:
+        raise InvalidInput(f"{text!r}, the value of a partition, is not a valid {type}") from None
 
 
 def _family(text: str) -> str:
@@ -180,11 +187,11 @@ def check_partitions(partitions: Mapping[str, Mapping[str, str | None]]) -> tupl
             names, first = tuple(partition), path
         elif tuple(partition) != names:
             raise InvalidInput(
-                f"the folders of {first} are partitions by {_listed(names)}, and those of {path} by "
-                f"{_listed(tuple(partition))}: import the folders of one partitioning"
+                f"the folders of {first} are partitions by {listed_names(names)}, and those of {path} by "
+                f"{listed_names(tuple(partition))}: import the folders of one partitioning"
             )
     return names or ()
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed_names(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "nothing"

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.imports.catching_up import catch_up, difference, imported_files, last_import
+from lakelog.catalog.imports.catching_up import catch_up, imported_files, last_import
 from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
+from lakelog.catalog.imports.claims import Watch
+from lakelog.catalog.imports.copies import Copies
+from lakelog.catalog.imports.differences import difference
 from lakelog.catalog.imports.first_import import create_table
+from lakelog.catalog.imports.folder_table import KnownFolder
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.schema import Schema
 from lakelog.log.errors import InvalidInput, Unsupported
 
 FORMATS = ("iceberg", "delta", "parquet")
 SNAPSHOT = "snapshot"
+MIGRATE = "migrate"
 VERSIONS_MAX = 10_000
 
 Progress = Callable[[str], None]
@@ -55,10 +62,18 @@ def import_table(
     mode: str,
     versions: int,
     dry_run: bool,
+    copy: bool,
     time_zone: str | None,
+    known: KnownFolder | None,
     progress: Progress | None,
 ) -> Imported:
     """Import the source, or what it did since it was imported last. See `Catalog.import_table`."""
+    if mode == MIGRATE:
+        raise Unsupported(
+            f"an import does not take the name of its source ({MIGRATE}): no commit spans two catalogs, and writers of "
+            f"the source would go on unseen. Import by {SNAPSHOT}, end the writers, import again, rename the source in "
+            "its own catalog unless that moves its files, then give its name to the table"
+        )
     if mode != SNAPSHOT:
         raise Unsupported(
             f"an import in the mode {mode} does not exist: use {SNAPSHOT}, which leaves the source as it is"
@@ -72,16 +87,42 @@ def import_table(
         raise InvalidInput(
             f"a source of the format {format} has no times without a zone: leave the time zone out"
         )
-    opened = _opened(tree, source, format, time_zone, report)
+    opened = _opened(tree, source, format, time_zone, known, report)
+    watch = Watch(tree.logs.places.open_url, opened.url)
     for note in opened.notes:
         report(note)
     existing = tree.find_table(identifier)
     if existing is None:
-        return _first(tree, opened, identifier, versions, dry_run, report)
-    return _again(TableHead.named(tree.logs, existing, identifier), opened, identifier, dry_run, report)
+        done = _first(tree, opened, watch, identifier, versions, dry_run, copy, report)
+    else:
+        head = TableHead.named(tree.logs, existing, identifier)
+        done = _again(head, opened, watch, identifier, dry_run, copy, report)
+    _check_still_unclaimed(watch, done)
+    return done
 
 
-def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, progress: Progress) -> Source:
+def _check_still_unclaimed(watch: Watch, done: Imported) -> None:
+    """A table that adopts files looks for others that have them after it has said so, and may have done that before
+    this import's commit."""
+    try:
+        watch.check_again()
+    except InvalidInput as error:
+        if done.version is None:
+            raise
+        raise DoneInPart(
+            f"{quoted(done.table)} was imported, and meanwhile {error}. Drop {quoted(done.table)}, or roll it back to "
+            "the version before the import"
+        ) from error
+
+
+def _opened(
+    tree: NameTree,
+    source: str,
+    format: str,
+    time_zone: str | None,
+    known: KnownFolder | None,
+    progress: Progress,
+) -> Source:
     # What reads a format is loaded by who imports it, and not with each catalog.
     open_url = tree.logs.places.open_url
     match format.lower():
@@ -96,7 +137,7 @@ def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, pro
         case "parquet":
             from lakelog.catalog.imports.parquet_folder import ParquetFolder
 
-            return ParquetFolder(source, open_url, progress)
+            return ParquetFolder(source, open_url, progress, known)
         case _:
             raise Unsupported(
                 f"a source of the format {format} cannot be imported: use one of {', '.join(FORMATS)}"
@@ -104,13 +145,21 @@ def _opened(tree: NameTree, source: str, format: str, time_zone: str | None, pro
 
 
 def _first(
-    tree: NameTree, source: Source, identifier: Identifier, versions: int, dry_run: bool, progress: Progress
+    tree: NameTree,
+    source: Source,
+    watch: Watch,
+    identifier: Identifier,
+    versions: int,
+    dry_run: bool,
+    copy: bool,
+    progress: Progress,
 ) -> Imported:
     if dry_run:
         now: dict[str, DataFile] = {}
         columns: Schema | None = None
         count, version, snapshot = 0, None, ""
         for each in source.versions(versions):
+            watch.meet(each.added)
             columns = columns_of(each, columns)
             for path in each.removed:
                 now.pop(path, None)
@@ -122,7 +171,7 @@ def _first(
         )
         files = len(now)
     else:
-        head = create_table(tree, source, identifier, versions, progress)
+        head = create_table(tree, source, watch, identifier, versions, progress, copies=copy)
         said = head.state.source
         assert said is not None, "an import says what it is of"
         count = version = head.version
@@ -146,14 +195,37 @@ def _first(
 
 
 def _again(
-    head: TableHead, source: Source, identifier: Identifier, dry_run: bool, progress: Progress
+    head: TableHead,
+    source: Source,
+    watch: Watch,
+    identifier: Identifier,
+    dry_run: bool,
+    copy: bool,
+    progress: Progress,
 ) -> Imported:
-    last_import(head, source)
-    before = imported_files(head)
-    now = source.live(before, head.on(IMPORTED).schema)
+    last = last_import(head, source)
+    if copy and not last.copies:
+        raise InvalidInput(
+            f"{head.name} was imported without copies, and has the files of {last.url} at their place: compact it, and "
+            "expire older versions, so that it needs none of them; or import the source as another table"
+        )
+    before, write = imported_files(head), head.begin_write()
+    columns = head.on(IMPORTED).schema
+    copies = None
+    if last.copies:
+        copies = Copies(head.tracked, head.logs.places.open_url, progress, before.values())
+    now = source.live(before if copies is None else copies.originals(), columns)
+    watch.meet(now.added)
+    copied: Collection[str] = ()
+    if copies is not None:
+        now = copies.of(now, write)
+        copied = () if dry_run else copies.copy()
     progress(f"version {now.id} of the source has {len(now.added):,} files, and had {len(before):,}")
     found = difference(before, now)
-    version = None if dry_run else catch_up(head, source, now).version
+    version = None
+    if not dry_run:
+        with leftovers.kept_by_commit(head.tracked, [file for file in now.added if file.path in copied]):
+            version = catch_up(head, source, now, write).version
     files = list(with_rows(now.added))
     return Imported(
         table=identifier,

@@ -10,12 +10,21 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 
 import msgspec
 
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.bounds import with_bounds_of
-from lakelog.catalog.imports.folder_columns import Columns, check_partitions, partition_type, value_text
+from lakelog.catalog.imports.claims import check_files_unclaimed, is_claim
+from lakelog.catalog.imports.folder_columns import (
+    Columns,
+    check_partitions,
+    listed_names,
+    partition_type,
+    value_text,
+)
+from lakelog.catalog.imports.folder_table import KnownFolder
 from lakelog.catalog.imports.iceberg import OpenUrl
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.parquet import FoundFile, data_files, is_hidden, literal_of, partition_of, read_footer
@@ -35,7 +44,8 @@ from lakelog.catalog.schema import (
     with_children,
 )
 from lakelog.log import canonical_url
-from lakelog.log.errors import NotFound, Unsupported
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+from lakelog.log.stores import ObjectStore
 
 FOOTERS_AT_ONCE = 16
 _LOGS = {
@@ -49,30 +59,71 @@ class ParquetFolder:
     """See `Source`."""
 
     format = "parquet"
+    metadata = None
     notes: tuple[str, ...] = ()
 
-    def __init__(self, source: str, open_url: OpenUrl, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        source: str,
+        open_url: OpenUrl,
+        progress: Callable[[str], None],
+        known: KnownFolder | None = None,
+    ) -> None:
+        known = known or KnownFolder()
+        self._table, self._footers = known.table, known.footers
+        self._open_url = open_url
         self.url = canonical_url(source)
         self.identity = self.url
         self.properties: Mapping[str, str] = {}
         self._progress = progress
-        self._store, key = open_url(self.url)
-        prefix = f"{key}/" if key else ""
-        sizes = dict(self._store.list_sizes(prefix))
-        _refuse_tables(self.url, (name.removeprefix(prefix) for name in sizes))
-        self._listed = {
-            f"{self.url}/{name.removeprefix(prefix)}": (name, size)
-            for name, size in sizes.items()
-            if not is_hidden(name, key)
-        }
-        if not self._listed:
+        self._listed: dict[str, tuple[ObjectStore, str, int]] = {}
+        self._partitions: dict[str, dict[str, str | None]] = {}
+        if self._table is None or self._table.places is None:
+            self._list(self.url, None)
+        else:
+            self._refuse_logs()
+            for place, values in self._table.places:
+                self._list(canonical_url(place), self._table.values(values))
+        if not self._listed and self._table is None:
             raise NotFound(
                 f"there are no files in the folder {self.url}: check the path, and give a folder rather than a file"
             )
-        self._partitions = {
-            path: partition_of(path.removeprefix(f"{self.url}/"), self.url) for path in self._listed
-        }
-        self._names = check_partitions(self._partitions)
+        self._names = self._partitioned_by()
+
+    def _list(self, folder: str, partition: dict[str, str | None] | None) -> None:
+        """Take the files of a folder, which are of that partition; None: which the names of their folders say."""
+        store, key = self._open_url(folder)
+        prefix = f"{key}/" if key else ""
+        sizes = dict(store.list_sizes(prefix))
+        _refuse_tables(folder, (name.removeprefix(prefix) for name in sizes))
+        claims = [f"{folder}/{name.removeprefix(prefix)}" for name in sizes if is_claim(name)]
+        check_files_unclaimed(self._open_url, claims)
+        for name, size in sizes.items():
+            if is_hidden(name, key):
+                continue
+            inside = name.removeprefix(prefix)
+            path = f"{folder}/{inside}"
+            self._listed[path] = store, name, size
+            self._partitions[path] = dict(partition_of(inside, folder) if partition is None else partition)
+
+    def _refuse_logs(self) -> None:
+        """Do what listing a folder does for its own, where only folders of partitions are listed."""
+        for name in _LOGS:
+            store, key = self._open_url(f"{self.url}/{name}")
+            _refuse_tables(self.url, (name for _ in islice(store.list_after(f"{key}/"), 1)))
+
+    def _partitioned_by(self) -> tuple[str, ...]:
+        found = check_partitions(self._partitions)
+        if self._table is None:
+            return found
+        said = self._table.partitioned_by
+        if self._partitions and tuple(map(str.lower, found)) != tuple(map(str.lower, said)):
+            raise InvalidInput(
+                f"the folders of {self.url} are partitions by {listed_names(found)}, and its catalog says "
+                f"{listed_names(said)}: repair the table there"
+            )
+        self._partitions = {path: self._table.values(each) for path, each in self._partitions.items()}
+        return said
 
     def versions(self, newest: int) -> Iterator[SourceVersion]:
         yield self.live({}, None)
@@ -80,20 +131,17 @@ class ParquetFolder:
     def live(self, known: Mapping[str, DataFile], columns: Schema | None) -> SourceVersion:
         same = {
             path: known[path]
-            for path, (_, size) in self._listed.items()
+            for path, (_, _, size) in self._listed.items()
             if path in known and known[path].size_bytes == size
         }
         found = self._read([path for path in self._listed if path not in same])
         merged = Columns(columns)
+        if self._table is not None:
+            merged.add(self._table.data_columns(), "the catalog")
         for file in found:
-            merged.add(
-                [each for each in file.columns.fields if not self._is_partition(each)],
-                f"the file {file.path}",
-            )
-        types = {
-            name: _partition_type([partition[name] for partition in self._partitions.values()], name, columns)
-            for name in self._names
-        }
+            there = file.columns.fields if self._table is None else self._table.of_file(file.columns.fields)
+            merged.add([each for each in there if not self._is_partition(each)], f"the file {file.path}")
+        types = {name: self._partition_type(name, columns) for name in self._names}
         merged.add(
             [Field(name=name, type=type) for name, type in types.items()], f"the folders of {self.url}"
         )
@@ -115,8 +163,17 @@ class ParquetFolder:
     def _is_partition(self, column: Field) -> bool:
         return column.name.lower() in {name.lower() for name in self._names}
 
+    def _partition_type(self, name: str, columns: Schema | None) -> Type:
+        """Return the type of a partition column: what was text once stays text, whatever values are left."""
+        if self._table is not None:
+            return self._table.partition_type(name)
+        known = None if columns is None else columns.get((name,))
+        if known is not None and known.type == AtomicType("string"):
+            return known.type
+        return partition_type(partition[name] for partition in self._partitions.values())
+
     def _id(self) -> str:
-        said = "\n".join(f"{path} {size}" for path, (_, size) in sorted(self._listed.items()))
+        said = "\n".join(f"{path} {size}" for path, (_, _, size) in sorted(self._listed.items()))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     def _spec(self, schema: Schema) -> PartitionSpec:
@@ -145,9 +202,11 @@ class ParquetFolder:
         return found
 
     def _footer(self, path: str) -> FoundFile:
-        name, size = self._listed[path]
+        (store, name, size), known = self._listed[path], self._footers.get(path)
+        if known is not None and known.size_bytes == size and _has_its_types(known):
+            return replace(known, partition={})
         try:
-            file, _, old_times = read_footer(self._store, path, name, size, {})
+            file, _, old_times = read_footer(store, path, name, size, {})
         except NotFound:
             raise NotFound(
                 f"the file {path} of the source is gone since its folder was listed: import it again"
@@ -167,14 +226,15 @@ class ParquetFolder:
                 partition[name] = literal_of(value_text(text, type), type)
             placed.append(replace(file, partition=partition))
         metadata = Metadata(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={})
-        return data_files(placed, metadata, None)
+        return data_files(placed, metadata, None, ignore_extra_columns=self._table is not None)
 
 
-def _partition_type(texts: Sequence[str | None], name: str, columns: Schema | None) -> AtomicType:
-    """Return the type of a partition column: what was text once stays text, whatever values are left."""
-    known = None if columns is None else columns.get((name,))
-    text = AtomicType("string")
-    return text if known is not None and known.type == text else partition_type(texts)
+def _has_its_types(file: FoundFile) -> bool:
+    """Return whether the types that an engine has found are surely the file's: Spark takes a column without a type, as
+    it has a value nowhere in the file, for an INT."""
+    whole = [each for each in file.columns.fields if each.type == AtomicType("integer")]
+    known = [file.stats.get((each.name,)) for each in whole]
+    return all(stats is not None and stats.nulls is not None and stats.nulls < file.rows for stats in known)
 
 
 def _refuse_tables(url: str, names: Iterable[str]) -> None:

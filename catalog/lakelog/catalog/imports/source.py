@@ -54,6 +54,12 @@ class Source(Protocol):
         ...
 
     @property
+    def metadata(self) -> str | None:
+        """Return the folder that has its own metadata: the source is there as long as that is. None for a folder of
+        files."""
+        ...
+
+    @property
     def properties(self) -> Mapping[str, str]:
         """Return its properties, its comment among them."""
         ...

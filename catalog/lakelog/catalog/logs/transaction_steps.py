@@ -21,7 +21,7 @@ from lakelog.log.placing import Decide
 
 S = TypeVar("S")
 
-_SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
+_SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar", "files_sidecar")
 _OF_FILES = ("files-changed", "branch-files-changed")
 _OF_METADATA = (
     "schema-changed", "partitioning-changed", "sort-order-changed", "clustering-changed", "constraint-added",

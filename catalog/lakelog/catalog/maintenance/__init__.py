@@ -4,6 +4,10 @@ Rule: nothing is deleted by a guess. A commit first proves that no reader or wri
 It must not be needed by any reader or writer: a warehouse without maintenance grows, and nothing else.
 """
 
+from lakelog.catalog.maintenance.adoption import (
+    Adoption,
+    adopt_files,
+)
 from lakelog.catalog.maintenance.drop_purge import (
     drop_and_purge,
 )
@@ -30,6 +34,7 @@ from lakelog.catalog.maintenance.vacuum import (
 )
 
 __all__ = [
+    "Adoption",
     "Checksum",
     "EXPIRE_DEFAULT_AGE",
     "Expired",
@@ -38,6 +43,7 @@ __all__ = [
     "VACUUM_DEFAULT_AGE",
     "VACUUM_DEFAULT_DROPPED_AGE",
     "Vacuumed",
+    "adopt_files",
     "check_warehouse",
     "drop_and_purge",
     "expire_logs",

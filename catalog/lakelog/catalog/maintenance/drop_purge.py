@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from lakelog.catalog.ddl import NeededVersions, drop_table
 from lakelog.catalog.errors import DoneInPart
-from lakelog.catalog.logs import FOREVER_US, NameTree, Target, Token, TrackedLog, was_applied_anywhere
+from lakelog.catalog.logs import (
+    FOREVER_US,
+    NameTree,
+    Target,
+    Token,
+    TrackedLog,
+    Unreadable,
+    was_applied_anywhere,
+)
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import RELATION, Link, TableState
@@ -52,6 +60,7 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
     view = parent.tracked.current()
     namespace = Target(quoted(identifier[:-1]), identifier[:-1], parent.tracked, view)
     finished = []
+    refused: list[Unreadable] = []
     for id, (kind, name, entry) in purge.due(view.state, FOREVER_US).items():
         if name != identifier[-1] or view.state.dropped[id].space != RELATION:
             continue
@@ -66,8 +75,13 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
                 "it. Vacuum purges it after its retention"
             )
         finished.append(id)
+        refused += () if planned is None else planned.refused
     if finished:
         purge.take_off_the_list(namespace, finished)
+    if refused:
+        raise DoneInPart(
+            f"{quoted(identifier)} was purged, except for the files that it has adopted: {refused[0].error}"
+        )
 
 
 def _is_dropped_by(tracked: TrackedLog[TableState], id: str, token: Token) -> bool:

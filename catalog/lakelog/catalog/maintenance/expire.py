@@ -23,6 +23,7 @@ from lakelog.catalog.ddl import NeededVersions
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, Unreadable, no_progress
+from lakelog.catalog.maintenance.adopted import sizes_of
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.reachable import ever_in, first_readable, total, without
 from lakelog.catalog.state import HistoryExpired, NamespaceState, TableState, encode
@@ -186,7 +187,9 @@ def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None) -> Expire
 def _unreachable(tracked: TrackedLog[TableState], oldest: int, first: int, head: int) -> Any:
     """Return the table's own files that only versions before `first` had: other files are never deleted."""
     left = without(ever_in(tracked, oldest, first), ever_in(tracked, first, head))
-    return left.filter(pa.array([not is_elsewhere(path) for path in left["path"].to_pylist()], pa.bool_()))
+    adopted = sizes_of(tracked, tracked.current())
+    own = [not is_elsewhere(path) or path in adopted for path in left["path"].to_pylist()]
+    return left.filter(pa.array(own, pa.bool_()))
 
 
 def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:

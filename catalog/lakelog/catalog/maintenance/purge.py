@@ -24,7 +24,9 @@ from lakelog.catalog.logs import (
     TrackedLog,
     Unreadable,
     linked_elsewhere,
+    no_progress,
 )
+from lakelog.catalog.maintenance.adopted import Going, delete_files, of_dropped
 from lakelog.catalog.maintenance.expire import refresh_snapshot
 from lakelog.catalog.maintenance.reachable import DATA
 from lakelog.catalog.names import WALK_DEPTH_LIMIT, quoted
@@ -46,7 +48,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Commit, Draft, View, expiry
-from lakelog.log.errors import ConflictError, FormatError, LakelogError, LogSealed, NotFound
+from lakelog.log.errors import ConflictError, FormatError, InvalidInput, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import unreferenced
 from lakelog.log.placing import Decide
 from lakelog.log.stores import ObjectStore
@@ -66,7 +68,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """One log that is purged, and its objects. `children` are below it, and are purged first; `refused` stay."""
+    """One log that is purged, and its objects. `children` are below it, and are purged first; `refused` stay. `adopted`
+    files are elsewhere."""
 
     tracked: TrackedLog[Any]
     view: View[Any]
@@ -75,6 +78,7 @@ class Purge:
     content: Content
     children: tuple[Purge, ...] = ()
     refused: tuple[Unreadable, ...] = ()
+    adopted: Going | None = None
 
     def all(self) -> Iterator[Purge]:
         yield self
@@ -145,6 +149,7 @@ def plan_purge(
         return None
     children: list[Purge] = []
     refused: list[Unreadable] = []
+    adopted: Going | None = None
     if isinstance(view.state, NamespaceState):
         content = Content()
         for child_kind, child_name, child in _below(view.state):
@@ -160,8 +165,12 @@ def plan_purge(
             children += [] if found is None else [found]
     else:
         content = all_of(tracked.store, folder(tracked))
+        try:
+            adopted = of_dropped(tree, tracked, view, no_progress, settle=not only_look)
+        except InvalidInput as error:
+            refused.append(Unreadable("adopted-files", name, logs.url(location), str(error)))
     content.objects |= _metadata(tracked, view)
-    return Purge(tracked, view, kind, name, content, tuple(children), tuple(refused))
+    return Purge(tracked, view, kind, name, content, tuple(children), tuple(refused), adopted)
 
 
 def _below(state: NamespaceState) -> Iterator[tuple[str, str, Entry]]:
@@ -205,7 +214,7 @@ def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
         # An object below a namespace cannot be restored without it, sealed by the drop or not.
         if not do(tree, child, sealed=False):
             return False
-    _empty(purge, view)
+    _empty(tree, purge, view)
     return True
 
 
@@ -242,9 +251,11 @@ def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
         return view if view.purged else None
 
 
-def _empty(purge: Purge, view: View[Any]) -> None:
+def _empty(tree: NameTree, purge: Purge, view: View[Any]) -> None:
     """Delete the objects of a purged log: data files first, and last the hint, which then says that nothing is left."""
     tracked = purge.tracked
+    if purge.adopted is not None:
+        _delete_adopted(tree, tracked, view)
     if purge.kind != NAMESPACE:
         delete(tracked.store, all_of(tracked.store, folder(tracked)))
     expiry.expire(tracked.log, view.version)
@@ -255,6 +266,16 @@ def _empty(purge: Purge, view: View[Any]) -> None:
         rest |= tracked.store.list_sizes(folder_of_cuts(tracked))
     delete(tracked.store, Content(objects=rest))
     refresh_snapshot(tracked)
+
+
+def _delete_adopted(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState]) -> None:
+    """Delete the files that the table had adopted, unless another owner has come since the purge was planned."""
+    try:
+        going = of_dropped(tree, tracked, view, no_progress, settle=True)
+    except InvalidInput:
+        return
+    if going is not None:
+        delete_files(tree, going)
 
 
 def delete(store: ObjectStore, content: Content) -> None:

@@ -24,6 +24,8 @@ from lakelog.catalog.files import started_at
 from lakelog.catalog.iceberg import unneeded
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
 from lakelog.catalog.maintenance import orphans, purge
+from lakelog.catalog.maintenance.adopted import Going, unreached
+from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.purge import Content, data_of, folder
 from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, paths, reachable
@@ -32,7 +34,7 @@ from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
 from lakelog.catalog.state import FilesVacuumed, Link, NamespaceState, TableState, encode
 from lakelog.log import Commit, Draft, View, expiry
-from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
 
 VACUUM_DEFAULT_AGE = dt.timedelta(days=3)
@@ -43,10 +45,11 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     """What is deleted, or would be, at one place, and why.
 
     `kind`: table, namespace (its log's leftovers); dropped-table, dropped-namespace (dropped longer ago than its
-    retention: purged with all that is below); unlinked-table, unlinked-namespace (an unfinished creation). `files`
-    are data files, `objects` all others except commits. `fence` is the first version whose writes go on, None where
-    none was needed. `waiting` files are in no version, but their writes may still be under way. `foreign` files are
-    not lakelog's: they stay. `error` is why a place was skipped. `keys` names every object, where that was requested.
+    retention: purged with all that is below); unlinked-table, unlinked-namespace (an unfinished creation);
+    adopted-files (in the folder of a table's former source). `files` are data files, `objects` all others except
+    commits. `fence` is the first version whose writes go on, None where none was needed. `waiting` files are in no
+    version, but their writes may still be under way. `foreign` files are not lakelog's, or are another table's too:
+    they stay. `error` is why a place was skipped. `keys` names every object, where that was requested.
     """
 
     kind: str
@@ -139,6 +142,7 @@ def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuum
         asked.progress(f"{number:,} of {len(scope.tables):,}: {target.name}")
         try:
             done.append(_table(tree, target, asked, now_us))
+            done += _adopted(tree, target, asked)
         except LakelogError as error:
             if scope.is_one_table:
                 raise
@@ -278,6 +282,31 @@ def _fenced(
     return decided
 
 
+def _adopted(tree: NameTree, target: Target[TableState], asked: Wish) -> list[Vacuumed]:
+    """Delete files that the table has adopted, and that no version has. An owner that they have beside it is no failure
+    of the vacuum: they stay, and the answer says why."""
+    tracked = target.tracked
+    view = tracked.current() if asked.dry_run else tracked.settled()
+    adopted = view.state.adopted
+    if adopted is None:
+        return []
+    kind, where = "adopted-files", adopted.source.url
+    try:
+        going = unreached(tree, tracked, view, asked.progress, settle=not asked.dry_run)
+        if going is None:
+            return []
+        if not asked.dry_run:
+            delete_adopted(tree, tracked, view, going)
+    except InvalidInput as error:
+        return [Vacuumed(kind=kind, name=target.name, location=where, error=str(error))]
+    return [_of_adopted(kind, target.name, going, asked)]
+
+
+def _of_adopted(kind: str, name: str, going: Going, asked: Wish) -> Vacuumed:
+    content = Content(files=going.files, foreign=going.held)
+    return _answer(kind, name, going.adopted.source.url, content, asked)
+
+
 # Namespaces
 
 
@@ -323,6 +352,12 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
 
 def _of_purges(why: str, planned: purge.Purge, asked: Wish, kept: bool) -> list[Vacuumed]:
     done = [_of_purge(why, each, asked, kept) for each in planned.all()]
+    if not kept:
+        done += [
+            _of_adopted("adopted-files", each.name, each.adopted, asked)
+            for each in planned.all()
+            if each.adopted is not None
+        ]
     return done + [
         Vacuumed(kind=f"{why}-{each.kind}", name=each.name, location=each.location, error=each.error)
         for purged in planned.all()

@@ -5,6 +5,10 @@ A new event starts in `events`, is folded in `table_state` or `namespace_state`,
 It must not know where a log is, how it is read, or who the caller is.
 """
 
+from lakelog.catalog.state.adopted import (
+    Adopted,
+    check_not_adopted,
+)
 from lakelog.catalog.state.altering import (
     events_of,
 )
@@ -22,6 +26,7 @@ from lakelog.catalog.state.conflicts import (
     rule,
 )
 from lakelog.catalog.state.events import (
+    AdoptedDeleted,
     ClusteringChanged,
     ConstraintAdded,
     CutDropped,
@@ -34,6 +39,7 @@ from lakelog.catalog.state.events import (
     EntryUnlinked,
     FastForwarded,
     FileChange,
+    FilesAdopted,
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
@@ -127,6 +133,8 @@ from lakelog.catalog.state.writer import (
 
 __all__ = [
     "APPLICATION",
+    "Adopted",
+    "AdoptedDeleted",
     "BRANCH",
     "CLIENT",
     "COMMENT",
@@ -148,6 +156,7 @@ __all__ = [
     "EntryUnlinked",
     "FastForwarded",
     "FileChange",
+    "FilesAdopted",
     "FilesChanged",
     "FilesVacuumed",
     "Goal",
@@ -204,6 +213,7 @@ __all__ = [
     "bounded_facts",
     "changes",
     "check_no_branches",
+    "check_not_adopted",
     "check_ref_name",
     "details_of",
     "encode",

@@ -11,11 +11,13 @@ from typing import assert_never
 
 from lakelog.catalog.schema import Check
 from lakelog.catalog.state.events import (
+    AdoptedDeleted,
     BranchFilesChanged,
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
     FastForwarded,
+    FilesAdopted,
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
@@ -383,6 +385,9 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
             # Old versions do not matter, and an operation from before a drop has met that already. Whether the table
             # still has the name that the operation was prepared under is seen from the state.
+            return ()
+        case FilesAdopted() | AdoptedDeleted():
+            # Contents stay as they are, and what an import relies on is looked up in the state.
             return ()
         case SourceImported():
             # Other events of the commit have what it changes; a later import looks it up in the state.

@@ -326,8 +326,10 @@ class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     `identity` is the source's own id where it has one, else its `url`. `snapshot` and `time_us` are what the source
     calls that version, and when it says that it was made; `operation` is what it says that it did. Where the tag `ref`
-    (an id) is given, that one has exactly the source's files and rows of that version. `gone` has the files, with the
-    checksums of their footers, that imports have removed, and of which only the table had deleted rows.
+    (an id) is given, that one has exactly the source's files and rows of that version. `metadata` is the folder that
+    has the source's own metadata; None for a folder of files. With `copies`, the table has copies of its files. `gone`
+    has the files, with the checksums of their footers, that imports have removed, and of which only the table had
+    deleted rows: paths, or of copies the hashes in their names.
     """
 
     format: Word
@@ -337,6 +339,8 @@ class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     time_us: Int64 | None = None
     operation: str | None = None
     ref: Id | None = None
+    metadata: str | None = None
+    copies: bool = False
     gone: dict[str, Number | None] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -344,6 +348,22 @@ class SourceImported(_Event, frozen=True, tag="source-imported"):
     """The changes of files and columns of this commit are those of a version of a source."""
 
     source: ImportedSource
+
+
+class FilesAdopted(_Event, frozen=True, tag="files-adopted"):
+    """Files of the table's source are the table's own from here on, so that a vacuum may delete them; the table has no
+    source any more. The files are in the event itself or in the sidecar of that index."""
+
+    source: ImportedSource
+    files: tuple[RemovedFile, ...] = ()
+    files_sidecar: Number | None = None
+
+
+class AdoptedDeleted(_Event, frozen=True, tag="adopted-files-deleted"):
+    """Adopted files that no version had any more are deleted."""
+
+    files: tuple[RemovedFile, ...] = ()
+    files_sidecar: Number | None = None
 
 
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
@@ -427,6 +447,8 @@ TableEvent: TypeAlias = (
     | StatisticsComputed
     | StreamCommitted
     | SourceImported
+    | FilesAdopted
+    | AdoptedDeleted
     | TableDropped
     | TableMoved
     | TableRestored

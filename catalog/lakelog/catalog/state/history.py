@@ -33,6 +33,8 @@ _WORDS = {
     "rolled-back": Operation.ROLLBACK.value,
     "stream-committed": "stream",
     "source-imported": Operation.IMPORT.value,
+    "files-adopted": "adopt files",
+    "adopted-files-deleted": "delete adopted files",
     "statistics-computed": Operation.COMPUTE_STATISTICS.value,
     "table-dropped": "drop",
     "entry-forgotten": "forget",
@@ -162,6 +164,8 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
     if kind in ("table-altered", "namespace-altered"):
         removed = {"removed": list(event["removed"])} if event.get("removed") else {}
         return ({"set": masked_properties(event["set"])} if event.get("set") else {}) | removed
+    if kind == "files-adopted":
+        return {"adopted_from": event["source"]["url"]}
     if kind == "source-imported":
         return {f"source_{name}": event["source"].get(name) for name in _OF_SOURCES}
     if kind in _SHOWN:

@@ -32,13 +32,16 @@ from lakelog.catalog.schema import (
     with_schema,
     without,
 )
+from lakelog.catalog.state.adopted import Adopted, StoredAdopted, with_adopted, without_deleted
 from lakelog.catalog.state.events import (
+    AdoptedDeleted,
     BranchFilesChanged,
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
     FastForwarded,
     FileChange,
+    FilesAdopted,
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
@@ -87,6 +90,7 @@ class TableState:
     only they had. `link` is the name that the table has, or had when it was dropped; None where it never had one.
 
     `source` is the version of a source that was imported last, None where none was, or the table was replaced since.
+    `adopted` has the files that it had from there and that are its own by now.
 
     `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
     members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
@@ -104,6 +108,7 @@ class TableState:
     refs: Mapping[str, Ref] = field(default_factory=dict)
     main: Line | None = None
     source: ImportedSource | None = None
+    adopted: Adopted | None = None
     line: str = MAIN
     whole: TableState | None = None
 
@@ -204,8 +209,12 @@ def apply(
             return replace(state, streams={**state.streams, event.stream: event.batch})
         case SourceImported():
             return replace(state, source=event.source)
+        case FilesAdopted():
+            return replace(state, source=None, adopted=with_adopted(event, blobs))
+        case AdoptedDeleted():
+            return replace(state, adopted=without_deleted(state.adopted, event, blobs))
         case TablePurged():
-            return replace(state, files=state.files.cleared(), refs={}, main=None)
+            return replace(state, files=state.files.cleared(), refs={}, main=None, adopted=None)
         case HistoryExpired():
             return replace(state, expired=max(state.expired, event.version))
         case TableMoved() | TableRestored():
@@ -376,6 +385,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refs: dict[Name, _StoredRef] = {}
     main: Line | None = None
     source: ImportedSource | None = None
+    adopted: StoredAdopted | None = None
 
 
 ready(_StoredRef, _Root)
@@ -422,6 +432,11 @@ class TableProjection:
                 metadata=ref.metadata,
                 line=ref.line,
             )
+        adopted = None
+        if state.adopted is not None:
+            named, more = state.adopted.files.dump(version, self._fetch)
+            blobs = {**blobs, **more}
+            adopted = StoredAdopted(source=state.adopted.source, files=named)
         stored = _Root(
             metadata=state.current,
             files=files,
@@ -434,13 +449,14 @@ class TableProjection:
             refs=refs,
             main=state.main,
             source=state.source,
+            adopted=adopted,
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
             # Left out where there are none, as most tables have none.
             del root["metadata"]["constraints"]
         leave_out_empty(root["metadata"])
-        lists = [files, *(ref.files for ref in refs.values())]
+        lists = [files, *(ref.files for ref in refs.values()), *([adopted.files] if adopted else [])]
         return _TableDump(
             root=root,
             blobs=blobs,
@@ -452,7 +468,8 @@ class TableProjection:
                     for stored in each[part]
                 )
             ),
-            files=[state.files, *(ref.files for ref in state.refs.values())],
+            files=[state.files, *(ref.files for ref in state.refs.values())]
+            + ([state.adopted.files] if state.adopted else []),
         )
 
     def stored(self, dump: Dump) -> None:
@@ -489,4 +506,7 @@ class TableProjection:
             },
             main=stored.main,
             source=stored.source,
+            adopted=None
+            if stored.adopted is None
+            else Adopted(stored.adopted.source, FileSet.load(stored.adopted.files, known)),
         )

@@ -66,7 +66,15 @@ from lakelog.catalog.schema import (
     ValuesTaken,
     as_predicate,
 )
-from lakelog.catalog.state import ChangeKind, FilesChanged, Operation, TableState, encode, normalized
+from lakelog.catalog.state import (
+    ChangeKind,
+    FilesChanged,
+    Operation,
+    TableState,
+    check_not_adopted,
+    encode,
+    normalized,
+)
 from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
@@ -218,9 +226,11 @@ def _commit(
 
 def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
     """Refuse files from elsewhere that are in the table already: unlike new ones, they may be added a second time."""
-    paths = pa.array([file.path for file in files if is_elsewhere(file.path)], pa.string())
-    if not len(paths):
+    others = [file for file in files if is_elsewhere(file.path)]
+    if not others:
         return
+    check_not_adopted(current.state.adopted, others)
+    paths = pa.array([file.path for file in others], pa.string())
     for chunk in current.chunks():
         known = chunk["path"].filter(pc.is_in(chunk["path"], value_set=paths))
         if len(known):

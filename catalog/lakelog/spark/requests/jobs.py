@@ -45,6 +45,15 @@ class ReadFooters(_Job, frozen=True, kw_only=True, tag="footers"):
     partition_filter: dict[str, str | None]
 
 
+class FindSource(_Job, frozen=True, kw_only=True, tag="source"):
+    """Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read
+    the footers of all files, which are Parquet files then."""
+
+    source: Source
+    format: str
+    footers: bool
+
+
 class ComputeStatistics(_Job, frozen=True, kw_only=True, tag="statistics"):
     """Compute the statistics of these columns of a table."""
 
@@ -58,7 +67,7 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[str, ...]
 
 
-AnyJob: TypeAlias = Compact | ReadFooters | ComputeStatistics | TakeChecksums
+AnyJob: TypeAlias = Compact | ReadFooters | FindSource | ComputeStatistics | TakeChecksums
 
 
 class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
@@ -96,6 +105,24 @@ class FootersRead(_Job, frozen=True, kw_only=True, tag="footers"):
     files: tuple[FooterFound, ...]
 
 
+class PartitionPlace(Message, frozen=True, kw_only=True):
+    """The folder of a partition, and the values of its columns as texts; None stands for NULL."""
+
+    path: str
+    values: dict[str, str | None]
+
+
+class SourceFound(_Job, frozen=True, kw_only=True, tag="source"):
+    """Where a source is. Of a table of Parquet files, its `columns` as Spark's JSON of a struct, the names of those
+    that it is partitioned by, and its folders where the catalog knows them."""
+
+    url: str
+    columns: FreeJson | None = None
+    partitioned_by: tuple[str, ...] = ()
+    places: tuple[PartitionPlace, ...] | None = None
+    footers: FootersRead | None = None
+
+
 class ColumnComputed(Message, frozen=True, kw_only=True):
     """What is known of a whole column."""
 
@@ -131,4 +158,4 @@ class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[ChecksumTaken, ...]
 
 
-AnyResult: TypeAlias = Compacted | FootersRead | StatisticsComputed | ChecksumsTaken
+AnyResult: TypeAlias = Compacted | FootersRead | SourceFound | StatisticsComputed | ChecksumsTaken

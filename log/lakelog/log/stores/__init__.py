@@ -4,10 +4,20 @@ Rule: a store does what the contract in `store` says and nothing else; every sto
 It must not know what an object is for: keys and bytes, no logs.
 """
 
+from lakelog.log.stores.copying import copy_object, is_copied_by_server
 from lakelog.log.stores.counting_store import CountingStore
 from lakelog.log.stores.local_store import LocalStore
 from lakelog.log.stores.memory_store import MemoryStore
 from lakelog.log.stores.opening import canonical_url, open_store
 from lakelog.log.stores.store import ObjectStore
 
-__all__ = ["CountingStore", "LocalStore", "MemoryStore", "ObjectStore", "canonical_url", "open_store"]
+__all__ = [
+    "CountingStore",
+    "LocalStore",
+    "MemoryStore",
+    "ObjectStore",
+    "canonical_url",
+    "copy_object",
+    "is_copied_by_server",
+    "open_store",
+]

@@ -117,6 +117,16 @@ class S3Store:
         except Exception as error:
             raise self.failure("write", key, error) from error
 
+    def copy_from(self, source: "S3Store", key: str, to: str) -> None:
+        """Create or replace the object `to` with the content of another one of the same server, which copies it."""
+        paths = f"{source._bucket}/{source._key(key)}", f"{self._bucket}/{self._key(to)}"
+        try:
+            self._run(self._fs()._cp_file, *paths)
+        except FileNotFoundError:
+            raise NotFound(f"{source.url}/{key} does not exist") from None
+        except Exception as error:
+            raise self.failure("copy to", to, error) from error
+
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         return (key for key, _ in self.list_sizes(prefix, after))
 

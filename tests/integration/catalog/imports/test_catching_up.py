@@ -75,7 +75,7 @@ def live(folder: Path, seed: int) -> int:
     source = Side(origin, chance, 0)
     source.append()
     catalog = Catalog(folder / "w")
-    catalog.import_table(source.table.export_iceberg().url, "t", format="iceberg")
+    catalog.import_table(source.table.export_iceberg().url, "t", format="iceberg", copy=seed % 2 == 1)
     ours = Side(catalog.load_table("t"), chance, 1_000_000)
     done: list[str] = []
     caught = 0
@@ -306,11 +306,11 @@ def test_of_two_imports_at_once_one_has_to_start_over(
     source: Table, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lakelog.catalog.imports import catching_up
+    from lakelog.catalog.imports.differences import difference
 
     import_it(catalog, source)
     other = Catalog(tmp_path / "w")
     url = source.append(pa.table({"id": [11], "n": [1]})).export_iceberg().url
-    difference = catching_up.difference
     raced: list[bool] = []
 
     def slow(before: Any, now: Any) -> Any:

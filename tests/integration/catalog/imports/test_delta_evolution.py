@@ -40,17 +40,17 @@ def with_ids(**columns: list[int]) -> pa.Table:
     return pa.table(list(columns.values()), schema=pa.schema(fields))
 
 
-@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize(("mode", "copy"), [("name", False), ("id", False), ("name", True)])
 def test_a_column_that_was_dropped_and_is_restored_has_its_values(
-    mode: str, log: DeltaLog, catalog: Catalog
+    mode: str, copy: bool, log: DeltaLog, catalog: Catalog
 ) -> None:
     a, b = mapped("a", "long", 1, "col-1"), mapped("b", "long", 2, "col-2")
     settings = {MODE: mode}
     old = log.write("0.parquet", with_ids(**{"col-1": [1, 2, 3], "col-2": [10, 20, 30]}))
     log.commit(0, log.protocol(*FEATURES), log.metadata(a, b, **settings), old)
     log.commit(1, log.metadata(a, **settings))
-    catalog.import_table(log.folder, "whole", format="delta")
-    catalog.import_table(log.folder, "t", format="delta", versions=1)
+    catalog.import_table(log.folder, "whole", format="delta", copy=copy)
+    catalog.import_table(log.folder, "t", format="delta", versions=1, copy=copy)
     catalog.load_table("t").delete("a = 2")
     less = {"add": {**old["add"], "deletionVector": log.vector([2])}}
     new = log.write("2.parquet", with_ids(**{"col-1": [4], "col-2": [40]}))
@@ -63,7 +63,7 @@ def test_a_column_that_was_dropped_and_is_restored_has_its_values(
     assert rows(catalog, "t", ref="imported") == rows(catalog, "whole")
     assert catalog.import_table(log.folder, "t", format="delta").versions == 0
     # So it is where all of that is history.
-    catalog.import_table(log.folder, "u", format="delta", versions=2)
+    catalog.import_table(log.folder, "u", format="delta", versions=2, copy=copy)
     assert rows(catalog, "u", version=1) == [{"a": 1}, {"a": 2}, {"a": 3}]
     assert rows(catalog, "u") == rows(catalog, "whole")
 

@@ -337,7 +337,7 @@ def test_what_lakelog_cannot_have_is_refused_by_name(
     )
     assert "there is no metadata" in refusal(tmp_path / "none/v1.metadata.json", NotFound)
     assert "there is no Iceberg table at" in refusal(tmp_path / "none", NotFound)
-    assert "the mode migrate does not exist" in refusal(folder.folder, mode="migrate")
+    assert "does not take the name of its source (migrate)" in refusal(folder.folder, mode="migrate")
     assert "of the format csv" in refusal(folder.folder, format="csv")
     (data,) = (folder.folder / "data").glob("*.parquet")
     shutil.move(data, tmp_path)

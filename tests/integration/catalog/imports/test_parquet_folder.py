@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelog.catalog import Catalog, SourceDiverged
+from lakelog.catalog.imports import FolderTable, KnownFolder
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.parquet import is_hidden
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.catalog.schema import AtomicType, Field, StructType
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.stores.memory_store import MemoryStore
 
 
@@ -204,3 +207,55 @@ def test_types_of_partitions_are_those_that_spark_infers(texts: list[str | None]
 
     sql = {"int": "integer", "bigint": "long"}
     assert partition_type(texts).name == sql.get(type, type)
+
+
+def test_a_catalog_s_table_has_its_columns_and_partitions(tmp_path: Path, catalog: Catalog) -> None:
+    source, away = tmp_path / "files", tmp_path / "away"
+    put(source / "day=01/a.parquet", ID=pa.array([1], pa.int32()), more=["x"])
+    put(source / "day=02/b.parquet", ID=pa.array([2], pa.int32()))
+    put(source / "day=03/forgotten.parquet", ID=pa.array([9], pa.int32()))
+    put(away / "c.parquet", id=pa.array([3], pa.int64()))
+    columns = StructType(
+        tuple(
+            Field(name=name, type=AtomicType(type))
+            for name, type in (("id", "long"), ("later", "string"), ("Day", "string"))
+        )
+    )
+    places = (
+        (str(source / "day=01"), {"day": "01"}),
+        (str(source / "day=02"), {"day": "02"}),
+        (str(away), {"day": None}),
+    )
+    table = FolderTable(columns=columns, partitioned_by=("Day",), places=places)
+    known = KnownFolder(table=table)
+    catalog.import_table(source, "t", format="parquet", known=known)
+    assert [str(field.type) for field in catalog.load_table("t").schema.fields] == [
+        "long",
+        "string",
+        "string",
+    ]
+    assert rows(catalog) == [
+        {"id": 1, "later": None, "Day": "01"},
+        {"id": 2, "later": None, "Day": "02"},
+        {"id": 3, "later": None, "Day": None},
+    ]
+    assert [row["id"] for row in rows(catalog, filter="Day = '02'")] == [2]
+    fewer = replace(known, table=replace(table, places=places[1:]))
+    done = catalog.import_table(source, "t", format="parquet", known=fewer)
+    assert (done.added_files, done.removed_files) == (0, 1)
+    numbers = StructType((*columns.fields[:2], Field(name="day", type=AtomicType("integer"))))
+    bad = ((str(source / "day=01"), {"day": "x"}),)
+    with pytest.raises(InvalidInput, match="not a valid integer"):
+        wrong = KnownFolder(table=FolderTable(columns=numbers, partitioned_by=("day",), places=bad))
+        catalog.import_table(source, "u", format="parquet", known=wrong)
+
+
+def test_a_folder_of_another_table_s_log_is_no_catalog_s_table(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    put(source / "day=1/a.parquet", id=[1])
+    put(source / "_delta_log/00000000000000000000.checkpoint.parquet", id=[1])
+    columns = StructType(tuple(Field(name=name, type=AtomicType("long")) for name in ("id", "day")))
+    for places in (None, ((str(source / "day=1"), {"day": "1"}),)):
+        table = FolderTable(columns=columns, partitioned_by=("day",), places=places)
+        with pytest.raises(Unsupported, match="files is a table of Delta"):
+            catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=table))

@@ -126,6 +126,7 @@ class DeltaSource:
 
     def __init__(self, url: str, open_url: OpenUrl, time_zone: str | None = None) -> None:
         self.url = canonical_url(url)
+        self.metadata = f"{self.url}/{LOG}"
         self._open_url = open_url
         self._zone = None if time_zone is None else time_zone_of(time_zone)
         self._log = list_log(*open_url(f"{self.url}/{LOG}"), everything=False)

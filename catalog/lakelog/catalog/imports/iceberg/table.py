@@ -42,6 +42,7 @@ class IcebergTable:
         self, source: str, open_url: OpenUrl, progress: Callable[[str], None] = lambda text: None
     ) -> None:
         self.metadata_url, self._document = document_of(source, open_url)
+        self.metadata = self.metadata_url.rpartition("/")[0]
         self._open_url = open_url
         self._progress = progress
         with as_metadata(self.metadata_url):

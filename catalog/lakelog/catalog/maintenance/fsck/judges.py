@@ -105,6 +105,7 @@ class TableJudge:
 
     def manifests(self, state: Json) -> Mapping[str, str]:
         named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
+        named += [state["adopted"]["files"]] if state.get("adopted") else []
         lists = [msgspec.convert(each, FilesRoot) for each in named]
         return {each.name: each.sha256 for files in lists for each in (*files.manifests, *files.removed)}
 
@@ -121,6 +122,13 @@ class TableJudge:
             return "other values of identity columns are taken than in a replay"
         if replayed.main != stored.main or not _same_refs(replayed.refs, stored.refs):
             return "other tags or branches than in a replay"
+        one, other = (each and each.source for each in (replayed.adopted, stored.adopted))
+        if one != other:
+            return "other adopted files than in a replay"
+        if replayed.adopted is not None and stored.adopted is not None:
+            why = self._difference_of_files(replayed.adopted.files, stored.adopted.files)
+            if why is not None:
+                return f"of adopted files: {why}"
         for name in ("main", *sorted(replayed.refs)):
             why = self._difference_of_files(replayed.on(name).files, stored.on(name).files)
             if why is not None:

@@ -1,0 +1,80 @@
+"""Where tables and files of others are: a path, or the name of a table of the session catalog, which Spark looks up."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.requests.jobs import FootersRead, Source, SourceFound
+
+if TYPE_CHECKING:
+    from lakelog.catalog.imports import KnownFolder
+    from lakelog.catalog.parquet import FoundFile
+
+_PATH = re.compile(r"/|[a-zA-Z][a-zA-Z0-9+.-]*:/")
+
+
+def source_of(text: str, *formats: str) -> Source:
+    """Return the path or the table of the session catalog that is meant; `parquet`.`/path` is a path too, for each of
+    the `formats`."""
+    from lakelog.catalog.names import identifier
+
+    if not text:
+        raise InvalidInput("the source is empty: give a path, or the name of a table of spark_catalog")
+    if _PATH.match(text):
+        return Source(path=text)
+    parts = identifier(text)
+    if len(parts) == 2 and parts[0].lower() in formats and _PATH.match(parts[1]):
+        return Source(path=parts[1])
+    if parts[0] == "spark_catalog" and len(parts) > 1:
+        parts = parts[1:]
+    if len(parts) > 2:
+        raise InvalidInput(
+            f"the source {text} is neither an absolute path nor a table of spark_catalog, whose name has one or two "
+            "parts: give a path or a table. Of an Iceberg table of another catalog, give the metadata file, which "
+            f"SELECT file FROM {text}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1 shows"
+        )
+    return Source(table=tuple(parts))
+
+
+def found_files(read: FootersRead) -> list[FoundFile]:
+    """Return the files whose footers Spark has read."""
+    from lakelog.catalog.parquet import FoundFile
+    from lakelog.catalog.schema import StructType, type_from_spark
+
+    schemas = [type_from_spark(schema) for schema in read.schemas]
+    found = []
+    for file in read.files:
+        columns = schemas[file.schema]
+        assert isinstance(columns, StructType), "a file has columns"
+        found.append(
+            FoundFile(
+                path=file.path,
+                size_bytes=file.size,
+                rows=file.rows,
+                columns=columns,
+                partition=file.partition,
+                stats=dict(file.stats),
+                footer_crc=file.footer,
+                old_calendar=file.old_calendar,
+            )
+        )
+    return found
+
+
+def known_folder(found: SourceFound) -> KnownFolder:
+    """Return what Spark knows of a folder of Parquet files: as its catalog has it, and by the files' footers."""
+    from lakelog.catalog.imports import FolderTable, KnownFolder
+    from lakelog.catalog.schema import StructType, type_from_spark
+
+    table = None
+    if found.columns is not None:
+        columns = type_from_spark(found.columns)
+        assert isinstance(columns, StructType), "a table has columns"
+        places = None
+        if found.places is not None:
+            places = tuple((place.path, place.values) for place in found.places)
+        table = FolderTable(columns=columns, partitioned_by=found.partitioned_by, places=places)
+    footers = () if found.footers is None else found_files(found.footers)
+    return KnownFolder(table=table, footers={file.path: file for file in footers})

@@ -1,0 +1,121 @@
+"""An import with copies needs nothing of its source once it has ended, and catches up with copies."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.integration.catalog.imports.delta_logs import READER, DeltaLog, column
+
+from lakelog.catalog import Catalog, SourceDiverged, col
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(tmp_path / "w")
+
+
+def ids(catalog: Catalog, version: int | None = None) -> list[int]:
+    table = catalog.load_table("t")
+    table = table if version is None else table.at(version=version)
+    return sorted(table.scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def test_history_and_later_versions_are_copied_and_the_source_may_go(
+    tmp_path: Path, catalog: Catalog
+) -> None:
+    source = tmp_path / "delta"
+    write_deltalake(source, pa.table({"id": range(5), "kind": ["a"] * 5}), partition_by=["kind"])
+    DeltaTable(source).delete("id = 1")
+    write_deltalake(source, pa.table({"id": range(5, 9), "kind": ["b"] * 4}), mode="append")
+    assert catalog.import_table(source, "t", format="delta", copy=True, dry_run=True).added_files == 2
+    catalog.import_table(source, "t", format="delta", copy=True)
+    catalog.load_table("t").delete(col("id") == 6)
+    copied = catalog.load_table("t").head.all_files()["path"].to_pylist()
+    assert len(copied) == 2 and all(path.startswith("data/") for path in copied)
+    assert catalog.import_table(source, "t", format="delta").versions == 0
+    DeltaTable(source).delete("id = 0")
+    write_deltalake(source, pa.table({"id": [20], "kind": ["b"]}), mode="append")
+    done = catalog.import_table(source, "t", format="delta")
+    assert (done.added_files, done.removed_files, done.versions) == (2, 1, 1)
+    now = catalog.load_table("t").head.all_files()["path"].to_pylist()
+    assert len(set(now) & set(copied)) == 1
+    shutil.rmtree(source)
+    assert ids(catalog) == [2, 3, 4, 5, 7, 8, 20]
+    assert ids(catalog, 1) == [0, 1, 2, 3, 4] and ids(catalog, 3) == [0, 2, 3, 4, 5, 6, 7, 8]
+    assert not catalog.fsck(deep=True).found
+    catalog.load_table("t").compact()
+    catalog.expire("t", retain_last=1, dry_run=False)
+    assert sum(each.files for each in catalog.vacuum("t", dry_run=True)) == 0, "writes of the last days stay"
+    assert ids(catalog) == [2, 3, 4, 5, 7, 8, 20]
+
+
+def test_folders_are_copied_and_other_files_of_a_name_once_more(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "files"
+    source.mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), source / "a.parquet")
+    pq.write_table(pa.table({"id": [3]}), source / "b.parquet")
+    catalog.import_table(source, "t", format="parquet", copy=True)
+    pq.write_table(pa.table({"id": [4, 5, 6], "more": ["x", "y", "z"]}), source / "a.parquet")
+    catalog.import_table(source, "t", format="parquet", copy=True)
+    (source / "b.parquet").unlink()
+    catalog.import_table(source, "t", format="parquet")
+    assert ids(catalog) == [4, 5, 6] and ids(catalog, 2) == [3, 4, 5, 6] and ids(catalog, 1) == [1, 2, 3]
+    assert catalog.load_table("t").scan(filter="more = 'y'").to_arrow()["id"].to_pylist() == [5]
+
+
+def test_a_file_that_comes_back_is_known_by_its_copy(tmp_path: Path, catalog: Catalog) -> None:
+    source = tmp_path / "delta"
+    for start in (0, 5):
+        write_deltalake(source, pa.table({"id": range(start, start + 5)}), mode="append")
+    for name in ("t", "rolled"):
+        catalog.import_table(source, name, format="delta", copy=True)
+    catalog.load_table("t").delete(col("id") == 1)
+    DeltaTable(source).delete("id < 5")
+    for name in ("t", "rolled"):
+        catalog.import_table(source, name, format="delta")
+    DeltaTable(source).restore(1)
+    with pytest.raises(SourceDiverged, match="again, which was removed by an import"):
+        catalog.import_table(source, "t", format="delta")
+    assert ids(catalog) == [5, 6, 7, 8, 9]
+    catalog.load_table("rolled").rollback_to_version(2)
+    with pytest.raises(SourceDiverged, match="already, which its source has added"):
+        catalog.import_table(source, "rolled", format="delta")
+    assert catalog.load_table("rolled").row_count == 10
+
+
+def test_rows_that_come_back_to_a_file_without_any_are_there(tmp_path: Path, catalog: Catalog) -> None:
+    log = DeltaLog(tmp_path / "delta")
+    old = log.write("0.parquet", pa.table({"id": [1, 2]}))
+    none = {"add": {**old["add"], "deletionVector": log.vector([0, 1])}}
+    log.commit(0, log.protocol(*READER), log.metadata(column("id", "long")), none)
+    log.commit(1, log.remove(none), old)
+    catalog.import_table(log.folder, "t", format="delta", copy=True)
+    shutil.rmtree(log.folder)
+    assert ids(catalog, 1) == [] and ids(catalog) == [1, 2]
+
+
+def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "delta"
+    write_deltalake(source, pa.table({"id": [1]}))
+    catalog.import_table(source, "plain", format="delta")
+    with pytest.raises(InvalidInput, match="was imported without copies"):
+        catalog.import_table(source, "plain", format="delta", copy=True)
+    next(source.glob("*.parquet")).unlink()
+    with pytest.raises(NotFound, match=r"\.parquet of the source is gone"):
+        catalog.import_table(source, "t", format="delta", copy=True)
+    assert not catalog.table_exists("t")
+
+
+def test_a_migration_is_refused_with_the_way_to_do_it(tmp_path: Path, catalog: Catalog) -> None:
+    with pytest.raises(Unsupported, match="rename the source in its own catalog"):
+        catalog.import_table(tmp_path, "t", format="delta", mode="migrate")
+    with pytest.raises(Unsupported, match="the mode other does not exist"):
+        catalog.import_table(tmp_path, "t", format="delta", mode="other")
