@@ -285,7 +285,7 @@ hook("load_relation", load)
         "INSERT OVERWRITE lake.t SELECT id FROM lake.t",
     ],
 )
-@pytest.mark.parametrize("loads", [1, 2, 3])
+@pytest.mark.parametrize("loads", [1, pytest.param(2, marks=pytest.mark.slow), 3])
 def test_what_replaces_a_table_by_its_own_rows_loses_none_that_is_added_meanwhile(
     make_lake, warm, tmp_path, statement, loads
 ):

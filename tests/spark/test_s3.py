@@ -6,7 +6,7 @@ from tests.spark.sql.rows import in_mode, in_one_mode
 pytestmark = pytest.mark.s3
 
 
-@pytest.fixture(params=["s3", "s3a"])
+@pytest.fixture(params=["s3", pytest.param("s3a", marks=pytest.mark.slow)])
 def on_s3(request, make_lake, lakelog_s3, tmp_path):
     options = dict(lakelog_s3.options)
     options["path_style"] = options["path_style"] == "true"
@@ -34,7 +34,7 @@ def test_tables_are_created_written_and_read_on_s3(on_s3):
     )
 
 
-@pytest.mark.parametrize(("scheme", "slash"), [("s3", "/"), ("s3a", "")])
+@pytest.mark.parametrize(("scheme", "slash"), [("s3", ""), ("s3a", "/")])
 def test_a_table_is_used_by_its_url_with_and_without_the_last_slash(on_s3, tmp_path, scheme, slash):
     lake, _ = on_s3
     url = f"{scheme}://lakelog/places/{lake.name}/{tmp_path.name}"

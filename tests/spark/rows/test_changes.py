@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 from tests.spark.sql.test_random_rows import UNSHRUNK, run
 
 COLUMNS = "id, k, v, _row_id, _version"
@@ -256,7 +256,7 @@ def test_a_transaction_sees_changes_up_to_its_moment(table):
     assert len(changes(table, 5)) == 2
 
 
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 @settings(UNSHRUNK, max_examples=1)
 @given(data=st.data())
 def test_changes_make_any_version_of_any_older_one(lake, mode: str, data: st.DataObject) -> None:

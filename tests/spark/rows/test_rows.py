@@ -12,7 +12,7 @@ import pytest
 from pyroaring import BitMap
 from pyspark.errors import PySparkException
 from tests.spark.sessions import another_session
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 import lakelog.spark
 from lakelog.catalog.writes import prepared_rows
@@ -152,7 +152,7 @@ def test_checks_not_null_and_defaults_hold(lake, mode):
 
 
 @pytest.mark.adapter
-@in_both_modes
+@in_one_mode
 def test_cached_tables_and_chars_are_changed_like_others(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, c CHAR(3), w VARCHAR(3)) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t SELECT id, 'a', 'b' FROM range(0, 6, 1, 1)")

@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import in_mode, in_one_mode
 
 from lakelog.catalog import col
 from lakelog.log.errors import Unsupported
@@ -140,7 +140,7 @@ def test_each_push_down_leaves_columns_with_collations_to_spark(lake):
         table.delete(col("a") == "B")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 def test_rows_are_changed_by_conditions_with_collations(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id INT, a STRING COLLATE UTF8_LCASE) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'A'), (3, 'b'), (4, 'B'), (5, 'c')")

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import UnsupportedOperationException
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import in_mode, in_one_mode
 
 pytestmark = pytest.mark.adapter
 
@@ -82,7 +82,7 @@ def test_partitions_are_added_dropped_renamed_and_truncated_as_in_sparks_own_cat
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", MODES)
+@in_one_mode
 def test_partitions_that_were_added_stay_where_rows_are_changed(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, k STRING) PARTITIONED BY (k) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'a'), (3, 'b')")

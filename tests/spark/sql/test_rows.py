@@ -130,7 +130,7 @@ MERGES = {
 }  # fmt: skip
 
 
-@in_both_modes
+@in_one_mode
 @pytest.mark.adapter
 def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mode):
     other, frame = another_session(lake), lake.spark.createDataFrame

@@ -85,16 +85,20 @@ def test_python_prunes_by_what_executors_computed(lake):
     )
     rows = lake.sql("SELECT i, l, d, s, dt, n FROM lake.t")
     table = lake.catalog.load_table("t")
-    for i, l, d, s, date, n in rows:  # noqa: E741
-        for filter in (
-            [("i", "=", i)],
-            [("l", "=", l)],
-            [("d", "=", d)],
-            [("s", "=", s)],
-            [("dt", "=", date)],
-            [("n", "=", n)],
+    for number, (i, l, d, s, date, n) in enumerate(rows):  # noqa: E741
+        for column, filter in enumerate(
+            (
+                [("i", "=", i)],
+                [("l", "=", l)],
+                [("d", "=", d)],
+                [("s", "=", s)],
+                [("dt", "=", date)],
+                [("n", "=", n)],
+            )
         ):
             assert 1 <= table.plan(filter).num_rows <= table.file_count
+            if column % 3 != number % 3:
+                continue
             condition = (
                 f"{filter[0][0]} = "
                 + {
