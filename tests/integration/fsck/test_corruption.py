@@ -15,7 +15,7 @@ from tests.integration.fsck.world import World, build
 
 from lakelog.catalog.maintenance.fsck import Severity
 
-EVERY = 179
+EVERY = 139
 """The short form tries one case in so many of each kind."""
 
 
