@@ -286,10 +286,13 @@ def _adopted(tree: NameTree, target: Target[TableState], asked: Wish) -> list[Va
     """Delete files that the table has adopted, and that no version has. An owner that they have beside it is no failure
     of the vacuum: they stay, and the answer says why."""
     tracked = target.tracked
+    # Most tables have adopted nothing: what is known of them is new enough to see that, and costs nothing.
+    if tracked.at_least(target.view.version).state.adopted is None:
+        return []
     view = tracked.current() if asked.dry_run else tracked.settled()
     adopted = view.state.adopted
     if adopted is None:
-        return []
+        return []  # purged meanwhile
     kind, where = "adopted-files", adopted.source.url
     try:
         going = unreached(tree, tracked, view, asked.progress, settle=not asked.dry_run)
