@@ -54,6 +54,9 @@ _LOGS = {
 }
 """Folders in which tables of other formats have their logs, with what to do instead."""
 
+BY_NAME = "table:"
+"""Begins the identity of a folder that a catalog has as a table."""
+
 
 class ParquetFolder:
     """See `Source`."""
@@ -73,17 +76,26 @@ class ParquetFolder:
         self._table, self._footers = known.table, known.footers
         self._open_url = open_url
         self.url = canonical_url(source)
-        self.identity = self.url
+        # What a catalog has of a folder may be less, or elsewhere: of the one, the other is no later version.
+        self.identity = self.url if self._table is None else f"{BY_NAME}{self.url}"
         self.properties: Mapping[str, str] = {}
         self._progress = progress
         self._listed: dict[str, tuple[ObjectStore, str, int]] = {}
         self._partitions: dict[str, dict[str, str | None]] = {}
+        self._places: dict[str, dict[str, str | None]] = {}
         if self._table is None or self._table.places is None:
             self._list(self.url, None)
         else:
             self._refuse_logs()
             for place, values in self._table.places:
-                self._list(canonical_url(place), self._table.values(values))
+                if (folder := canonical_url(place)) in self._places:
+                    raise InvalidInput(
+                        f"two partitions of the table at {self.url} have the folder {folder}, so that each row is "
+                        "there twice: insert its rows by a query"
+                    )
+                self._places[folder] = self._table.values(values)
+            for folder, partition in self._places.items():
+                self._list(folder, partition)
         if not self._listed and self._table is None:
             raise NotFound(
                 f"there are no files in the folder {self.url}: check the path, and give a folder rather than a file"
@@ -103,6 +115,14 @@ class ParquetFolder:
                 continue
             inside = name.removeprefix(prefix)
             path = f"{folder}/{inside}"
+            if partition is not None and "/" in inside:
+                # Spark reads what is right in the folder of a partition.
+                if path.rpartition("/")[0] in self._places:
+                    continue
+                raise InvalidInput(
+                    f"{path} is in a folder within that of a partition, {folder}, where Spark reads no files: move it "
+                    "away, or into the partition's folder"
+                )
             self._listed[path] = store, name, size
             self._partitions[path] = dict(partition_of(inside, folder) if partition is None else partition)
 
