@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import msgspec
 
+from lakelog.catalog.errors import SourceDiverged
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.claims import check_files_unclaimed, is_claim
@@ -166,6 +168,7 @@ class ParquetFolder:
             [Field(name=name, type=type) for name, type in types.items()], f"the folders of {self.url}"
         )
         schema = merged.schema()
+        self._check_partitions_stay(same.values(), schema)
         spec = self._spec(schema)
         files = [msgspec.structs.replace(file, deletes=None) for file in same.values()]
         if columns is not None:
@@ -179,6 +182,21 @@ class ParquetFolder:
             specs=(spec,),
             added=(*files, *self._entries(found, schema, spec)),
         )
+
+    def _check_partitions_stay(self, known: Iterable[DataFile], schema: Schema) -> None:
+        """Raise SourceDiverged where a catalog has made a folder that of another partition since the last import."""
+        columns = [schema.find((name,)) for name in self._names]
+        for file in known if self._places else ():
+            for column, text in zip(columns, self._partitions[file.path].values(), strict=True):
+                constant = file.constants.get(column.id)
+                # A CHAR is padded.
+                if constant is None or _trimmed(constant.value) != _trimmed(
+                    _literal(text, AtomicType(constant.type))
+                ):
+                    raise SourceDiverged(
+                        f"{file.path} is in another partition by {column.name} than at the last import, {text}: import "
+                        "the source as another table"
+                    )
 
     def _is_partition(self, column: Field) -> bool:
         return column.name.lower() in {name.lower() for name in self._names}
@@ -243,10 +261,18 @@ class ParquetFolder:
             for name, text in self._partitions[file.path].items():
                 type = schema.find((name,)).type
                 assert isinstance(type, AtomicType), "a folder's name has single values"
-                partition[name] = literal_of(value_text(text, type), type)
+                partition[name] = _literal(text, type)
             placed.append(replace(file, partition=partition))
         metadata = Metadata(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={})
         return data_files(placed, metadata, None, ignore_extra_columns=self._table is not None)
+
+
+def _literal(text: str | None, type: AtomicType) -> Any:
+    return literal_of(value_text(text, type), type)
+
+
+def _trimmed(value: Any) -> Any:
+    return value.rstrip(" ") if isinstance(value, str) else value
 
 
 def _has_its_types(file: FoundFile) -> bool:

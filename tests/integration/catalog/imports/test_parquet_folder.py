@@ -277,6 +277,12 @@ def test_what_a_catalog_has_of_a_folder_is_another_source_than_the_folder(
     with pytest.raises(InvalidInput, match="by the name of a table, and not by its path"):
         catalog.import_table(source, "t", format="parquet")
     assert [row["id"] for row in rows(catalog)] == [1, 3]
+    catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=table))
+    moved = replace(table, places=((f"{source}/day=1", {"day": "2"}), places[1]))
+    with pytest.raises(
+        SourceDiverged, match="a.parquet is in another partition by day than at the last import, 2"
+    ):
+        catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=moved))
     catalog.import_table(source, "u", format="parquet")
     with pytest.raises(InvalidInput, match="by its path, and not by the name of a table"):
         catalog.import_table(source, "u", format="parquet", known=KnownFolder(table=table))
