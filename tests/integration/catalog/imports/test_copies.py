@@ -15,6 +15,7 @@ from tests.integration.catalog.imports.delta_logs import READER, DeltaLog, colum
 from lakelog.catalog import Catalog, SourceDiverged, col
 from lakelog.catalog.imports import copies
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+from lakelog.log.stores import copy_object
 
 
 @pytest.fixture
@@ -111,11 +112,10 @@ def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
     with pytest.raises(InvalidInput, match="was imported without copies"):
         catalog.import_table(source, "plain", format="delta", copy=True)
     (file,) = source.glob("*.parquet")
-    copy = copies.copy_object
 
     def of_another_file(*given: Any) -> None:
         pq.write_table(pa.table({"id": range(99)}), file)
-        copy(*given)
+        copy_object(*given)
 
     monkeypatch.setattr(copies, "copy_object", of_another_file)
     with pytest.raises(
