@@ -81,7 +81,7 @@ class Copies:
 
     def copy(self) -> Collection[str]:
         """Copy what is left, and return the paths of these copies. NotFound where the source's file is gone,
-        InvalidInput where it is another one by now: the copy is looked at, as no later import could mend it."""
+        InvalidInput where it was replaced since: the copy is looked at, as no later import could mend it."""
         left, self._left = self._left, {}
         if not left:
             return ()
@@ -104,7 +104,7 @@ class Copies:
                     open_parquet(copied, file.size_bytes, file.footer_crc)
             except (FormatError, pa.ArrowInvalid) as error:
                 raise InvalidInput(
-                    f"the file {file.path} of the source is another one since the source was read ({error}): import it "
+                    f"the file {file.path} of the source was replaced since the source was read ({error}): import it "
                     "again"
                 ) from None
 

@@ -119,7 +119,7 @@ def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
 
     monkeypatch.setattr(copies, "copy_object", of_another_file)
     with pytest.raises(
-        InvalidInput, match=r"\.parquet of the source is another one since the source was read"
+        InvalidInput, match=r"\.parquet of the source was replaced since the source was read"
     ):
         catalog.import_table(source, "t", format="delta", copy=True)
     monkeypatch.undo()
