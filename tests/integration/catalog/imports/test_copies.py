@@ -118,9 +118,7 @@ def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
         copy_object(*given)
 
     monkeypatch.setattr(copies, "copy_object", of_another_file)
-    with pytest.raises(
-        InvalidInput, match=r"\.parquet of the source was replaced since the source was read"
-    ):
+    with pytest.raises(InvalidInput, match=r"\.parquet of the source was replaced since the source was read"):
         catalog.import_table(source, "t", format="delta", copy=True)
     monkeypatch.undo()
     file.unlink()
