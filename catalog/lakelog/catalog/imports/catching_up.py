@@ -75,11 +75,21 @@ def last_import(head: TableHead, source: Source) -> ImportedSource:
             f"{head.name} is there, and was not imported: choose another name for the table of {source.url}"
         )
     if (last.format, last.identity) != (source.format, source.identity):
+        if last.format == source.format == "parquet" and last.url == source.url:
+            raise InvalidInput(
+                f"{head.name} was imported from {last.url} {_way(last.identity, last.url)}, and not "
+                f"{_way(source.identity, source.url)}, which may find other files and partitions there: import it as "
+                "the first time"
+            )
         raise InvalidInput(
             f"{head.name} was imported from {last.format} at {last.url}, and {source.url} is another "
             f"{source.format} source: choose another name for the new table"
         )
     return last
+
+
+def _way(identity: str, url: str) -> str:
+    return "by its path" if identity == url else "by the name of a table"
 
 
 def imported_files(head: TableHead) -> dict[str, DataFile]:

@@ -14,14 +14,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import msgspec
+import pyarrow as pa
 
 from lakelog.catalog.files import DataFile, file_path
 from lakelog.catalog.imports.changes import is_same_object
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.parquet import open_parquet
 from lakelog.catalog.state import TableState
 from lakelog.log import OpenUrl, WriteRef
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.stores import copy_object, is_copied_by_server
 
 BY_SERVER_AT_ONCE = 16
@@ -47,7 +49,7 @@ class Copies:
         self._open_url = open_url
         self._progress = progress
         self._known = {key: file for file in known if (key := _key_of(file.path)) is not None}
-        self._left: dict[str, str] = {}
+        self._left: dict[str, DataFile] = {}
 
     def originals(self) -> Mapping[str, DataFile]:
         """Return the known files by the paths of those that they are copies of."""
@@ -70,7 +72,7 @@ class Copies:
         if known is None or not known.rows or not is_same_object(known, file):
             path = file_path(write, f"copy-{key}")
             if file.rows:
-                self._left[path] = file.path
+                self._left[path] = file
         else:
             path = known.path
         placed = msgspec.structs.replace(file, path=path)
@@ -78,22 +80,32 @@ class Copies:
         return placed
 
     def copy(self) -> Collection[str]:
-        """Copy what is left, and return the paths of these copies. NotFound where the source's file is gone."""
+        """Copy what is left, and return the paths of these copies. NotFound where the source's file is gone,
+        InvalidInput where it was replaced since: the copy is looked at, as no later import could mend it."""
         left, self._left = self._left, {}
         if not left:
             return ()
         target = self._tracked.store
-        opened = {path: self._open_url(source) for path, source in left.items()}
+        opened = {path: self._open_url(file.path) for path, file in left.items()}
         by_server = all(is_copied_by_server(store, target) for store, _ in opened.values())
 
         def one(path: str) -> None:
             store, key = opened[path]
             prefix = f"{self._tracked.prefix}/" if self._tracked.prefix else ""
+            file = left[path]
             try:
                 copy_object(store, key, target, f"{prefix}{path}")
             except NotFound:
                 raise NotFound(
-                    f"the file {left[path]} of the source is gone since the source was read: import it again"
+                    f"the file {file.path} of the source is gone since the source was read: import it again"
+                ) from None
+            try:
+                with target.open_input(f"{prefix}{path}") as copied:
+                    open_parquet(copied, file.size_bytes, file.footer_crc)
+            except (FormatError, pa.ArrowInvalid) as error:
+                raise InvalidInput(
+                    f"the file {file.path} of the source was replaced since the source was read ({error}): import it "
+                    "again"
                 ) from None
 
         threads = BY_SERVER_AT_ONCE if by_server else THROUGH_HERE_AT_ONCE

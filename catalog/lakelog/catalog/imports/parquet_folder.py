@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import msgspec
 
+from lakelog.catalog.errors import SourceDiverged
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.claims import check_files_unclaimed, is_claim
@@ -54,6 +56,9 @@ _LOGS = {
 }
 """Folders in which tables of other formats have their logs, with what to do instead."""
 
+BY_NAME = "table:"
+"""Begins the identity of a folder that a catalog has as a table."""
+
 
 class ParquetFolder:
     """See `Source`."""
@@ -73,17 +78,26 @@ class ParquetFolder:
         self._table, self._footers = known.table, known.footers
         self._open_url = open_url
         self.url = canonical_url(source)
-        self.identity = self.url
+        # What a catalog has of a folder may be less, or elsewhere: of the one, the other is no later version.
+        self.identity = self.url if self._table is None else f"{BY_NAME}{self.url}"
         self.properties: Mapping[str, str] = {}
         self._progress = progress
         self._listed: dict[str, tuple[ObjectStore, str, int]] = {}
         self._partitions: dict[str, dict[str, str | None]] = {}
+        self._places: dict[str, dict[str, str | None]] = {}
         if self._table is None or self._table.places is None:
             self._list(self.url, None)
         else:
             self._refuse_logs()
             for place, values in self._table.places:
-                self._list(canonical_url(place), self._table.values(values))
+                if (folder := canonical_url(place)) in self._places:
+                    raise InvalidInput(
+                        f"two partitions of the table at {self.url} have the folder {folder}, so that each row is "
+                        "there twice: insert its rows by a query"
+                    )
+                self._places[folder] = self._table.values(values)
+            for folder, partition in self._places.items():
+                self._list(folder, partition)
         if not self._listed and self._table is None:
             raise NotFound(
                 f"there are no files in the folder {self.url}: check the path, and give a folder rather than a file"
@@ -103,6 +117,14 @@ class ParquetFolder:
                 continue
             inside = name.removeprefix(prefix)
             path = f"{folder}/{inside}"
+            if partition is not None and "/" in inside:
+                # Spark reads what is right in the folder of a partition.
+                if path.rpartition("/")[0] in self._places:
+                    continue
+                raise InvalidInput(
+                    f"{path} is in a folder within that of a partition, {folder}, where Spark reads no files: move it "
+                    "away, or into the partition's folder"
+                )
             self._listed[path] = store, name, size
             self._partitions[path] = dict(partition_of(inside, folder) if partition is None else partition)
 
@@ -146,6 +168,7 @@ class ParquetFolder:
             [Field(name=name, type=type) for name, type in types.items()], f"the folders of {self.url}"
         )
         schema = merged.schema()
+        self._check_partitions_stay(same.values(), schema)
         spec = self._spec(schema)
         files = [msgspec.structs.replace(file, deletes=None) for file in same.values()]
         if columns is not None:
@@ -159,6 +182,21 @@ class ParquetFolder:
             specs=(spec,),
             added=(*files, *self._entries(found, schema, spec)),
         )
+
+    def _check_partitions_stay(self, known: Iterable[DataFile], schema: Schema) -> None:
+        """Raise SourceDiverged where a catalog has made a folder that of another partition since the last import."""
+        columns = [schema.find((name,)) for name in self._names]
+        for file in known if self._places else ():
+            for column, text in zip(columns, self._partitions[file.path].values(), strict=True):
+                constant = file.constants.get(column.id)
+                # A CHAR is padded.
+                if constant is None or _trimmed(constant.value) != _trimmed(
+                    _literal(text, AtomicType(constant.type))
+                ):
+                    raise SourceDiverged(
+                        f"{file.path} is in another partition by {column.name} than at the last import, {text}: import "
+                        "the source as another table"
+                    )
 
     def _is_partition(self, column: Field) -> bool:
         return column.name.lower() in {name.lower() for name in self._names}
@@ -223,10 +261,18 @@ class ParquetFolder:
             for name, text in self._partitions[file.path].items():
                 type = schema.find((name,)).type
                 assert isinstance(type, AtomicType), "a folder's name has single values"
-                partition[name] = literal_of(value_text(text, type), type)
+                partition[name] = _literal(text, type)
             placed.append(replace(file, partition=partition))
         metadata = Metadata(schema=schema, specs=(spec,), sort_order=SortOrder(), properties={})
         return data_files(placed, metadata, None, ignore_extra_columns=self._table is not None)
+
+
+def _literal(text: str | None, type: AtomicType) -> Any:
+    return literal_of(value_text(text, type), type)
+
+
+def _trimmed(value: Any) -> Any:
+    return value.rstrip(" ") if isinstance(value, str) else value
 
 
 def _has_its_types(file: FoundFile) -> bool:

@@ -92,6 +92,10 @@ def _source(head: TableHead) -> ImportedSource:
         raise InvalidInput(f"{head.name} has adopted the files of {adopted.source.url} already")
     if source is None:
         raise InvalidInput(f"{head.name} was not imported: only files of an import are adopted")
+    if source.copies:
+        raise InvalidInput(
+            f"{head.name} was imported with copies, and needs no file of {source.url}: there is nothing to adopt"
+        )
     if source.metadata is None:
         raise Unsupported(
             f"{head.name} was imported from a folder of files, {source.url}, and nothing says that no one else reads "

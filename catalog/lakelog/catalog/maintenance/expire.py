@@ -173,7 +173,7 @@ def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None) -> Expire
     if first == oldest and finished:
         return known
     commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
-    files = _unreachable(tracked, oldest, first, view.version) if kind == "table" else None
+    files = _unreachable(tracked, oldest, first, view) if kind == "table" else None
     return msgspec.structs.replace(
         known,
         versions=first - oldest,
@@ -184,10 +184,12 @@ def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None) -> Expire
     )
 
 
-def _unreachable(tracked: TrackedLog[TableState], oldest: int, first: int, head: int) -> Any:
+def _unreachable(
+    tracked: TrackedLog[TableState], oldest: int, first: int, view: View[TableState]
+) -> pa.Table:
     """Return the table's own files that only versions before `first` had: other files are never deleted."""
-    left = without(ever_in(tracked, oldest, first), ever_in(tracked, first, head))
-    adopted = sizes_of(tracked, tracked.current())
+    left = without(ever_in(tracked, oldest, first), ever_in(tracked, first, view.version))
+    adopted = {} if view.state.adopted is None else sizes_of(tracked, tracked.current())
     own = [not is_elsewhere(path) or path in adopted for path in left["path"].to_pylist()]
     return left.filter(pa.array(own, pa.bool_()))
 

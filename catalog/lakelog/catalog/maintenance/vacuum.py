@@ -286,10 +286,13 @@ def _adopted(tree: NameTree, target: Target[TableState], asked: Wish) -> list[Va
     """Delete files that the table has adopted, and that no version has. An owner that they have beside it is no failure
     of the vacuum: they stay, and the answer says why."""
     tracked = target.tracked
+    # Most tables have adopted nothing: what is known of them is new enough to see that, and costs nothing.
+    if tracked.at_least(target.view.version).state.adopted is None:
+        return []
     view = tracked.current() if asked.dry_run else tracked.settled()
     adopted = view.state.adopted
     if adopted is None:
-        return []
+        return []  # purged meanwhile
     kind, where = "adopted-files", adopted.source.url
     try:
         going = unreached(tree, tracked, view, asked.progress, settle=not asked.dry_run)
@@ -321,24 +324,28 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
         link = Link(namespace=namespace.tracked.location, name=name)
         try:
             found = purge.plan_purge(tree, kind, title, entry, link=link, only_look=asked.dry_run)
-        except LinkedElsewhere as error:
-            if id in namespace.tracked.current().state.dropped:  # else restored elsewhere meanwhile
-                location = tree.logs.url(entry.location)
-                done.append(Vacuumed(kind=f"dropped-{kind}", name=title, location=location, error=str(error)))
-            continue
-        if found is not None and not found.view.purged and found.view.time_us > until:
-            continue  # restored since the namespace was read, and perhaps dropped again
-        if found is None:
-            finished.append(id)
-            done.append(_answer(f"dropped-{kind}", title, tree.logs.url(entry.location), Content(), asked))
-            continue
-        kept = purge.is_needed(found, cuts)
-        if not asked.dry_run and not kept:
-            asked.progress(f"purging {title}")
-            if purge.do(tree, found):
+            if found is not None and not found.view.purged and found.view.time_us > until:
+                continue  # restored since the namespace was read, and perhaps dropped again
+            if found is None:
                 finished.append(id)
-            else:
-                kept = True
+                done.append(
+                    _answer(f"dropped-{kind}", title, tree.logs.url(entry.location), Content(), asked)
+                )
+                continue
+            kept = purge.is_needed(found, cuts)
+            if not asked.dry_run and not kept:
+                asked.progress(f"purging {title}")
+                if purge.do(tree, found):
+                    finished.append(id)
+                else:
+                    kept = True
+        except LakelogError as error:
+            # What one needs may be elsewhere, as adopted files are: the others are purged all the same.
+            if isinstance(error, LinkedElsewhere) and id not in namespace.tracked.current().state.dropped:
+                continue  # restored elsewhere meanwhile
+            location = tree.logs.url(entry.location)
+            done.append(Vacuumed(kind=f"dropped-{kind}", name=title, location=location, error=str(error)))
+            continue
         done += _of_purges("dropped", found, asked, kept)
     for id, dropped in purge.due_definitions(namespace.view.state, until).items():
         finished.append(id)

@@ -140,6 +140,26 @@ def test_a_purge_deletes_adopted_files_too(source: Path, catalog: Catalog) -> No
         catalog.import_table(source.parent, "other", format="parquet")
 
 
+def test_a_claim_that_cannot_be_read_ends_no_other_purge(source: Path, catalog: Catalog) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    claim = (source / CLAIM).read_bytes()
+    (source / CLAIM).write_bytes(claim[:-9])
+    for name in ("before", "u"):
+        catalog.create_table(name, pa.schema([("id", pa.int64())]))
+        catalog.drop_table(name)
+    catalog.drop_table("t")
+
+    def purged() -> dict[str, bool]:
+        found = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
+        return {each.name: each.error is None for each in found if each.kind == "dropped-table"}
+
+    assert purged() == {"`before`": True, "`u`": True, "`t`": False}
+    assert len(files(source)) == 2
+    (source / CLAIM).write_bytes(claim)
+    assert purged() == {"`t`": True} and not files(source)
+
+
 def test_a_table_that_was_not_imported_has_nothing_to_adopt(
     tmp_path: Path, source: Path, catalog: Catalog
 ) -> None:
@@ -150,6 +170,9 @@ def test_a_table_that_was_not_imported_has_nothing_to_adopt(
     catalog.import_table(tmp_path / "plain", "folder", format="parquet")
     with pytest.raises(Unsupported, match="from a folder of files"):
         catalog.adopt_files("folder")
+    catalog.import_table(source, "copied", format="delta", copy=True)
+    with pytest.raises(InvalidInput, match="imported with copies, .* there is nothing to adopt"):
+        catalog.adopt_files("copied")
     with pytest.raises(Unsupported, match="transaction"), catalog.transaction() as transaction:
         transaction.adopt_files("t")
     end(source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,9 @@ from deltalake import DeltaTable, write_deltalake
 from tests.integration.catalog.imports.delta_logs import READER, DeltaLog, column
 
 from lakelog.catalog import Catalog, SourceDiverged, col
+from lakelog.catalog.imports import copies
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+from lakelog.log.stores import copy_object
 
 
 @pytest.fixture
@@ -108,7 +111,17 @@ def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
     catalog.import_table(source, "plain", format="delta")
     with pytest.raises(InvalidInput, match="was imported without copies"):
         catalog.import_table(source, "plain", format="delta", copy=True)
-    next(source.glob("*.parquet")).unlink()
+    (file,) = source.glob("*.parquet")
+
+    def of_another_file(*given: Any) -> None:
+        pq.write_table(pa.table({"id": range(99)}), file)
+        copy_object(*given)
+
+    monkeypatch.setattr(copies, "copy_object", of_another_file)
+    with pytest.raises(InvalidInput, match=r"\.parquet of the source was replaced since the source was read"):
+        catalog.import_table(source, "t", format="delta", copy=True)
+    monkeypatch.undo()
+    file.unlink()
     with pytest.raises(NotFound, match=r"\.parquet of the source is gone"):
         catalog.import_table(source, "t", format="delta", copy=True)
     assert not catalog.table_exists("t")

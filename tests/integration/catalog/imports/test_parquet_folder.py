@@ -259,3 +259,40 @@ def test_a_folder_of_another_table_s_log_is_no_catalog_s_table(tmp_path: Path, c
         table = FolderTable(columns=columns, partitioned_by=("day",), places=places)
         with pytest.raises(Unsupported, match="files is a table of Delta"):
             catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=table))
+
+
+def test_what_a_catalog_has_of_a_folder_is_another_source_than_the_folder(
+    tmp_path: Path, catalog: Catalog
+) -> None:
+    source = tmp_path / "source"
+    put(source / "day=1" / "a.parquet", id=[1])
+    put(source / "day=2" / "a.parquet", id=[2])  # dropped in the catalog
+    put(tmp_path / "elsewhere" / "a.parquet", id=[3])
+    columns = StructType(
+        (Field(name="id", type=AtomicType("long")), Field(name="day", type=AtomicType("string")))
+    )
+    places = ((f"{source}/day=1", {"day": "1"}), (f"{tmp_path}/elsewhere", {"day": "3"}))
+    table = FolderTable(columns=columns, partitioned_by=("day",), places=places)
+    catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=table))
+    with pytest.raises(InvalidInput, match="by the name of a table, and not by its path"):
+        catalog.import_table(source, "t", format="parquet")
+    assert [row["id"] for row in rows(catalog)] == [1, 3]
+    catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=table))
+    moved = replace(table, places=((f"{source}/day=1", {"day": "2"}), places[1]))
+    with pytest.raises(
+        SourceDiverged, match="a.parquet is in another partition by day than at the last import, 2"
+    ):
+        catalog.import_table(source, "t", format="parquet", known=KnownFolder(table=moved))
+    catalog.import_table(source, "u", format="parquet")
+    with pytest.raises(InvalidInput, match="by its path, and not by the name of a table"):
+        catalog.import_table(source, "u", format="parquet", known=KnownFolder(table=table))
+
+    twice = replace(table, places=(*places, (f"file://{source}/day=1/", {"day": "2"})))
+    with pytest.raises(InvalidInput, match="two partitions of the table at .* have the folder .*/day=1"):
+        catalog.import_table(source, "v", format="parquet", known=KnownFolder(table=twice))
+    put(source / "day=1" / "deeper" / "a.parquet", id=[4])
+    with pytest.raises(InvalidInput, match="deeper/a.parquet is in a folder within that of a partition"):
+        catalog.import_table(source, "v", format="parquet", known=KnownFolder(table=table))
+    within = replace(table, places=(*places, (f"{source}/day=1/deeper", {"day": "4"})))
+    catalog.import_table(source, "v", format="parquet", known=KnownFolder(table=within))
+    assert sorted((row["id"], row["day"]) for row in rows(catalog, "v")) == [(1, "1"), (3, "3"), (4, "4")]

@@ -390,7 +390,7 @@ def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
     wait_for_background()
     monkeypatch.setattr(places, "open_store", counting)
     catalog = Catalog(warehouse)
-    for expired, lists, gets in ((False, 3, 5), (True, 5, 6)):
+    for expired, lists, gets in ((False, 3, 4), (True, 5, 5)):
         if expired:
             catalog.expire("t", retain_last=2, dry_run=False)
         catalog.load_table("t").to_arrow()
@@ -399,7 +399,7 @@ def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
         assert stores[0].by_kind["list"] == lists and stores[0].by_kind["get"] <= gets
         stores[0].reset()
         assert catalog.expire("t", retain_last=50)[0].versions == 0
-        assert stores[0].by_kind["list"] == 0 and stores[0].by_kind["get"] <= gets
+        assert stores[0].by_kind["list"] == 0 and stores[0].by_kind["get"] <= gets + 1
 
 
 def test_what_cannot_be_meant_is_refused(catalog: Catalog) -> None:
