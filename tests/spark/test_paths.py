@@ -6,7 +6,9 @@ from pyspark.errors import AnalysisException
 pytestmark = pytest.mark.adapter
 
 
-@pytest.mark.parametrize("form", ["{}/", "file://{}"])
+@pytest.mark.parametrize(
+    "form", ["{}/", "file://{}", *(pytest.param(form, marks=pytest.mark.slow) for form in ("{}", "file:{}/"))]
+)
 def test_a_table_is_used_by_its_path_with_and_without_the_last_slash(lake, tmp_path, form):
     plain = tmp_path / "my table"
     path = f"lake.`{form.format(plain)}`"

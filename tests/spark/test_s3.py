@@ -34,7 +34,14 @@ def test_tables_are_created_written_and_read_on_s3(on_s3):
     )
 
 
-@pytest.mark.parametrize(("scheme", "slash"), [("s3", ""), ("s3a", "/")])
+@pytest.mark.parametrize(
+    ("scheme", "slash"),
+    [
+        ("s3", ""),
+        ("s3a", "/"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("s3", "/"), ("s3a", ""))),
+    ],
+)
 def test_a_table_is_used_by_its_url_with_and_without_the_last_slash(on_s3, tmp_path, scheme, slash):
     lake, _ = on_s3
     url = f"{scheme}://lakelog/places/{lake.name}/{tmp_path.name}"

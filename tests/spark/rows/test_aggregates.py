@@ -143,12 +143,13 @@ def test_types_without_values_in_metadata_are_aggregated_by_spark_where_there_ar
     lake = all_types
     lake.sql("CREATE TABLE lake.empty LIKE lake.t")
     for name in TYPES:
-        same(lake, f"min({name}), max({name})", table="lake.empty")
-        same(lake, f"{name}, max({name}), count(*)", f"GROUP BY {name}", "lake.empty")
-    same(lake, ", ".join(f"count({name})" for name in TYPES), table="lake.empty")
+        for aggregates in (f"min({name}), max({name})", f"count({name}), count(*)", f"{name}, max({name})"):
+            rest = f"GROUP BY {name}" if aggregates.startswith(f"{name},") else ""
+            same(lake, aggregates, rest, "lake.empty")
+        same(lake, f"{name}, count(*)", f"GROUP BY {name}", "lake.empty")
     lake.sql("DELETE FROM lake.t")
-    each = [f"min({name}), max({name}), count({name})" for name in TYPES]
-    assert same(lake, ", ".join(each)) == [(None, None, 0) * len(TYPES)]
+    for name in TYPES:
+        assert same(lake, f"min({name}), max({name}), count({name})") == [(None, None, 0)]
 
 
 def test_groups_by_partition_columns_come_from_metadata(lake):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql.functions import expr
+from tests.spark.sql.rows import in_one_mode
 
 pytestmark = pytest.mark.adapter
 
@@ -72,12 +73,13 @@ def test_ids_are_no_part_of_what_is_made_of_a_table(table):
     assert "FIELD_ID" not in str(table.catalog.load_view("n.v"))
 
 
+@in_one_mode
 @pytest.mark.parametrize(
-    ("source", "mode"),
+    "source",
     [
-        ("SELECT a AS k FROM lake.t", "merge-on-read"),
-        ("SELECT x.a AS k FROM lake.t x JOIN lake.t y ON x.a = y.a", "copy-on-write"),
-        ("SELECT k FROM VALUES (1) AS v (k) WHERE k IN (SELECT a FROM lake.t)", "merge-on-read"),
+        "SELECT a AS k FROM lake.t",
+        "SELECT x.a AS k FROM lake.t x JOIN lake.t y ON x.a = y.a",
+        "SELECT k FROM VALUES (1) AS v (k) WHERE k IN (SELECT a FROM lake.t)",
     ],
 )
 def test_a_merge_refuses_a_source_made_before_a_change_of_its_target(table, mode, source):
