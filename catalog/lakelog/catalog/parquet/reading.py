@@ -132,12 +132,15 @@ def read_placed_rows(
     open_url: OpenUrl | None = None,
     *,
     predicate: Bound | None = None,
+    of: Callable[[PlacedRows], PlacedRows] = lambda rows: rows,
     files_ahead: int = READ_AHEAD_FILES,
+    batch_rows: int = BATCH_ROWS,
 ) -> Iterator[PlacedRows]:
-    """Yield the live rows of files: these columns of them, ids and versions. Raises as `read_files`.
+    """Yield the live rows of files, or what `of` takes of them: these columns, ids and versions. Raises as
+    `read_files`.
 
     Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns. At most
-    `files_ahead` files are open, each with some batches in memory.
+    `files_ahead` files are open, each with some batches of `batch_rows` in memory, for which `of` is called in threads.
     """
     # Rows are counted by a column, which is best a narrow one.
     narrow = (
@@ -151,8 +154,9 @@ def read_placed_rows(
         predicate,
         open_url,
         row_ids=True,
+        batch_rows=batch_rows,
     )
-    return in_order(_sources(plan), reading.placed, files_ahead)
+    return in_order(_sources(plan), lambda file: map(of, reading.placed(file)), files_ahead)
 
 
 def _sources(plan: pa.Table) -> list[_Source]:
@@ -221,8 +225,10 @@ class _Reading:
         open_url: OpenUrl | None = None,
         *,
         row_ids: bool = False,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         self._row_ids = row_ids
+        self._batch_rows = batch_rows
         self._open_url = open_url
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
@@ -278,7 +284,7 @@ class _Reading:
                     self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
                 )
                 live, done = self._live(file, opened.metadata, groups), 0
-                for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical):
+                for batch in opened.iter_batches(self._batch_rows, row_groups=groups, columns=physical):
                     yield from take(_Batch(file, batch, done, live, names, constants))
                     done += batch.num_rows
                 if done != live.count:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,6 @@ from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import (
     ID_FIELDS,
-    READ_AHEAD_FILES,
     Numbering,
     PlacedRows,
     RowChecks,
@@ -59,7 +58,7 @@ BUFFERED_BYTES = 32 * 1024 * 1024
 this."""
 
 
-COPIED_FILES_AHEAD = 2
+COPIED_FILES_AHEAD, COPIED_BATCH_ROWS = 2, 32 * 1024
 """Of rows that are copied, all columns are in memory, and to write them takes longer than to read them."""
 
 
@@ -104,10 +103,9 @@ class TargetRows:
         columns: Sequence[str],
         predicate: Bound | None = None,
         paths: Collection[str] | None = None,
-        *,
-        files_ahead: int = READ_AHEAD_FILES,
+        **how: Any,
     ) -> Iterator[PlacedRows]:
-        """Yield the rows, of all files or of some."""
+        """Yield the rows, of all files or of some; `how` is as for `read_placed_rows`."""
         head, plan = self._head, self._plan
         if paths is not None:
             plan = plan.filter(pc.is_in(plan["path"], value_set=pa.array(sorted(paths), pa.string())))
@@ -121,21 +119,29 @@ class TargetRows:
             columns,
             open_url,
             predicate=predicate,
-            files_ahead=files_ahead,
+            **how,
         )
 
     def at(self, columns: Sequence[str], places: Places) -> Iterator[PlacedRows]:
         """Yield the rows at `places`."""
         wanted = {path: np.asarray(each, dtype=np.int64) for path, each in places.items()}
-        for each in self.placed(columns, paths=places.keys()):
-            yield _some(each, are_among(each.positions, wanted[each.path]))
+        return self.placed(
+            columns,
+            paths=places.keys(),
+            of=lambda each: _some(each, are_among(each.positions, wanted[each.path])),
+        )
 
     def beside(self, places: Places) -> Iterator[PlacedRows]:
         """Yield the other rows of the files that have rows at `places`, with all columns."""
         columns = [field.name for field in self._head.schema.fields]
         gone = {path: np.asarray(each, dtype=np.int64) for path, each in places.items()}
-        for each in self.placed(columns, paths=places.keys(), files_ahead=COPIED_FILES_AHEAD):
-            yield _some(each, ~are_among(each.positions, gone[each.path]))
+        return self.placed(
+            columns,
+            paths=places.keys(),
+            of=lambda each: _some(each, ~are_among(each.positions, gone[each.path])),
+            files_ahead=COPIED_FILES_AHEAD,
+            batch_rows=COPIED_BATCH_ROWS,
+        )
 
     def positions(self, found: Iterable[pa.RecordBatch]) -> dict[str, BitMap]:
         """Return places by paths, from numbers of files, in order, and positions."""
