@@ -53,13 +53,16 @@ if TYPE_CHECKING:
     Places = Mapping[str, BitMap]
 
 FILE_BYTES_MAX = 32 * 1024 * 1024
-BUFFERED_BYTES = 32 * 1024 * 1024
-"""Files and row groups are made in memory, where DuckDB has its share too: a change makes none much larger than
-this."""
+BUFFERED_BYTES = 16 * 1024 * 1024
+"""Files and row groups are made in memory, two at a time, where DuckDB has its share too: a change makes none much
+larger than this."""
 
 
-COPIED_FILES_AHEAD, COPIED_BATCH_ROWS = 2, 32 * 1024
+COPIED_FILES_AHEAD = 2
 """Of rows that are copied, all columns are in memory, and to write them takes longer than to read them."""
+
+BATCH_ROWS = 32 * 1024
+"""Several batches of several files are read ahead: of a narrower reader's size, they would take most of the memory."""
 
 
 class TargetRows:
@@ -119,6 +122,7 @@ class TargetRows:
             columns,
             open_url,
             predicate=predicate,
+            batch_rows=BATCH_ROWS,
             **how,
         )
 
@@ -140,7 +144,6 @@ class TargetRows:
             paths=places.keys(),
             of=lambda each: _some(each, ~are_among(each.positions, gone[each.path])),
             files_ahead=COPIED_FILES_AHEAD,
-            batch_rows=COPIED_BATCH_ROWS,
         )
 
     def positions(self, found: Iterable[pa.RecordBatch]) -> dict[str, BitMap]:

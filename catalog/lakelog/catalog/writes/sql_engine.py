@@ -28,7 +28,9 @@ GROUP_ROWS = 122_880
 THREADS_MAX = 2
 """Each thread needs memory of its own: with more of them, the limit would not do for a large join."""
 
-BATCH_ROWS = 64 * 1024
+BATCH_ROWS = 16 * 1024
+"""Results come in batches that are small beside the memory that DuckDB may take: it does not count them."""
+
 PART_BYTES = 32 * 1024 * 1024
 """Rows that are kept come in parts of about this size: DuckDB holds their Arrow memory until a part is committed."""
 
