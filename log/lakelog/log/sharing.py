@@ -141,7 +141,7 @@ class _Group(Generic[S]):
             self._place_alone(each)
 
     def _one_version(self) -> None:
-        """Put one version of all that can be in it, and end those of which the outcome is known then; the rest stays pending."""
+        """Put one version of all that can be in it, and end those of which the outcome is known then; others stay."""
         judged = self._judge()
         if not judged.decided:
             self._refuse(judged.refused, put=False)
@@ -218,7 +218,7 @@ class _Group(Generic[S]):
                 self._end(each, error)
 
     def _failed(self, error: StorageError, decided: Sequence[_Waiting[S]]) -> None:
-        """End those of a put that had no effect by its error, unless an earlier try of one, whose answer was lost, had one."""
+        """End those of a put without effect by its error, unless an earlier try of one had an effect."""
         try:
             first = decided[0]
             self._pass(first, first.placing.newer(None, batch=1, patient=True))
