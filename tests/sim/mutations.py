@@ -22,6 +22,7 @@ from lakelog.log import (
     placing,
     replay,
     sharing,
+    snapshots,
     writing,
 )
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
@@ -299,7 +300,7 @@ _manifests_late = MUTATIONS["manifests-come-after-the-base"]
 def _restored_after_all_threads() -> Iterator[None]:
     """Each thread that adds a base patches these two, and puts back what it found there: that of another, perhaps."""
     with (
-        patch.object(expiry, "store_blobs", expiry.store_blobs),
+        patch.object(expiry, "store_blobs", snapshots.store_blobs),
         patch.object(expiry, "lost_manifests", expiry.lost_manifests),
         _manifests_late(),
     ):
