@@ -73,6 +73,8 @@ class SqlEngine:
         settings: dict[str, str | int | bool] = {
             "memory_limit": f"{MEMORY_MB}MB",
             "threads": min(THREADS_MAX, os.cpu_count() or 1),
+            # What it has freed goes back to the system, and not only after 128 MB of it.
+            "allocator_flush_threshold": "8MB",
             "temp_directory": str(folder),
             "preserve_insertion_order": False,
             "disabled_optimizers": _DISABLED,
