@@ -31,7 +31,7 @@ THREADS_MAX = 2
 BATCH_ROWS = 16 * 1024
 """Results come in batches that are small beside the memory that DuckDB may take: it does not count them."""
 
-PART_BYTES = 32 * 1024 * 1024
+PART_BYTES = 16 * 1024 * 1024
 """Rows that are kept come in parts of about this size: DuckDB holds their Arrow memory until a part is committed."""
 
 # DuckDB narrows what a join reads by filters that mistake NaN and the two zeros. Of streams it does not know the size:
