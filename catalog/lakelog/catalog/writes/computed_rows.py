@@ -147,16 +147,19 @@ class TargetRows:
         )
 
     def positions(self, found: Iterable[pa.RecordBatch]) -> dict[str, BitMap]:
-        """Return places by paths, from numbers of files, in order, and positions."""
+        """Return places by paths, from numbers of files and positions. Rows of one file mostly come together: then it
+        costs least. Files are in the order of the plan."""
         from pyroaring import BitMap
 
         places: dict[str, BitMap] = {}
         for batch in found:
             files, positions = (np.asarray(column) for column in batch.columns)
+            order = np.argsort(files, kind="stable")
+            files, positions = files[order], positions[order]
             starts = np.concatenate([[0], np.flatnonzero(np.diff(files)) + 1])
             for file, some in zip(files[starts], np.split(positions, starts[1:]), strict=True):
                 places.setdefault(self._paths[int(file)], BitMap()).update(some.astype(np.uint32))
-        return places
+        return {path: places[path] for path in self._paths if path in places}
 
 
 def _some(placed: PlacedRows, mask: np.ndarray) -> PlacedRows:
