@@ -8,7 +8,9 @@ would put without this module. Nothing here is needed for safety, which is the p
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -60,6 +62,13 @@ class _Waiting(Generic[S]):
     done: Committed[S] | BaseException | None = None
     woken: threading.Event = field(default_factory=threading.Event)
 
+    def outcome(self) -> Committed[S]:
+        """Return what became of the change, or raise why nothing did."""
+        assert self.done is not None
+        if isinstance(self.done, BaseException):
+            raise self.done
+        return self.done
+
 
 class Sharing(Generic[S]):
     """The changes of one log that wait in this process."""
@@ -67,10 +76,16 @@ class Sharing(Generic[S]):
     def __init__(self, writer: Writer[S]) -> None:
         self._writer = writer
         self._replay = writer.replay
+        self._forget()
+        _all.add(self)
+
+    def _forget(self) -> None:
         self._trail: Trail[S] = Trail()
         self._lock = threading.Lock()
         self._queue: list[_Waiting[S]] = []
-        self._is_led = False
+        self._group: list[_Waiting[S]] = []
+        self._leader: _Waiting[S] | None = None
+        self._inside: set[int] = set()
 
     @property
     def waiting(self) -> int:
@@ -81,39 +96,61 @@ class Sharing(Generic[S]):
         """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away nothing that another
         one may have added. Raises what `Placing.place` raises."""
         own: _Waiting[S] = _Waiting(placing)
-        with self._lock:
-            self._queue.append(own)
-            leads, self._is_led = not self._is_led, True
-        if not leads:
-            self._replay.options.wait(own.woken)
-        if own.done is None:
-            self._lead(own)
-        if isinstance(own.done, BaseException):
-            raise own.done
-        assert own.done is not None
-        return own.done
-
-    def _lead(self, own: _Waiting[S]) -> None:
-        """Commit all that waits now, `own` among it, then hand over to the first of those that came meanwhile."""
-        with self._lock:
-            group, self._queue = self._queue, []
+        thread = threading.get_ident()
+        if thread in self._inside:
+            # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
+            _Group(self._writer, Trail(), [own]).commit()
+            return own.outcome()
         try:
-            _Group(self._writer, self._trail, group).commit()
-        finally:
             with self._lock:
-                following = self._queue[0] if self._queue else None
-                self._is_led = following is not None
+                self._inside.add(thread)
+                self._queue.append(own)
+                self._leader = self._leader or own
+            if self._leader is not own:
+                self._replay.options.wait(own.woken)
+            if self._leader is own:
+                with self._lock:
+                    self._group, self._queue = self._queue, []
+                _Group(self._writer, self._trail, self._group).commit()
+        finally:
+            self._leave(own, thread)
+        return own.outcome()
+
+    def _leave(self, own: _Waiting[S], thread: int) -> None:
+        """End what a leader has done, and hand over to the first of those that came meanwhile. A thread may have been
+        interrupted anywhere: nobody may be left waiting for it, and nothing handed over to it."""
+        ended: list[_Waiting[S]] = []
+        following: _Waiting[S] | None = None
+        with self._lock:
+            self._inside.discard(thread)
+            is_leader = self._leader is own
+            if is_leader:
+                ended, self._group = self._group, []
+                for each in ended:
+                    if each.done is None:
+                        each.done = _unknown(
+                            each, self._replay.location, "the thread that wrote it was interrupted"
+                        )
+            self._queue = [each for each in self._queue if each.done is None and each is not own]
+            if is_leader:
+                following = self._leader = self._queue[0] if self._queue else None
                 if following is None:
                     self._trail = Trail()  # it holds states
-            for each in group:
-                if each.done is None:  # this thread was interrupted
-                    each.done = _unknown(
-                        each, self._replay.location, "the thread that wrote it was interrupted"
-                    )
-                if each is not own:
-                    each.woken.set()
-            if following is not None:
-                following.woken.set()
+        for each in (*ended, following):
+            if each is not None:
+                each.woken.set()
+
+
+_all: weakref.WeakSet[Sharing[Any]] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """A forked child has none of the threads that led, or wait."""
+    for each in list(_all):
+        each._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 class _Group(Generic[S]):
@@ -219,15 +256,25 @@ class _Group(Generic[S]):
 
     def _failed(self, error: StorageError, decided: Sequence[_Waiting[S]]) -> None:
         """End those of a put without effect by its error, unless an earlier try of one had an effect."""
-        try:
-            first = decided[0]
-            self._pass(first, first.placing.newer(None, batch=1, patient=True))
-            self._level(read=False)
-        except LakelogError:
-            pass
+        for each in decided:
+            # One of them reads up to the head; the others pass what it found. Not one that finds its own commit before.
+            if each in self.pending and self._looked_for_all(each):
+                break
+        self._level(read=False)
         for each in decided:
             if each in self.pending:
-                self._end(each, error)
+                self._end(each, _own(error))
+
+    def _looked_for_all(self, each: _Waiting[S]) -> bool:
+        try:
+            found = each.placing.rebase(each.placing.newer(None, batch=1, patient=True))
+        except StorageError:
+            return True  # nor will the others
+        except LakelogError:
+            return False
+        if found is not None:
+            self._end(each, found)
+        return found is None
 
     def _level(self, *, read: bool) -> None:
         """Take all to one version, past what is known to follow theirs, or by a read."""
@@ -305,6 +352,14 @@ class _Judged(Generic[S]):
         self.decided.append((each, decided))
         self.parts.append(part)
         self.blobs, self.size_bytes = self.blobs or draft.blobs, self.size_bytes + size_bytes
+
+
+def _own(error: StorageError) -> StorageError:
+    """Return the error for another thread: what one raises has the frames of that thread."""
+    own = type(error).__new__(type(error), *error.args)
+    own.__dict__.update(error.__dict__)
+    own.__cause__ = error.__cause__
+    return own
 
 
 def _unknown(each: _Waiting[Any], location: str, why: str) -> CommitUnknown:
