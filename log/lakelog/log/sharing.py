@@ -117,28 +117,37 @@ class Sharing(Generic[S]):
         return own.outcome()
 
     def _leave(self, own: _Waiting[S], thread: int) -> None:
-        """End what a leader has done, and hand over to the first of those that came meanwhile. A thread may have been
-        interrupted anywhere: nobody may be left waiting for it, and nothing handed over to it."""
-        ended: list[_Waiting[S]] = []
-        following: _Waiting[S] | None = None
+        """Hand over, however often this thread is interrupted: nobody may be left waiting for it."""
+        interrupt: BaseException | None = None
+        while True:
+            try:
+                self._hand_over(own)
+                self._inside.discard(thread)
+                break
+            except (KeyboardInterrupt, SystemExit) as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+    def _hand_over(self, own: _Waiting[S]) -> None:
+        """End what a leader has put, and wake the first of those that came meanwhile, which leads then. A thread that
+        has left is never the first. May be cut off, and run again."""
         with self._lock:
-            self._inside.discard(thread)
-            is_leader = self._leader is own
-            if is_leader:
-                ended, self._group = self._group, []
-                for each in ended:
+            if self._leader is own:
+                for each in self._group:
                     if each.done is None:
                         each.done = _unknown(
                             each, self._replay.location, "the thread that wrote it was interrupted"
                         )
+                    each.woken.set()
             self._queue = [each for each in self._queue if each.done is None and each is not own]
-            if is_leader:
-                following = self._leader = self._queue[0] if self._queue else None
-                if following is None:
-                    self._trail = Trail()  # it holds states
-        for each in (*ended, following):
-            if each is not None:
-                each.woken.set()
+            if self._leader is own:
+                self._group = []
+                self._leader = self._queue[0] if self._queue else None
+            if self._leader is None:
+                self._trail = Trail()  # it holds states
+            elif self._leader is not own:
+                self._leader.woken.set()
 
 
 _all: weakref.WeakSet[Sharing[Any]] = weakref.WeakSet()
