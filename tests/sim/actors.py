@@ -107,8 +107,7 @@ def ask(
     world.count("asked" if first else "retried")
 
     def decide(view: View[State], passed: Sequence[Commit]) -> Draft:
-        # Those before it in its own version are of a version that is not there yet.
-        versions = list(range(operation.base + 1, view.version + 1 + (view.steps > 0)))
+        versions = list(range(operation.base + 1, view.version + 1))
         if sorted({commit.version for commit in passed}) != versions:
             world.fail(
                 f"decide was given {[c.version for c in passed]} at {view.version} since {operation.base}"

@@ -94,7 +94,8 @@ class Sharing(Generic[S]):
 
     def commit(self, placing: Placing[S]) -> Committed[S]:
         """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away nothing that another
-        one may have added. Raises what `Placing.place` raises."""
+        one may have added. Those before it in its version show in the state of its view, and are not among what it
+        passes. Raises what `Placing.place` raises."""
         own: _Waiting[S] = _Waiting(placing)
         thread = threading.get_ident()
         if thread in self._inside:
@@ -227,7 +228,7 @@ class _Group(Generic[S]):
             if any(decided.commit_id == placing.commit_id for _, decided in judged.decided):
                 continue  # a retry of another thread, which will find that it happened
             try:
-                draft = each.run(placing.decide, judged.view, (*placing.passed, *judged.parts))
+                draft = each.run(placing.decide, judged.view, tuple(placing.passed))
                 check_may_follow(view, draft, placing.location)
                 check_fence(view, draft, placing.location)
             except Exception as error:
@@ -332,7 +333,6 @@ class _Judged(Generic[S]):
         self.view = before
         self.decided: list[tuple[_Waiting[S], Decided]] = []
         self.refused: list[tuple[_Waiting[S], Exception]] = []
-        self.parts: list[Commit] = []
         self.blobs: Sequence[bytes] = ()
         self.size_bytes = 0
 
@@ -359,7 +359,6 @@ class _Judged(Generic[S]):
         state = projection.apply(self.view.state, part, draft.blobs)
         self.view = replace(self.view, state=state, steps=self.view.steps + 1)
         self.decided.append((each, decided))
-        self.parts.append(part)
         self.blobs, self.size_bytes = self.blobs or draft.blobs, self.size_bytes + size_bytes
 
 

@@ -155,15 +155,15 @@ def test_each_is_judged_on_what_those_before_it_leave() -> None:
     assert log.load().state == ("one", "first", "a", "b")
 
 
-def test_each_passes_those_before_it_in_its_version() -> None:
-    log, seen = new_log(), list[list[tuple[int, str]]]()
+def test_those_before_it_in_its_version_are_in_the_state_and_not_among_what_a_change_passes() -> None:
+    log, seen = new_log(), list[tuple[int, list[int]]]()
 
     def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
-        seen.append([(commit.version, commit.commit_id) for commit in passed][1:])
+        seen.append((len(view.state), [commit.version for commit in passed]))
         return Draft(events=({"word": f"w{len(seen)}"},))
 
     together(log, begin(log), [decide, decide, decide])
-    assert seen == [[], [(3, "own-0")], [(3, "own-0"), (3, "own-1")]]
+    assert seen == [(2, [2]), (3, [2]), (4, [2])]
 
 
 def test_after_a_lost_race_all_are_decided_again_by_one_read() -> None:
