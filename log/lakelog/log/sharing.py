@@ -309,7 +309,8 @@ class _Group(Generic[S]):
 
     def _place_alone(self, each: _Waiting[S]) -> None:
         def place() -> Committed[S]:
-            done = each.placing.place()
+            known = each.placing.rebase(self.trail.following(each.placing.view))
+            done = known or each.placing.place()
             if isinstance(done, Committed):
                 return done
             self.trail.add(done.commit, None, done.after)

@@ -246,10 +246,20 @@ def test_of_changes_with_sidecars_one_goes_into_a_version() -> None:
     def blob(word: str) -> Decide[Words]:
         return lambda view, passed: Draft(events=({"blob": 0},), blobs=(word.encode(),))
 
-    log = new_log()
-    outcomes = together(log, begin(log), [say("x"), blob("b1"), blob("b2"), say("y")])
+    log = new_log(store := Gated())
+    view, puts = begin(log), store.puts
+    outcomes = together(log, view, [say("x"), blob("b1"), blob("b2"), say("y")])
     assert versions(outcomes) == [3, 3, 4, 3]
     assert log.load().state == ("one", "first", "x", "b1", "y", "b2")
+    assert len([*store.list_after(log.keys.sidecar(""))]) == 2
+    assert store.puts - puts == 3
+
+
+def test_one_that_waited_alone_knows_what_was_put_meanwhile() -> None:
+    log = new_log(store := Gated())
+    view, puts = begin(log), store.puts
+    assert versions(together(log, view, [say("x")])) == [3]
+    assert store.puts - puts == 2
 
 
 def test_no_version_has_more_changes_than_a_tombstone_can_keep() -> None:
