@@ -204,8 +204,8 @@ class _Group(Generic[S]):
             return
         except LakelogError:
             # One of them makes a version that cannot be: by itself it says which.
-            self.alone += [each for each, _ in judged.decided]
-            self.pending = [each for each in self.pending if each not in self.alone]
+            for each, _ in judged.decided:
+                self._set_apart(each)
             return
         if not isinstance(put, Placed):
             self.lost += 1
@@ -225,6 +225,9 @@ class _Group(Generic[S]):
             if len(judged.decided) == CHANGES_MAX or judged.size_bytes > SHARED_SIZE_MAX:
                 break
             placing = each.placing
+            if placing.view.hash != view.hash:  # of another log, which was at this place before
+                self._set_apart(each)
+                continue
             if any(decided.commit_id == placing.commit_id for _, decided in judged.decided):
                 continue  # a retry of another thread, which will find that it happened
             try:
@@ -240,8 +243,7 @@ class _Group(Generic[S]):
                 judged.add(self.writer, each, draft)
             except Exception:
                 # What it is, or that it cannot be folded, its own put says.
-                self.alone.append(each)
-                self.pending.remove(each)
+                self._set_apart(each)
         return judged
 
     def _put(self, judged: _Judged[S]) -> Placed[S] | bytes:
@@ -320,6 +322,10 @@ class _Group(Generic[S]):
             each.done = each.run(place)
         except Exception as error:
             each.done = error
+
+    def _set_apart(self, each: _Waiting[S]) -> None:
+        self.alone.append(each)
+        self.pending.remove(each)
 
     def _end(self, each: _Waiting[S], done: Committed[S] | BaseException) -> None:
         each.done = done

@@ -63,6 +63,7 @@ def together(
     decides: Sequence[Decide[Words]],
     *,
     ids: Sequence[str] = (),
+    views: Sequence[View[Words]] = (),
     meanwhile: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
     """Commit a word, and while that is decided have a thread for each of `decides` wait; return what becomes of these.
@@ -79,12 +80,13 @@ def together(
     def change(i: int) -> None:
         try:
             commit_id = ids[i] if ids else f"own-{i}"
-            outcomes[i] = log.commit(view, decides[i], commit_id=commit_id, shared=True)
+            seen = views[i] if views else view
+            outcomes[i] = log.commit(seen, decides[i], commit_id=commit_id, shared=True)
         except BaseException as error:
             outcomes[i] = error
 
     def lead() -> None:
-        with suppress(LogSealed):
+        with suppress(LogSealed, StorageError):
             log.commit(view, first, shared=True)
 
     leader = threading.Thread(target=lead)
@@ -432,6 +434,37 @@ def test_a_forked_child_does_not_wait_for_threads_that_it_has_not(tmp_path: Path
         assert versions(together(log, view, [say("x")], meanwhile=meanwhile))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) > 1
     assert sorted(log.load().state) == ["child", "first", "one", "x"]
+
+
+@pytest.mark.parametrize("leader_fails", [False, True])
+def test_a_view_of_a_log_that_was_removed_is_not_judged_with_those_of_the_log_there_now(
+    leader_fails: bool,
+) -> None:
+    log = new_log(store := Gated())
+    removed = begin(log)
+    store.delete([*store.list_after("")])
+    view = log.create(Draft(events=({"word": "new"},)), log_id="log-2")
+    seen = list[tuple[str, str]]()
+
+    def decide(name: str) -> Decide[Words]:
+        def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+            seen.append((name, view.log_id))
+            return Draft(events=({"word": name},))
+
+        return decide
+
+    def fail(key: str) -> None:
+        store.before_put = lambda key: None
+        raise StorageError("full", location=key, without_effect=True)
+
+    if leader_fails:
+        store.before_put = fail
+    views = {"x": view, "old": removed, "y": view}
+    outcomes = together(log, view, [decide(name) for name in views], views=[*views.values()])
+    assert len({*versions([outcomes[0], outcomes[2]])}) == 1
+    assert isinstance(outcomes[1], FormatError)
+    assert ("old", "log-2") not in seen
+    assert [word for word in log.load().state if word != "first"] == ["new", "x", "y"]
 
 
 def test_a_seal_ends_all_that_wait() -> None:
