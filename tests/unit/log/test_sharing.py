@@ -510,6 +510,8 @@ def test_a_version_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> 
     log.store.put(log.keys.commit(2), encode(msgspec.structs.replace(commit, **wrong)))
     with pytest.raises(FormatError):
         log.load()
+    with pytest.raises(FormatError):
+        [*log.replay.effects(2, 2)]  # as histories and audits read it, which fold nothing
 
 
 def test_threads_that_never_stop_are_a_serial_order() -> None:
