@@ -93,7 +93,7 @@ class Sharing(Generic[S]):
         return len(self._queue)
 
     def commit(self, placing: Placing[S]) -> Committed[S]:
-        """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away nothing that another
+        """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away no file that another
         one may have added. Those before it in its version show in the state of its view, and are not among what it
         passes. Raises what `Placing.place` raises."""
         own: _Waiting[S] = _Waiting(placing)
@@ -118,7 +118,7 @@ class Sharing(Generic[S]):
         return own.outcome()
 
     def _leave(self, own: _Waiting[S], thread: int) -> None:
-        """Hand over, however often this thread is interrupted: nobody may be left waiting for it."""
+        """Hand over, however often this thread is interrupted: no other one may be left waiting for it."""
         interrupt: BaseException | None = None
         while True:
             try:
