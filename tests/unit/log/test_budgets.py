@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from tests.unit.log.projections import Words, begin, grown, new_log, say
@@ -111,24 +111,10 @@ def test_a_large_commit_is_followed_by_a_snapshot_so_that_a_cold_load_stays_at_t
     assert store.rounds == 2
 
 
-def side_by_side(store: CountingStore) -> Callable[[Sequence[Callable[[], None]]], None]:
-    """Run callables so that the rounds of the longest count, as if all of them ran at once."""
-
-    def run(works: Sequence[Callable[[], None]]) -> None:
-        begun = ended = store.rounds
-        for work in works:
-            store.rounds = begun
-            work()
-            ended = max(ended, store.rounds)
-        store.rounds = ended
-
-    return run
-
-
 def counted_logs(count: int) -> tuple[CountingStore, list[Log[Words]]]:
     store = CountingStore(MemoryStore())
     logs = logs_in(store, *(f"t{i}" for i in range(count)))
-    return store, [with_options(log, in_parallel=side_by_side(store)) for log in logs]
+    return store, [with_options(log, in_parallel=store.side_by_side) for log in logs]
 
 
 @pytest.mark.parametrize("count", [2, 5])
