@@ -65,6 +65,11 @@ def undecided(logs: list[TrackedLog[Any]]) -> None:
     tracked.log.writer.put(view, Draft(), "undecided", base=view.version, intent=intents[0])
 
 
+def undecided_after_hint(logs: list[TrackedLog[Any]]) -> None:
+    hint_behind(0)(logs)
+    undecided(logs)
+
+
 def nothing(logs: list[TrackedLog[Any]]) -> None:
     return
 
@@ -81,7 +86,7 @@ CASES: list[tuple[str, int, int, Work]] = [
     ("of 1,000 versions, broken hint", 1000, 0, broken_hint),
     ("of 1,000, 990 expired, hint at the head", 1000, 0, expired_to(990, hint_behind(0))),
     ("of 1,000, 990 expired, without a hint", 1000, 0, expired_to(990, without_hint)),
-    ("of 100, hint at the head, undecided intent", 100, 0, lambda logs: (hint_behind(0)(logs), undecided(logs))[0]),
+    ("of 100, hint at the head, undecided intent", 100, 0, undecided_after_hint),
 ]  # fmt: skip
 """What is loaded, the versions of each log (0: as they come), how often snapshots are written, and what follows."""
 
@@ -95,16 +100,15 @@ def warehouse_of(versions: int, every: int, work: Work) -> str:
     catalog.create_namespace("a.b")
     table = catalog.create_table("a.b.t", SCHEMA).append(ROWS)
     table = table.alter([{"change": "set-property", "key": "k", "value": "v"}])
-    logs = [found.tracked for found in map(catalog._tree.namespace, ((), ("a",), ("a", "b")))]
+    logs: list[TrackedLog[Any]] = [catalog._tree.namespace(path).tracked for path in ((), ("a",), ("a", "b"))]
     logs.append(table.head.tracked)
     for tracked in logs:
-        name = "namespace-altered" if tracked is not logs[-1] else None
         while tracked.current().version < versions:
-            if name is None:
+            if tracked is logs[-1]:
                 table = table.alter([{"change": "set-property", "key": "k", "value": uuid.uuid4().hex}])
             else:
-                event = {"event": name, "set": {"k": "v"}}
-                tracked.commit(tracked.current(), lambda view, passed, e=event: Draft(events=(e,)))  # type: ignore[misc]
+                draft = Draft(events=({"event": "namespace-altered", "set": {"k": "v"}},))
+                tracked.commit(tracked.current(), lambda view, passed, draft=draft: draft)  # type: ignore[misc]
     work(logs)
     return url
 

@@ -40,6 +40,10 @@ functions the third, `definition.SPACES` says its name."""
 
 TABLE = "table"
 
+NAMES_PER_VERSION = 100
+"""A hint holds all names. It is written once for so many of them in versions, so that a commit causes about as many to
+be written, however many there are."""
+
 PROPERTIES = "properties"
 """Stands, among the spaces of names, for the properties of a namespace that a transaction read."""
 
@@ -124,6 +128,13 @@ class NamespaceState:
     def names(self, space: str, kind: str) -> list[str]:
         """Return the names of the entries of one kind, sorted."""
         return sorted(name for name, entry in self.entries.get(space, {}).items() if entry.kind == kind)
+
+    @property
+    def versions_per_hint(self) -> int:
+        """How many versions there may be between two hints: one, while the names are few."""
+        spaces = (*self.entries.values(), *self.definitions.values())
+        kept = (self.dropped, self.dropped_definitions, self.cuts, self.begun)
+        return 1 + sum(map(len, (*spaces, *kept))) // NAMES_PER_VERSION
 
     @property
     def is_empty(self) -> bool:
