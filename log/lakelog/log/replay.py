@@ -6,6 +6,7 @@ An intent counts as its decision says, which the commit after it repeats; while 
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
@@ -52,6 +53,24 @@ T = TypeVar("T")
 Entry = TypeVar("Entry", Commit, Commit | Tombstone)
 
 
+class Newest(Generic[S]):
+    """The newest view that was offered and not taken yet. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._view: View[S] | None = None
+        self._lock = threading.Lock()
+
+    def offer(self, view: View[S]) -> None:
+        with self._lock:
+            if self._view is None or self._view.version < view.version:
+                self._view = view
+
+    def take(self) -> View[S] | None:
+        with self._lock:
+            view, self._view = self._view, None
+            return view
+
+
 class Replay(Generic[S]):
     """The reading half of a log."""
 
@@ -72,8 +91,8 @@ class Replay(Generic[S]):
         self.opened = opened
         self.withheld = 0
         """The version of the last intent of which the decision may not be read by this client."""
-        self.hint_due: View[S] | None = None
-        """The newest view whose hint is to be written, in the background."""
+        self.hint_due: Newest[S] = Newest()
+        """The view whose hint is to be written, in the background."""
 
     def load(self, beside: Callable[[View[S]], None] | None = None) -> View[S]:
         """Return the head, cold: the hint, then what it does not have.

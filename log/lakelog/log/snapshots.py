@@ -26,10 +26,10 @@ def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_
     ):
         replay.options.in_background(replay.location, lambda: write(replay, view))
     elif is_hint_due(replay, view):
-        due = replay.hint_due
-        if due is None or due.version < view.version:
-            replay.hint_due = view
-        replay.options.in_background(f"{replay.location}, its hint", lambda: write_hints(replay))
+        replay.hint_due.offer(view)
+        # By a name of its own, so that it is not left out while an older one is being written.
+        name = f"{replay.location} at version {view.version}"
+        replay.options.in_background(name, lambda: write_newest_hint(replay))
 
 
 def is_hint_due(replay: Replay[S], view: View[S]) -> bool:
@@ -37,15 +37,11 @@ def is_hint_due(replay: Replay[S], view: View[S]) -> bool:
     return every is not None and view.version % every(view.state) == 0
 
 
-def write_hints(replay: Replay[S]) -> None:
-    """Write the hint of the newest view that it is due of, until it is the newest: commits go on meanwhile."""
-    while True:
-        view = replay.hint_due
-        if view is None:
-            return
+def write_newest_hint(replay: Replay[S]) -> None:
+    """Write the hint of the newest view that it is due of, if it was not written since: commits go on meanwhile."""
+    view = replay.hint_due.take()
+    if view is not None:
         write_hint(replay, view)
-        if replay.hint_due is view:
-            replay.hint_due = None
 
 
 def write(replay: Replay[S], view: View[S]) -> None:

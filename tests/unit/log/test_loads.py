@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.log.projections import Words, WordsProjection, begin, grown, new_log, say
 
 from lakelog.log import CountingStore, Draft, FormatError, InvalidInput, Log, MemoryStore, View
+from lakelog.log import replay as reading
 from lakelog.log.expiry import expire
 from lakelog.log.snapshots import write_hint
 
@@ -90,16 +91,13 @@ def test_a_log_that_grows_while_it_is_loaded_is_read_to_a_head_of_that_time() ->
     store, views, _ = whole()
 
     class Growing(CountingStore):
-        """Another client commits before each round."""
+        """Another client commits after each round."""
 
-        def get_many(self, keys: list[str]) -> list[bytes | None]:  # type: ignore[override]
-            after = self.get_many_inner(keys)
+        def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+            found = super().get_many(keys)
             for _ in range(9):
                 grow()
-            return after
-
-        def get_many_inner(self, keys: list[str]) -> list[bytes | None]:
-            return super().get_many(keys)
+            return found
 
     copy, log = log_of(30, ("own", 30), 0)
     at = 30
@@ -115,9 +113,7 @@ def test_a_log_that_grows_while_it_is_loaded_is_read_to_a_head_of_that_time() ->
 
 
 def test_large_commits_and_sidecars_are_not_all_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakelog.log import replay
-
-    monkeypatch.setattr(replay, "ROUND_BYTES_MAX", 10_000)
+    monkeypatch.setattr(reading, "ROUND_BYTES_MAX", 10_000)
     store = CountingStore(MemoryStore())
     log = new_log(store)
     view = begin(log)

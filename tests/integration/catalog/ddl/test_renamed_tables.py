@@ -12,6 +12,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.ddl.test_staging import staged_files
 from tests.integration.catalog.writes.test_identity import create as numbered
 from tests.integration.catalog.writes.test_identity import of
+from tests.unit.log.transactions import one_by_one
 
 from lakelog.catalog import (
     Catalog,
@@ -330,8 +331,7 @@ def test_a_name_that_moves_while_a_transaction_resolves_it_is_a_conflict(
     catalog: Catalog, client: Client, held: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh, real = client(), TrackedLog.load
-    one_by_one = LogOptions(in_parallel=lambda works: [work() for work in works] and None)
-    fresh._logs.log_options = one_by_one
+    fresh._logs.log_options = LogOptions(in_parallel=one_by_one)
     swapped: list[int] = []
 
     def load(tracked: TrackedLog[Any], beside: Any) -> Any:
