@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.log.projections import Words, WordsProjection, begin, grown, new_log, say
 
-from lakelog.log import CountingStore, Draft, FormatError, InvalidInput, Log, MemoryStore, View
+from lakelog.log import CountingStore, Draft, Dump, FormatError, InvalidInput, Log, MemoryStore, View
 from lakelog.log import replay as reading
 from lakelog.log.expiry import expire
 from lakelog.log.snapshots import write_hint
@@ -188,7 +188,7 @@ def test_a_large_state_has_fewer_hints() -> None:
 
 def test_a_hint_is_not_written_alone_where_it_needs_manifests() -> None:
     class Needing(WordsProjection):
-        def dump(self, state: Words, version: int):  # type: ignore[no-untyped-def]
+        def dump(self, state: Words, version: int) -> Dump:
             return replace(super().dump(state, version), uses=(f"{version:020d}-some",))
 
     log = new_log()
