@@ -73,7 +73,7 @@ def test_any_hint_costs_time_only(versions: int, hint: Hint, expired: int) -> No
     assert log.load().is_same(view)
 
 
-def test_what_stands_beside_a_load_is_told_what_the_hint_says() -> None:
+def test_a_load_shows_what_the_hint_says_while_the_rest_is_read() -> None:
     _, log = log_of(60, ("own", 40), 0)
     seen: list[View[Words]] = []
     assert log.load(seen.append).version == 60
