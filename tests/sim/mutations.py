@@ -278,19 +278,33 @@ def tombstones_come_before_the_base(real: Any, log: Any, before: Any, view: Any)
     return real(log, before, view)
 
 
-@removes(expiry, "add_base")
-def manifests_come_after_the_base(real: Any, log: Any, before: Any, view: Any) -> Any:
-    dump = log.projection.dump(view.state, view.version)
-    blobs = dict(dump.blobs)
-    dump.blobs.clear()
-    with (
-        patch.object(expiry, "store_blobs", lambda replay, view: dump),
-        patch.object(expiry, "lost_manifests", lambda log, uses, before: set()),
-    ):
+@contextmanager
+def _late_manifests() -> Iterator[None]:
+    """Bases before the manifests that they use. Patched once, not by each expiry: two at once would leave each other's
+    patches behind."""
+    late: dict[tuple[int, int], dict[str, bytes]] = {}
+    real = expiry.add_base
+
+    def store_blobs(replay: Any, view: Any) -> Any:
+        dump = replay.projection.dump(view.state, view.version)
+        late[id(replay), view.version] = dict(dump.blobs)
+        return replace(dump, blobs={})
+
+    def add_base(log: Any, before: Any, view: Any) -> Any:
         base = real(log, before, view)
-    for name, blob in blobs.items():
-        log.store.put(log.keys.manifest(name), blob)
-    return base
+        for name, blob in late.pop((id(log.replay), view.version), {}).items():
+            log.store.put(log.keys.manifest(name), blob)
+        return base
+
+    with (
+        patch.object(expiry, "store_blobs", store_blobs),
+        patch.object(expiry, "lost_manifests", lambda log, uses, before: set()),
+        patch.object(expiry, "add_base", add_base),
+    ):
+        yield
+
+
+MUTATIONS["manifests-come-after-the-base"] = _late_manifests
 
 
 _manifests_late = MUTATIONS["manifests-come-after-the-base"]

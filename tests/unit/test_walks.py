@@ -16,8 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.unit.log.transactions import one_by_one
 
 from lakelog.catalog import Catalog, col
+from lakelog.log import LogOptions
 
 TOP = Path(__file__).parents[2]
 FILES_MAX = 20
@@ -129,7 +131,8 @@ def _taken(title: str, catalog: Catalog) -> None:
         merge = catalog.load_table("bank.savings").merge(pa.table({"id": [1, 7]}), on="id")
         merge.when_matched_delete().when_not_matched_insert_all().execute()
     elif title == "A load by name":
-        Catalog(catalog.warehouse).load_table("bank.savings")
+        in_this_thread = LogOptions(in_parallel=one_by_one)
+        Catalog(catalog.warehouse, log_options=in_this_thread).load_table("bank.savings")
     elif title == "A plan":
         catalog.load_table("bank.savings").plan(col("id") == 1)
     elif title == "A filtered read":

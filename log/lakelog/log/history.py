@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterator
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
-from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay, is_outdated, prefix
+from lakelog.log.replay import BATCH_MAX, Replay, is_outdated, prefix
 from lakelog.log.view import S, View, effective, empty_view
+
+REPLAYED_MAX = 24
+"""Up to this version a snapshot is not looked for: reading all of them costs one round, too."""
 
 SNAPSHOT_WINDOW = 1024
 PROBES = 7
@@ -19,7 +22,7 @@ def view_at(replay: Replay[S], version: int) -> View[S]:
     start = _view_before(replay, version)
     if start is None:
         start = _first_view(replay, version)
-    view = replay.forward(start, batch=min(COLD_BATCH, version), until=version)
+    view = replay.forward(start, batch=min(REPLAYED_MAX, version), until=version)
     if view.version == version:
         return view
     if view.version > version:
@@ -44,7 +47,7 @@ def _first_view(replay: Replay[S], version: int) -> View[S]:
 
 def _view_before(replay: Replay[S], version: int) -> View[S] | None:
     """Return a view from the newest usable snapshot at or before `version`, if one is worth searching for."""
-    if version <= COLD_BATCH:
+    if version <= REPLAYED_MAX:
         return None
     candidates: tuple[Callable[[], Root | None], ...] = (
         lambda: _listed_root(replay, version),

@@ -7,7 +7,7 @@ One rule carries everything: version n + 1 is created by put-if-absent, by a wri
 The log does not know what events mean; a projection folds them, and `decide` judges what a lost race means.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic
 
 from lakelog.log import history, snapshots
@@ -59,9 +59,11 @@ class Log(Generic[S]):
 
     # Reading
 
-    def load(self) -> View[S]:
-        """Return the head, cold. Two round trips, no LIST. Raises NotFound where there is no log."""
-        return self.replay.load()
+    def load(self, beside: Callable[[View[S]], None] | None = None) -> View[S]:
+        """Return the head, cold: in two round trips where the hint is of the head, and no LIST. Raises NotFound where
+        there is no log. `beside` is called with what the hint says, which may be old or wrong, while the rest is
+        read."""
+        return self.replay.load(beside)
 
     def refresh(self, view: View[S]) -> View[S]:
         """Return the head. One GET when nothing is newer; then it is `view` itself. An undecided transaction is

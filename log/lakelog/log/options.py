@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lakelog.log.background import run_in_background
 from lakelog.log.clocks import host_clock_us
@@ -18,7 +19,9 @@ class LogOptions:
 
     A snapshot is written by the committer of every version divisible by `snapshot_every_versions` and of every
     commit of at least `snapshot_size_bytes` (sidecars included): no state to keep, and only one of many writers
-    does it. `in_background` runs it; 0 versions switch snapshots off.
+    does it. `in_background` runs it; 0 versions switch snapshots off. The hint alone is written by the committer of
+    every version divisible by what `hint_every_versions` returns for its state: for states that need no manifests, and
+    that are read far more often than changed. None: as the room above has it for its logs, or with snapshots only.
 
     An undecided transaction of another client at the head of a log is waited for `patience_s` and
     `patience_each_s` more for each of its participants, then aborted. `in_parallel` runs what is independent.
@@ -34,6 +37,7 @@ class LogOptions:
     features: frozenset[str] = frozenset()
     snapshot_every_versions: int = 20
     snapshot_size_bytes: int = 64 * 1024
+    hint_every_versions: Callable[[Any], int] | None = None
     put_tries: int = 8
     rebases_max: int = 1000
     patience_s: float = 2.0

@@ -6,6 +6,7 @@ An intent counts as its decision says, which the commit after it repeats; while 
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
@@ -29,10 +30,46 @@ from lakelog.log.options import LogOptions
 from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Projection, S, View, advance, effective, empty_view, view_of
 
-COLD_BATCH = 24  # more than the versions between two snapshots, so that a cold load ends in its second round
 BATCH_MAX = 64
+"""Versions that are worked on at once."""
+
+COLD_BATCH = 8
+"""Versions that are read where there is no hint: most logs without one are short."""
+
+WARM_BATCH = 4
+"""Versions that are read after a first one that turned out to be there."""
+
+NEXT_BATCH = 20
+"""Versions that are read once there turned out to be more: as many as stand between two snapshots."""
+
+PROBES = (64, 256, 1024)
+"""How far ahead single versions are tried beside these: the first that is absent bounds what is read next, so that a
+thousand versions are read in one round, and versions that do not exist mostly are not asked for."""
+
+ROUND_BYTES_MAX = 64 * 1024 * 1024
+"""How much is read in one round, as far as known, by more than BATCH_MAX versions at once or by sidecars."""
+
 BASES_BATCH = 4
+T = TypeVar("T")
 Entry = TypeVar("Entry", Commit, Commit | Tombstone)
+
+
+class Newest(Generic[S]):
+    """The newest view that was offered and not taken yet. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._view: View[S] | None = None
+        self._lock = threading.Lock()
+
+    def offer(self, view: View[S]) -> None:
+        with self._lock:
+            if self._view is None or self._view.version < view.version:
+                self._view = view
+
+    def take(self) -> View[S] | None:
+        with self._lock:
+            view, self._view = self._view, None
+            return view
 
 
 class Replay(Generic[S]):
@@ -55,30 +92,49 @@ class Replay(Generic[S]):
         self.opened = opened
         self.withheld = 0
         """The version of the last intent of which the decision may not be read by this client."""
+        self.hint_due: Newest[S] = Newest()
+        """The view whose hint is to be written, in the background."""
 
-    def load(self) -> View[S]:
-        """Return the head, cold: the hint, then everything after it in one parallel round."""
+    def load(self, beside: Callable[[View[S]], None] | None = None) -> View[S]:
+        """Return the head, cold: the hint, then what it does not have.
+
+        `beside` is called with an older view, of which nothing was checked where it is the hint's, while the rest is
+        read: what that leads to can be read already. It is not called where nothing is left to be read.
+        """
         root = self.hinted_root()
-        if root is not None:
-            view = self._from_hint(root)
-            if view is not None:
-                return view
-        return self.load_without_hint()
+        if root is None:
+            return self.load_without_hint(beside)
+        hinted = self._state_of(root)
+        view = self._beside(lambda: self._from_hint(root, hinted), hinted, beside)
+        return self.load_without_hint() if view is None else view
 
-    def load_without_hint(self) -> View[S]:
-        versions = range(1, COLD_BATCH + 1)
-        found = self.store.get_many([self.keys.base(1), *map(self.keys.commit, versions)])
-        if found[0] is not None:
-            return self.forward(self.last_base(1, at_least=0), batch=COLD_BATCH)
-        if found[1] is None:
-            if any(found) and self.store.get(self.keys.commit(1)) is None:
-                raise FormatError(
-                    f"{self.at(self.keys.commit(1))} is missing although later versions exist; restore it from a backup"
-                )
-            if not any(found):
-                raise NotFound(f"there is no log at {self.location}; check the location, or create it first")
-            return self.forward(empty_view(self.projection))  # it was created between two of these reads
-        return self.forward(empty_view(self.projection), found=found[1:])
+    def load_without_hint(self, beside: Callable[[View[S]], None] | None = None) -> View[S]:
+        """Return the head from version 1 on, or from the last base where that has expired."""
+        found = self.get_versions(range(1, COLD_BATCH + 1))
+        if found[0] is None and any(found) and self.store.get(self.keys.commit(1)) is None:
+            raise FormatError(
+                f"{self.at(self.keys.commit(1))} is missing although later versions exist; restore it from a backup"
+            )
+        if not any(found):
+            raise NotFound(f"there is no log at {self.location}; check the location, or create it first")
+        start = empty_view(self.projection)
+        if None in found:
+            return self.forward(start, found=found, batch=NEXT_BATCH)
+        start = self.forward(start, found=found, until=COLD_BATCH)
+        return self._beside(lambda: self.forward(start, batch=NEXT_BATCH), start, beside)
+
+    def _beside(
+        self,
+        read: Callable[[], T],
+        older: View[S] | UnsupportedFormat | None,
+        beside: Callable[[View[S]], None] | None,
+    ) -> T:
+        """Return what `read` returns, and call `beside` with an older view at the same time."""
+        if beside is None or not isinstance(older, View):
+            return read()
+        done: list[T] = []
+        self.options.in_parallel([lambda: done.append(read()), lambda: beside(older)])
+        return done[0]
 
     def hinted_root(self) -> Root | None:
         """Return the snapshot in the hint, None where that is missing, broken or of a newer format."""
@@ -92,10 +148,18 @@ class Replay(Generic[S]):
         except FormatError:
             return None  # it costs time only; damage to the commits shows when they are read
 
-    def _from_hint(self, root: Root) -> View[S] | None:
-        versions = range(root.version, root.version + COLD_BATCH)
-        found = self.store.get_many([*map(self.keys.commit, versions), self.keys.base(root.base + 1)])
-        newer_base = found.pop()
+    def _state_of(self, root: Root) -> View[S] | UnsupportedFormat | None:
+        """Return the view of the hint, and an error where it must be raised if the hint turns out to be this log's."""
+        try:
+            return self.view_of(root, self.keys.latest)
+        except UnsupportedFormat as error:
+            return error
+
+    def _from_hint(self, root: Root, hinted: View[S] | UnsupportedFormat | None) -> View[S] | None:
+        wanted = [self.keys.commit(root.version), self.keys.commit(root.version + 1)]
+        if root.uses != ():
+            wanted.append(self.keys.base(root.base + 1))
+        found = self.store.get_many(wanted)
         key = self.keys.commit(root.version)
         if found[0] is None:
             raise FormatError(
@@ -104,10 +168,11 @@ class Replay(Generic[S]):
             )
         if not self.names_this(root, self.entry(root.version, found[0])):
             return None
-        if is_outdated(newer_base):
-            return self.forward(self.last_base(root.base + 1, at_least=0), batch=COLD_BATCH)
-        view = self.view_of(root, self.keys.latest)
-        return None if view is None else self.forward(view, found=found[1:])
+        if len(found) > 2 and is_outdated(found.pop()):
+            return self.forward(self.last_base(root.base + 1, at_least=0), batch=NEXT_BATCH)
+        if isinstance(hinted, UnsupportedFormat):
+            raise hinted
+        return None if hinted is None else self.forward(hinted, found=found[1:2], batch=NEXT_BATCH)
 
     def view_of(self, root: Root, key: str) -> View[S] | None:
         """Return the view of a snapshot; None where its state cannot be read: that costs time only, as the commits have
@@ -142,17 +207,29 @@ class Replay(Generic[S]):
         found: Sequence[bytes | None] | None = None,
         until: int | None = None,
     ) -> tuple[View[S], Commit | None]:
-        """As forward, with the undecided intent that stands after that view, if one does."""
+        """As forward, with the undecided intent that stands after that view, if one does.
+
+        `batch` is how many versions are read first, or after `found`. Batches grow quickly: what is a thousand versions
+        ahead is found in four rounds.
+        """
         newest_seen = 0
+        biggest_bytes = 1
+        bounded = False  # whether the batch goes up to a version that was absent
         waiting: Commit | None = None  # an intent after `view`; what became of it is not read yet
         while until is None or view.version < until:
             first = view.version + (1 if waiting is None else 2)
             if waiting is not None and until is not None and first > until:
                 return self._step_or_wait(view, waiting, self.outcome(waiting), until=until)
+            ahead: list[int] = []
+            beyond: list[bytes | None] = []
             if found is None:
-                last = first + batch - 1 if until is None else min(first + batch - 1, until)
-                found = self.get_versions(range(first, last + 1))
-                batch = min(batch * 2, BATCH_MAX)
+                batch = min(batch, max(BATCH_MAX, ROUND_BYTES_MAX // biggest_bytes))
+                if until is not None:
+                    batch = min(batch, until - first + 1)
+                elif batch >= NEXT_BATCH and not bounded:
+                    ahead = [first + probe for probe in _probes(batch)]
+                found = self.get_versions([*range(first, first + batch), *ahead])
+                found, beyond = found[:batch], found[batch:]
             elif until is not None:
                 found = found[: until - view.version]
             present = prefix(found)
@@ -161,7 +238,9 @@ class Replay(Generic[S]):
                     f"{self.at(self.keys.commit(first))} is missing although version {newest_seen} exists; "
                     "restore it from a backup"
                 )
-            newest_seen = max([newest_seen, *(first + i for i, data in enumerate(found) if data is not None)])
+            seen = zip([*range(first, first + len(found)), *ahead], [*found, *beyond], strict=True)
+            newest_seen = max([newest_seen, *(version for version, data in seen if data is not None)])
+            biggest_bytes = max([biggest_bytes, *map(len, present)])
             last = first + len(present) - 1
             entries = [self.entry(first + i, data) for i, data in enumerate(present)]
             view, waiting = self._apply(view, entries if waiting is None else [waiting, *entries])
@@ -171,7 +250,10 @@ class Replay(Generic[S]):
                 if waiting is None:
                     return view, None
                 return self._step_or_wait(view, waiting, self.decided(waiting), until=until)
-            batch = max(batch, 4)
+            tried = dict(zip(ahead, beyond, strict=True)) if at_end else {}
+            batch, bounded = _next_batch(batch, last, tried), None in tried.values()
+            if until is not None:
+                batch = until - view.version
             found = None
         return view, None
 
@@ -182,12 +264,13 @@ class Replay(Generic[S]):
             return self.last_base(view.base + 1, at_least=max(tombstones)), None
         commits = [entry for entry in entries if isinstance(entry, Commit)]
         settled = list(self.with_outcomes(commits, lambda intent: None))
-        blobs = self.sidecars([commit for commit, outcome in settled if not is_aborted(outcome)])
-        for commit, outcome in settled:
-            own = blobs.get(commit.version, [])
-            if own is None:
-                return self.last_base(view.base + 1, at_least=commit.version), None
-            view = self.advance(view, commit, own, outcome)
+        for part in _by_size(settled):
+            blobs = self.sidecars([commit for commit, outcome in part if not is_aborted(outcome)])
+            for commit, outcome in part:
+                own = blobs.get(commit.version, [])
+                if own is None:
+                    return self.last_base(view.base + 1, at_least=commit.version), None
+                view = self.advance(view, commit, own, outcome)
         return view, commits[-1] if len(settled) < len(commits) else None
 
     def _step_or_wait(
@@ -399,6 +482,38 @@ class Replay(Generic[S]):
     @property
     def location(self) -> str:
         return self.at(self.keys.log).removesuffix("/_log")
+
+
+def _by_size(
+    settled: Sequence[tuple[Commit, Settled | None]],
+) -> Iterator[list[tuple[Commit, Settled | None]]]:
+    """Yield successive commits in parts whose sidecars are read in one round."""
+    part: list[tuple[Commit, Settled | None]] = []
+    size_bytes = 0
+    for commit, outcome in settled:
+        own_bytes = sum(sidecar.size_bytes for sidecar in commit.sidecars)
+        if part and size_bytes + own_bytes > ROUND_BYTES_MAX:
+            yield part
+            part, size_bytes = [], 0
+        part.append((commit, outcome))
+        size_bytes += own_bytes
+    if part:
+        yield part
+
+
+def _probes(batch: int) -> Iterator[int]:
+    """Yield how far ahead of the first version of a batch others are tried, all of them after it."""
+    scale = 1
+    while PROBES[0] * scale < batch:
+        scale *= PROBES[-1] // PROBES[0]
+    yield from (probe * scale for probe in PROBES)
+
+
+def _next_batch(batch: int, last: int, tried: dict[int, bytes | None]) -> int:
+    """Return how many versions to read after `last`, by which of those `tried` ahead of it exist."""
+    if tried:
+        return min((version for version, data in tried.items() if data is None), default=max(tried)) - last
+    return WARM_BATCH if batch < WARM_BATCH else NEXT_BATCH
 
 
 def broken_link(before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:

@@ -25,6 +25,23 @@ def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_
         or (commit_size_bytes >= replay.options.snapshot_size_bytes)
     ):
         replay.options.in_background(replay.location, lambda: write(replay, view))
+    elif is_hint_due(replay, view):
+        replay.hint_due.offer(view)
+        # By a name of its own, so that it is not left out while an older one is being written.
+        name = f"{replay.location} at version {view.version}"
+        replay.options.in_background(name, lambda: write_newest_hint(replay))
+
+
+def is_hint_due(replay: Replay[S], view: View[S]) -> bool:
+    every = replay.options.hint_every_versions
+    return every is not None and view.version % every(view.state) == 0
+
+
+def write_newest_hint(replay: Replay[S]) -> None:
+    """Write the hint of the newest view that it is due of, if it was not written since: commits go on meanwhile."""
+    view = replay.hint_due.take()
+    if view is not None:
+        write_hint(replay, view)
 
 
 def write(replay: Replay[S], view: View[S]) -> None:
@@ -39,6 +56,16 @@ def write(replay: Replay[S], view: View[S]) -> None:
     data = encode(root_of(view, dump))
     store.put(keys.snapshot(view.version, view.hash), data)
     store.put(keys.latest, data)
+
+
+def write_hint(replay: Replay[S], view: View[S]) -> None:
+    """Write the hint alone, of a state that needs no manifests, so that no base can have given one up. One PUT."""
+    dump = store_blobs(replay, view)
+    if dump.uses is None or len(dump.uses):
+        raise InvalidInput(
+            f"{replay.location} needs manifests, so that a hint of it is written with a snapshot"
+        )
+    replay.store.put(replay.keys.latest, encode(root_of(view, dump)))
 
 
 def store_blobs(replay: Replay[S], view: View[S]) -> Dump:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.log import CountingStore, wait_for_background
+from lakelog.log import CountingStore, LogOptions, wait_for_background
 from programs import story
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
@@ -20,7 +20,8 @@ class Client:
     """A catalog whose requests are counted, and what was measured with it."""
 
     def __init__(self, warehouse: str) -> None:
-        self.catalog = Catalog(warehouse)
+        options = LogOptions(in_parallel=lambda works: self.store.side_by_side(works))
+        self.catalog = Catalog(warehouse, log_options=options)
         places = self.catalog.places
         self.store = places.stores[places.warehouse] = CountingStore(places.store(places.warehouse))
 

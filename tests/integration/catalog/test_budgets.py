@@ -5,13 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, NoSuchTable
 from lakelog.catalog.logs import places
-from lakelog.log import CountingStore, ObjectStore, open_store, wait_for_background
+from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.state import Entry, NamespaceState
+from lakelog.log import CountingStore, Draft, LogOptions, ObjectStore, open_store, wait_for_background
 
 
 class Counted:
@@ -27,8 +30,12 @@ class Counted:
         self.stores.append(store)
         return store
 
-    def client(self) -> Catalog:
-        return Catalog(self.warehouse)
+    def client(self, **options: Any) -> Catalog:
+        return Catalog(self.warehouse, log_options=LogOptions(**options))
+
+    def cold(self) -> Catalog:
+        """Return a new client, for which what happens side by side counts as one round."""
+        return self.client(in_parallel=lambda works: self.stores[-1].side_by_side(works))
 
     @contextmanager
     def cost(self, *, requests: int, rounds: int, puts: int = 0, lists: int = 0) -> Iterator[None]:
@@ -77,13 +84,95 @@ def test_a_warm_table_is_refreshed_by_one_get(counted: Counted, warm: Catalog) -
         table.refresh()
 
 
-def test_a_cold_table_takes_at_most_two_rounds_a_level_and_no_list(counted: Counted, warm: Catalog) -> None:
-    cold = counted.client()
-    for store in counted.stores:
-        store.reset()
+def logs_of(catalog: Catalog) -> list[TrackedLog[Any]]:
+    """Return the four logs that lead to a.b.t."""
+    spaces = [catalog._tree.namespace(path).tracked for path in ((), ("a",), ("a", "b"))]
+    return [*spaces, catalog.load_table("a.b.t").head.tracked]
+
+
+def test_a_cold_table_takes_one_round_a_level_and_one_more(counted: Counted, warm: Catalog) -> None:
+    # The namespaces have hints of their heads; of the table, which has none, eight versions are asked for.
+    cold = counted.cold()
+    with counted.cost(requests=18, rounds=5):
+        cold.load_table("a.b.t")
+    table = logs_of(warm)[-1]
+    table.log.snapshot(table.current())
+    cold = counted.cold()
+    with counted.cost(requests=12, rounds=5):
+        cold.load_table("a.b.t")
+    # The manifests of a table with files may have been given up by a newer base.
+    table.log.snapshot(warm.load_table("a.b.t").append(rows(1)).head.view)
+    cold = counted.cold()
+    with counted.cost(requests=13, rounds=5):
+        cold.load_table("a.b.t")
+
+
+def test_hints_that_are_far_behind_cost_two_rounds_more_for_all_levels_together(
+    counted: Counted, warm: Catalog
+) -> None:
+    *spaces, table = logs_of(warm)
+    for tracked in (*spaces, table):
+        kind = "table-altered" if tracked is table else "namespace-altered"
+        draft = Draft(events=({"event": kind, "set": {"k": "v"}},))
+        for _ in range(200):
+            tracked.commit(tracked.current(), lambda view, passed, draft=draft: draft)  # type: ignore[misc]
+        wait_for_background()
+        tracked.log.snapshot(tracked.log.view_at(tracked.current().version - 200))
+    cold = counted.cold()
+    with counted.cost(requests=4 * 263, rounds=5 + 2):
+        cold.load_table("a.b.t")
+
+
+def test_the_next_table_of_a_known_namespace_takes_two_rounds(counted: Counted, warm: Catalog) -> None:
+    warm.create_table("a.b.u", SCHEMA)
+    cold = counted.cold()
     cold.load_table("a.b.t")
-    assert sum(store.rounds for store in counted.stores) <= 2 * 4
-    assert sum(store.by_kind.get("list_after", 0) for store in counted.stores) == 0
+    with counted.cost(requests=3 + 1 + 8, rounds=2):
+        cold.load_table("a.b.u")
+
+
+def test_a_namespace_without_a_hint_is_read_from_its_first_versions(counted: Counted, warm: Catalog) -> None:
+    wait_for_background()
+    for tracked in logs_of(warm):
+        tracked.store.delete([tracked.log.keys.latest])
+    cold = counted.cold()
+    with counted.cost(requests=4 * 9, rounds=8):
+        cold.load_table("a.b.t")
+
+
+def test_a_name_that_a_hint_does_not_have_or_leads_elsewhere_is_found(
+    counted: Counted, warm: Catalog
+) -> None:
+    namespace = logs_of(warm)[2]
+    wait_for_background()
+    old = namespace.store.get(namespace.log.keys.latest)
+    assert old is not None
+    warm.rename_table("a.b.t", "a.b.old")
+    made = warm.create_table("a.b.t", SCHEMA)
+    added = warm.create_table("a.b.added", SCHEMA)
+    wait_for_background()
+    namespace.store.put(namespace.log.keys.latest, old)
+    assert counted.cold().load_table("a.b.t").id == made.id
+    assert counted.cold().load_table("a.b.added").id == added.id
+    with pytest.raises(NoSuchTable):
+        counted.cold().load_table("a.b.none")
+
+
+def test_a_change_of_names_is_followed_by_one_put_of_the_hint(counted: Counted, warm: Catalog) -> None:
+    wait_for_background()
+    counted.stores[0].reset()
+    warm.alter_namespace("a", set={"k": "v"})
+    wait_for_background()
+    assert counted.stores[0].by_kind["put"] == 1
+
+
+def test_hints_of_many_names_are_rare() -> None:
+    entry = Entry(kind="table", id="i", location="t-i")
+    sizes = {
+        n: NamespaceState(entries={"relation": dict.fromkeys(map(str, range(n)), entry)})
+        for n in (0, 99, 100, 5000)
+    }
+    assert {n: state.versions_per_hint for n, state in sizes.items()} == {0: 1, 99: 1, 100: 2, 5000: 51}
 
 
 def test_an_append_to_a_warm_table_is_one_put_and_the_data_file(counted: Counted, warm: Catalog) -> None:

@@ -106,6 +106,7 @@ def test_namespaces_that_were_swapped_are_refused(folder: Folder) -> None:
 def test_a_warehouse_that_lost_the_first_commit_of_its_root_is_not_empty(folder: Folder) -> None:
     first = folder.path / "_log" / "00000000000000000001.json"
     first.unlink()
+    (folder.path / "_log" / "latest.json").unlink()
     for ask in (lambda: folder.client().list_namespaces(()), lambda: folder.client().create_namespace("b")):
         with pytest.raises(FormatError, match="missing"):
             ask()
@@ -329,6 +330,10 @@ def test_a_table_whose_name_was_lost_is_damage(folder: Folder) -> None:
     place = folder.table("a.t")
     [linked] = folder.path.glob("n-*/_log/00000000000000000002.json")
     linked.unlink()
+    hint = linked.with_name("latest.json")
+    found = [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)]
+    assert found == [("head-lost", str(hint)), ("name-lost", str(place))]
+    hint.unlink()
     assert [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)] == [("name-lost", str(place))]
 
 
@@ -376,6 +381,7 @@ def test_a_definition_that_cannot_be_decoded_is_named_and_never_believed(
     [found] = folder.check().of(Severity.DAMAGE)
     assert (found.kind, found.where) == ("commit-disagrees", str(place / "_log/00000000000000000003.json"))
     assert "`$.definition" in found.what
+    (place / "_log/latest.json").unlink()  # such a client's hint is believed: it was made of that commit
     for ask in (
         lambda: folder.client().load_view("a.w"),
         lambda: folder.client().load_view("a.v"),

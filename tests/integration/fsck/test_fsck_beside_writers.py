@@ -22,7 +22,7 @@ EVERY = 37
 """The short form lets each kind of work happen ahead of one request in so many."""
 QUIET_REQUESTS = 111
 """What a check of the warehouse needs while it is at rest, each object of a round counted."""
-WITH_PURGED_REQUESTS = 285
+WITH_PURGED_REQUESTS = 147
 """The same with five tables that were dropped and purged, of which keys and tombstones are left."""
 CHECKS = 8
 WRITERS = 3

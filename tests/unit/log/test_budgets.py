@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from tests.unit.log.projections import Words, begin, grown, new_log, say
@@ -66,11 +66,35 @@ def test_a_warm_refresh_is_one_get() -> None:
     assert (dict(store.by_kind), store.rounds) == ({"get": 1}, 1)
 
 
-@pytest.mark.parametrize("versions", [1, 2, 19, 20, 21, 39, 40, 41, 59])
-def test_a_cold_load_is_two_round_trips_and_no_list(versions: int) -> None:
-    store, log = counted(versions)
+@pytest.mark.parametrize(
+    ("behind", "gets", "rounds"),
+    [(0, 3, 2), (1, 26, 3), (19, 26, 3), (21, 71, 4), (60, 71, 4), (200, 263, 4), (1000, 1031, 4)],
+)
+def test_a_cold_load_costs_two_rounds_and_two_more_however_far_the_hint_is_behind(
+    behind: int, gets: int, rounds: int
+) -> None:
+    store, log = counted(5 + behind, every=0)
+    log.snapshot(log.view_at(5))
+    store.reset()
+    assert log.load().version == 5 + behind
+    assert (dict(store.by_kind), store.rounds) == ({"get": gets}, rounds)
+
+
+@pytest.mark.parametrize(
+    ("versions", "gets", "rounds"), [(1, 9, 2), (7, 9, 2), (8, 32, 3), (27, 32, 3), (1000, 1037, 4)]
+)
+def test_a_cold_load_without_a_hint_reads_few_versions_first(versions: int, gets: int, rounds: int) -> None:
+    store, log = counted(versions, every=0)
     assert log.load().version == versions
-    assert store.rounds == 2 and set(store.by_kind) == {"get"}
+    assert (dict(store.by_kind), store.rounds) == ({"get": gets}, rounds)
+
+
+def test_a_warm_log_that_is_far_behind_is_refreshed_in_four_rounds() -> None:
+    store, log = counted(1000, every=0)
+    view = log.view_at(2)
+    store.reset()
+    assert log.refresh(view).version == 1000
+    assert store.rounds == 4 and store.requests <= 1100
 
 
 def test_any_number_of_logs_is_refreshed_in_one_round() -> None:
@@ -111,24 +135,10 @@ def test_a_large_commit_is_followed_by_a_snapshot_so_that_a_cold_load_stays_at_t
     assert store.rounds == 2
 
 
-def side_by_side(store: CountingStore) -> Callable[[Sequence[Callable[[], None]]], None]:
-    """Run callables so that the rounds of the longest count, as if all of them ran at once."""
-
-    def run(works: Sequence[Callable[[], None]]) -> None:
-        begun = ended = store.rounds
-        for work in works:
-            store.rounds = begun
-            work()
-            ended = max(ended, store.rounds)
-        store.rounds = ended
-
-    return run
-
-
 def counted_logs(count: int) -> tuple[CountingStore, list[Log[Words]]]:
     store = CountingStore(MemoryStore())
     logs = logs_in(store, *(f"t{i}" for i in range(count)))
-    return store, [with_options(log, in_parallel=side_by_side(store)) for log in logs]
+    return store, [with_options(log, in_parallel=store.side_by_side) for log in logs]
 
 
 @pytest.mark.parametrize("count", [2, 5])

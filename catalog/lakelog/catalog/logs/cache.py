@@ -162,7 +162,10 @@ class LogCache:
                 f"a name leads to a namespace at {shortened(location)}, outside of the warehouse: find out "
                 "which client wrote it"
             )
-        return self._tracked(self._namespaces, location, NamespaceProjection())
+        # Names are looked up far more often than changed, each time through all namespaces above.
+        every = self.log_options.hint_every_versions or _versions_per_hint
+        options = replace(self.log_options, hint_every_versions=every)
+        return self._tracked(self._namespaces, location, NamespaceProjection(), options)
 
     def table(self, location: str) -> TrackedLog[TableState]:
         def fetch(names: Sequence[str]) -> list[bytes]:
@@ -175,7 +178,11 @@ class LogCache:
         return self._tracked({}, location, _Unread())
 
     def _tracked(
-        self, cache: dict[str, TrackedLog[S]], location: str, projection: Projection[S]
+        self,
+        cache: dict[str, TrackedLog[S]],
+        location: str,
+        projection: Projection[S],
+        options: LogOptions | None = None,
     ) -> TrackedLog[S]:
         tracked = cache.get(location)
         if tracked is None:
@@ -185,7 +192,7 @@ class LogCache:
                 prefix,
                 projection,
                 writer=Facts(self.writer),
-                options=replace(self.log_options, clock_us=partial(self._time_us, location)),
+                options=replace(options or self.log_options, clock_us=partial(self._time_us, location)),
                 open_url=self.places.open_url,
                 opened=self.places.warehouse,
             )
@@ -265,6 +272,10 @@ class LogCache:
         )
         for change, committed in zip(changes, done, strict=True):
             change.tracked.offer_committed(committed.view)
+
+
+def _versions_per_hint(state: NamespaceState) -> int:
+    return state.versions_per_hint
 
 
 def _home_of(view: View[Any]) -> str | None:

@@ -114,6 +114,11 @@ class Cut:
         return _Chosen(tracked, view, is_head)
 
     @property
+    def is_saved(self) -> bool:
+        """Whether all versions were chosen before, so that no log is read at its head."""
+        return self._versions is not None
+
+    @property
     def last_us(self) -> int:
         """The last moment that the cut may be of, as far as known."""
         return self._last_us

@@ -3,11 +3,15 @@
 One walker for all callers that follow a path. The caller decides how a namespace is viewed: as this process knows it,
 brought up to date, as of a cut, or read from its log alone. It must not know what callers do with the result, and
 writes nothing.
+
+What is read ahead of a walk is advice: a walk believes no name but by the state that its namespace has at its head, and
+no log but one that has its link there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +20,7 @@ from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.log import View
+from lakelog.log.errors import LakelogError, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,68 @@ def known_on_path(logs: LogCache, namespace: Identifier, table: str | None = Non
         if entry is not None and logs.table(entry.location).known is not None:
             known.append(logs.table(entry.location))
     return known
+
+
+def read_path(
+    logs: LogCache,
+    namespace: Identifier,
+    table: str | None = None,
+    *,
+    is_read: Callable[[TrackedLog[Any]], bool] = lambda tracked: False,
+) -> set[str]:
+    """Read the logs that lead to a namespace, or to a table in it, except those that `is_read` says are read already.
+    Return the locations of those that are now known as they were at some moment after this call began.
+
+    What is known is refreshed in one round. Where the path goes on, the hint of each log says where the next one is. So
+    the hints are read one after another, and what follows each of them at the same time as the next: one round a level,
+    and one more.
+    """
+    known = known_on_path(logs, namespace, table)
+    old = [tracked for tracked in known if not is_read(tracked)]
+    ahead = _Ahead(logs, namespace, table)
+    if not known:
+        with suppress(NotFound):  # the walk finds out what that means
+            ahead.load(0, logs.namespace(""))
+    elif len(known) == len(namespace) + (1 if table is None else 2):
+        logs.refresh(old)
+    else:
+        deepest = known[-1]
+        logs.log_options.in_parallel(
+            [lambda: logs.refresh(old), lambda: ahead.go_on(len(known), deepest.known)]
+        )
+        ahead.go_on(len(known), deepest.known)  # for what was linked since
+    return ahead.fresh.union(tracked.location for tracked in old)
+
+
+class _Ahead:
+    """Logs of a path, read before it is certain that the path leads through them."""
+
+    def __init__(self, logs: LogCache, namespace: Identifier, table: str | None) -> None:
+        self._logs = logs
+        self._namespace = namespace
+        self._table = table
+        self.fresh: set[str] = set()
+
+    def load(self, depth: int, tracked: TrackedLog[Any]) -> None:
+        """Load the log at a depth of the path, and those below it."""
+        view = tracked.load(lambda hinted: self.go_on(depth + 1, hinted))
+        self.fresh.add(tracked.location)
+        self.go_on(depth + 1, view)  # for what the hint did not have
+
+    def go_on(self, depth: int, above: View[NamespaceState] | None) -> None:
+        """Load the log at a depth, where the namespace above it, at some version, says where that is."""
+        tracked = None if above is None else self._next(depth, above)
+        if tracked is None or tracked.known is not None:
+            return
+        # What is wrong with it the walk meets by itself, if it comes there.
+        with suppress(LakelogError):
+            self.load(depth, tracked)
+
+    def _next(self, depth: int, above: View[NamespaceState]) -> TrackedLog[Any] | None:
+        if depth <= len(self._namespace):
+            entry = above.state.entry(NAMESPACE, self._namespace[depth - 1])
+            return None if entry is None else self._logs.namespace(entry.location)
+        if depth > len(self._namespace) + 1 or self._table is None:
+            return None
+        entry = above.state.entry(RELATION, self._table)
+        return None if entry is None else self._logs.table(entry.location)

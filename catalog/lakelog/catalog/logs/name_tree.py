@@ -1,7 +1,7 @@
 """Finding objects by name: walks namespaces' logs from the warehouse's root down to a namespace or a table.
 
-All known levels are re-checked in one parallel round, then walked again; only levels that were not known before cost
-more. A name that leads to a sealed log was read before the drop that unlinked it, or the table was dropped by its
+All known levels are re-checked in one parallel round, and those that were not known are read ahead; then all are
+walked. A name that leads to a sealed log was read before the drop that unlinked it, or the table was dropped by its
 place: either way the object does not exist.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo, Token, base_past_seals
-from lakelog.catalog.logs.name_path import Level, follow, known_on_path
+from lakelog.catalog.logs.name_path import Level, follow, known_on_path, read_path
 from lakelog.catalog.logs.own_links import is_own, linked_elsewhere
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
@@ -156,12 +156,11 @@ class NameTree:
         return found
 
     def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
-        """Re-check all known levels of a path in one round; return the locations that are now fresh."""
+        """Read the levels of a path; return the locations that are now fresh."""
         self.logs.prepare_path(namespace, table)
-        known = known_on_path(self.logs, namespace, table)
-        if known:
-            self.logs.refresh(known)
-        return {tracked.location for tracked in known}
+        if self.logs.is_a_cut:
+            return {tracked.location for tracked in known_on_path(self.logs, namespace, table)}
+        return read_path(self.logs, namespace, table)
 
     def _walk(
         self, namespace: Identifier, fresh: set[str], *, looks: int = LOOKS_MAX

@@ -84,6 +84,13 @@ class TrackedLog(Generic[S]):
             view = self.log.refresh(known)
         return self.offer(view)
 
+    def load(self, beside: Callable[[View[S]], None]) -> View[S]:
+        """Return the head of a log that is not known; `beside` is called with what its hint says, which may be old or
+        wrong, while the rest is read. NotFound without a log."""
+        view = self.log.load(beside)
+        self._loaded_at = view.version
+        return self.offer(view)
+
     def settled(self) -> View[S]:
         """Return the head once no undecided commit stands after it (see `Log.refresh_settled`)."""
         return self.offer(self.log.refresh_settled(self._view or self.log.load()))

@@ -16,7 +16,7 @@ from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
-from lakelog.catalog.logs.name_path import known_on_path
+from lakelog.catalog.logs.name_path import read_path
 from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.tracked_log import TrackedLog, as_seen_in
 from lakelog.catalog.logs.transaction_steps import (
@@ -373,13 +373,14 @@ class TransactionLogs(LogCache):
         """Nothing to do: a cut does not move."""
 
     def prepare_path(self, namespace: Identifier, table: str | None) -> None:
-        """Read all levels of the path that the process knows and this cut does not have, in one round."""
+        """Read the levels of the path that this cut does not have (see `read_path`), if it is made of heads."""
         self.check_open()
         self.cut.begin_batch()
-        known = known_on_path(self.under, namespace, table)
-        wanted = [each for each in known if not self._has(each.location)]
-        self.under.refresh(wanted)
-        self._fresh = {each.location for each in wanted}
+        self._fresh = set()
+        if not self.cut.is_saved:
+            self._fresh = read_path(
+                self.under, namespace, table, is_read=lambda tracked: self._has(tracked.location)
+            )
 
     def check_cut(self) -> None:
         self.cut.check()

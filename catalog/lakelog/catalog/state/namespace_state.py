@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -33,14 +33,16 @@ from lakelog.catalog.state.link import Link
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.grammar import CutObject, Hash, Id, Location, Name, Number, TimeUs, Word
 
-V = TypeVar("V")
-
 RELATION = "relation"
 NAMESPACE = "namespace"
 """The spaces of names: tables and views share one, as in Spark's own catalogs; child namespaces have another, and
 functions the third, `definition.SPACES` says its name."""
 
 TABLE = "table"
+
+NAMES_PER_VERSION = 100
+"""A hint holds all names. It is written once for so many of them in versions, so that a commit causes about as many to
+be written, however many there are."""
 
 PROPERTIES = "properties"
 """Stands, among the spaces of names, for the properties of a namespace that a transaction read."""
@@ -128,111 +130,149 @@ class NamespaceState:
         return sorted(name for name, entry in self.entries.get(space, {}).items() if entry.kind == kind)
 
     @property
+    def versions_per_hint(self) -> int:
+        """How many versions there may be between two hints: one, while the names are few."""
+        spaces = (*self.entries.values(), *self.definitions.values())
+        kept = (self.dropped, self.dropped_definitions, self.cuts, self.begun)
+        return 1 + sum(map(len, (*spaces, *kept))) // NAMES_PER_VERSION
+
+    @property
     def is_empty(self) -> bool:
         return not any(self.entries.values()) and not any(self.definitions.values())
 
 
 def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> NamespaceState:
     """Fold one event of a commit of that time. Total and deterministic: an event was decided before."""
-    match event:
-        case NamespaceCreated():
-            return NamespaceState(properties=event.properties, link=_link(event))
-        case NamespaceAltered():
-            kept = {key: value for key, value in state.properties.items() if key not in event.removed}
-            return replace(state, properties=kept | event.set)
-        case EntryLinked():
-            entry = Entry(kind=event.kind, id=event.id, location=event.location)
-            linked = _with(state, event.space, {**state.entries.get(event.space, {}), event.name: entry})
-            return replace(linked, dropped=_without(state.dropped, event.id))
-        case EntryDefined():
-            return _defined(state, event)
-        case EntryUnlinked() if _is_definition(state, event):
-            return _undefined(state, event, time_us)
-        case EntryUnlinked():
-            return _unlinked(state, event, time_us)
-        case EntryRenamed() if _is_definition(state, event):
-            defs = state.definitions[event.space]
-            renamed = {event.new_name: defs[event.name]}
-            return _with_definitions(state, event.space, _without(defs, event.name) | renamed)
-        case EntryRenamed():
-            names = state.entries[event.space]
-            moved = {event.new_name: names[event.name]}
-            return _with(state, event.space, _without(names, event.name) | moved)
-        case EntryForgotten():
-            return replace(state, forgotten=state.forgotten | {event.id})
-        case EntryPurged():
-            return replace(
-                state,
-                dropped=_without(state.dropped, event.id),
-                dropped_definitions=_without(state.dropped_definitions, event.id),
+    return apply_all(state, (event,), time_us)
+
+
+def apply_all(state: NamespaceState, events: Iterable[NamespaceEvent], time_us: int) -> NamespaceState:
+    """Fold the events of a commit of that time, in their order. Costs a copy of what they change, however many they
+    are: a commit may link 100,000 tables."""
+    fold = _Fold(state)
+    for event in events:
+        fold.apply(event, time_us)
+    return fold.state()
+
+
+class _Fold:
+    """A namespace between two versions. A mapping is copied when it is first changed, and then changed in place: the
+    older version keeps its own."""
+
+    def __init__(self, state: NamespaceState) -> None:
+        self._begin(state)
+
+    def _begin(self, state: NamespaceState) -> None:
+        self._state = state
+        self._own: dict[str, Any] = {}
+        self._own_names: dict[tuple[str, str], dict[str, Any]] = {}
+        self._forgotten: set[str] = set()
+
+    def state(self) -> NamespaceState:
+        return replace(self._state, forgotten=self._state.forgotten | self._forgotten, **self._own)
+
+    def apply(self, event: NamespaceEvent, time_us: int) -> None:
+        match event:
+            case NamespaceCreated():
+                self._begin(NamespaceState(properties=event.properties, link=_link(event)))
+            case NamespaceAltered():
+                properties = self._changed("properties")
+                for key in event.removed:
+                    properties.pop(key, None)
+                properties.update(event.set)
+            case EntryLinked():
+                entry = Entry(kind=event.kind, id=event.id, location=event.location)
+                self._names("entries", event.space)[event.name] = entry
+                self._forget("dropped", event.id)
+            case EntryDefined():
+                defined = Defined(id=event.id, definition=event.definition)
+                self._names("definitions", event.space)[event.name] = defined
+                self._forget("dropped_definitions", event.id)
+            case EntryUnlinked():
+                self._unlink(event, time_us)
+            case EntryRenamed():
+                names = self._names(self._kind_of(event), event.space)
+                names[event.new_name] = names.pop(event.name)
+            case EntryForgotten():
+                self._forgotten.add(event.id)
+            case EntryPurged():
+                self._forget("dropped", event.id)
+                self._forget("dropped_definitions", event.id)
+            case CutSaved():
+                cut = SavedCut(object=event.object, hash=event.hash, time_us=time_us, logs=event.logs)
+                self._changed("cuts")[event.name] = cut
+            case CutDropped():
+                self._forget("cuts", event.name)
+            case HistoryExpired():
+                self._state = replace(self._state, expired=max(self._state.expired, event.version))
+            case FilesVacuumed():
+                begun = self._seen("begun")
+                self._own["begun"] = {id: begun.get(id, time_us) for id in event.begun}
+            case NamespaceMoved() | NamespaceRestored():
+                self._state = replace(self._state, link=_link(event))
+            case NamespaceDropped() | NamespacePurged():
+                pass
+            case _:
+                assert_never(event)
+
+    def _unlink(self, event: EntryUnlinked, time_us: int) -> None:
+        kind = self._kind_of(event)
+        gone = self._names(kind, event.space).pop(event.name, None)
+        if not event.dropped:
+            return
+        if isinstance(gone, Defined):
+            self._changed("dropped_definitions")[event.id] = DroppedDefinition(
+                space=event.space, name=event.name, definition=gone.definition, time_us=time_us
             )
-        case CutSaved():
-            cut = SavedCut(object=event.object, hash=event.hash, time_us=time_us, logs=event.logs)
-            return replace(state, cuts={**state.cuts, event.name: cut})
-        case CutDropped():
-            return replace(state, cuts=_without(state.cuts, event.name))
-        case HistoryExpired():
-            return replace(state, expired=max(state.expired, event.version))
-        case FilesVacuumed():
-            return replace(state, begun={id: state.begun.get(id, time_us) for id in event.begun})
-        case NamespaceMoved() | NamespaceRestored():
-            return replace(state, link=_link(event))
-        case NamespaceDropped() | NamespacePurged():
-            return state
-    assert_never(event)
+        elif gone is None:
+            raise KeyError(event.name)
+        else:
+            self._changed("dropped")[event.id] = Dropped(
+                space=event.space, name=event.name, kind=gone.kind, location=gone.location, time_us=time_us
+            )
+
+    def _kind_of(self, event: EntryUnlinked | EntryRenamed) -> str:
+        """Return which mapping the name of an event is in. KeyError where no name of its space ever was."""
+        defined = self._seen("definitions").get(event.space, {}).get(event.name)
+        if defined is not None and defined.id == event.id:
+            return "definitions"
+        if event.space not in self._seen("entries"):
+            raise KeyError(event.space)
+        return "entries"
+
+    def _seen(self, name: str) -> Mapping[str, Any]:
+        """Return a mapping as it is now, not to be changed."""
+        seen: Mapping[str, Any] = self._own.get(name, getattr(self._state, name))
+        return seen
+
+    def _changed(self, name: str) -> dict[str, Any]:
+        """Return a mapping to be changed."""
+        if name not in self._own:
+            self._own[name] = _copied(getattr(self._state, name))
+        own: dict[str, Any] = self._own[name]
+        return own
+
+    def _names(self, name: str, space: str) -> dict[str, Any]:
+        """Return the names of one space, in `entries` or `definitions`, to be changed."""
+        own = self._own_names.get((name, space))
+        if own is None:
+            spaces = self._changed(name)
+            own = self._own_names[name, space] = spaces[space] = _copied(spaces.get(space, {}))
+        return own
+
+    def _forget(self, name: str, key: str) -> None:
+        if key in self._seen(name):
+            del self._changed(name)[key]
+
+
+def _copied(names: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(names)
 
 
 def _link(event: NamespaceCreated | NamespaceMoved | NamespaceRestored) -> Link | None:
     if event.parent is None or event.name is None:
         return None
     return Link(namespace=event.parent, name=event.name)
-
-
-def _unlinked(state: NamespaceState, event: EntryUnlinked, time_us: int) -> NamespaceState:
-    names = state.entries[event.space]
-    unlinked = _with(state, event.space, _without(names, event.name))
-    if not event.dropped:
-        return unlinked
-    entry = names[event.name]
-    dropped = Dropped(
-        space=event.space, name=event.name, kind=entry.kind, location=entry.location, time_us=time_us
-    )
-    return replace(unlinked, dropped={**state.dropped, event.id: dropped})
-
-
-def _defined(state: NamespaceState, event: EntryDefined) -> NamespaceState:
-    names = {**state.definitions.get(event.space, {})}
-    names[event.name] = Defined(id=event.id, definition=event.definition)
-    restored = _without(state.dropped_definitions, event.id)
-    return replace(_with_definitions(state, event.space, names), dropped_definitions=restored)
-
-
-def _is_definition(state: NamespaceState, event: EntryUnlinked | EntryRenamed) -> bool:
-    defined = state.definition(event.space, event.name)
-    return defined is not None and defined.id == event.id
-
-
-def _undefined(state: NamespaceState, event: EntryUnlinked, time_us: int) -> NamespaceState:
-    names = state.definitions[event.space]
-    without = _with_definitions(state, event.space, _without(names, event.name))
-    if not event.dropped:
-        return without
-    dropped = DroppedDefinition(
-        space=event.space, name=event.name, definition=names[event.name].definition, time_us=time_us
-    )
-    return replace(without, dropped_definitions={**state.dropped_definitions, event.id: dropped})
-
-
-def _with_definitions(state: NamespaceState, space: str, names: Mapping[str, Defined]) -> NamespaceState:
-    return replace(state, definitions={**state.definitions, space: names})
-
-
-def _with(state: NamespaceState, space: str, names: Mapping[str, Entry]) -> NamespaceState:
-    return replace(state, entries={**state.entries, space: names})
-
-
-def _without(names: Mapping[str, V], name: str) -> dict[str, V]:
-    return {key: value for key, value in names.items() if key != name}
 
 
 class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -258,9 +298,7 @@ class NamespaceProjection:
         return NamespaceState()
 
     def apply(self, state: NamespaceState, commit: Commit, blobs: Sequence[bytes]) -> NamespaceState:
-        for event in namespace_events(commit):
-            state = apply(state, event, commit.time_us)
-        return state
+        return apply_all(state, namespace_events(commit), commit.time_us)
 
     def dump(self, state: NamespaceState, version: int) -> Dump:
         root = _Root(

@@ -160,7 +160,7 @@ class Derived(Generic[S]):
             self._bad_root(key, data, "altered", f"its state cannot be read: {shortened(repr(error))}")
             return
         self.roots.setdefault(root.version, []).append(key)
-        if key == keys.latest:
+        if key == keys.latest and root.uses != ():  # of a state without manifests it can be written alone
             self._hinted = keys.snapshot(root.version, root.commit_hash)
         if not self.is_outdated(root):
             sums.update(named)

@@ -13,7 +13,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable, NoSuchWarehouse, TableExists
 from lakelog.catalog.logs import places
-from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store
+from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store, wait_for_background
 
 Client = Callable[[], Catalog]
 
@@ -225,6 +225,7 @@ def test_no_spelling_of_a_folder_of_lakelogs_own_is_taken(tmp_path: Path, own: s
     catalog = Catalog(str(warehouse))
     catalog.create_namespace("a")
     table = catalog.create_table("t", SCHEMA)
+    wait_for_background()
     before = sorted(warehouse.rglob("*"))
     last = own.rpartition("/")[2]
     for place in (

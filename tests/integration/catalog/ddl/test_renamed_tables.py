@@ -12,6 +12,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.ddl.test_staging import staged_files
 from tests.integration.catalog.writes.test_identity import create as numbered
 from tests.integration.catalog.writes.test_identity import of
+from tests.unit.log.transactions import one_by_one
 
 from lakelog.catalog import (
     Catalog,
@@ -25,11 +26,12 @@ from lakelog.catalog import (
     parquet,
 )
 from lakelog.catalog.logs import NameTree
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.read_together import read_together
 from lakelog.catalog.schema import ValuesTaken
 from lakelog.catalog.writes import compaction_commit
 from lakelog.catalog.writes.identity_rewrite import reserved
-from lakelog.log import ConflictError, LakelogError
+from lakelog.log import ConflictError, LakelogError, LogOptions
 
 Client = Callable[[], Catalog]
 Change = Callable[[Table], object]
@@ -328,16 +330,18 @@ def test_a_name_that_moves_while_it_is_resolved_leads_to_the_table_that_has_it_t
 def test_a_name_that_moves_while_a_transaction_resolves_it_is_a_conflict(
     catalog: Catalog, client: Client, held: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fresh, real = client(), NameTree._view
+    fresh, real = client(), TrackedLog.load
+    fresh._logs.log_options = LogOptions(in_parallel=one_by_one)
     swapped: list[int] = []
 
-    def view(tree: NameTree, tracked: Any, fresh: Any) -> Any:
+    def load(tracked: TrackedLog[Any], beside: Any) -> Any:
+        # The namespace has been read by then.
         if tracked.location == held.head.tracked.location and not swapped:
             swapped.append(1)
             swap(client())
-        return real(tree, tracked, fresh)
+        return real(tracked, beside)
 
-    monkeypatch.setattr(NameTree, "_view", view)
+    monkeypatch.setattr(TrackedLog, "load", load)
     with pytest.raises(CommitConflict, match="as of one moment"):
         fresh.begin().load_table("n.t")
     assert fresh.begin().load_table("n.t").id != held.id
