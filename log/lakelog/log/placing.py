@@ -29,7 +29,7 @@ REMEMBERED = 64
 
 class Trail(Generic[S]):
     """The newest versions as this process has read or written them, so that many changes pass them by one read. It
-    holds states: let go of it once no change is under way."""
+    holds states: drop it once no change is under way."""
 
     def __init__(self) -> None:
         self._after: dict[int, tuple[Commit | Tombstone, Settled | None, View[S]]] = {}
