@@ -6,15 +6,16 @@ becomes of the table's contents. It must not know how it is proven that a file h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from lakelog.catalog.files import DataFile, FileSet, RemovedFile, decode_removed
+from lakelog.catalog.files import DataFile, FileSet, RemovedFile, decode_removed, encode_removed
 from lakelog.catalog.schema import Schema, ready
-from lakelog.catalog.state.events import AdoptedDeleted, FilesAdopted, ImportedSource
+from lakelog.catalog.state.events import AdoptedDeleted, FilesAdopted, ImportedSource, TableEvent, encode
+from lakelog.log import Draft
 from lakelog.log.errors import InvalidInput
 
 
@@ -39,6 +40,18 @@ class StoredAdopted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 ready(StoredAdopted)
+
+FILES_INLINE_MAX = 200
+
+
+def naming(event: FilesAdopted | AdoptedDeleted, sizes: Mapping[str, int], *more: TableEvent) -> Draft:
+    """Return the commit of an event that names these files, by path with their sizes, and of `more` events after it:
+    many files are in its sidecar (see `listed`)."""
+    files = tuple(RemovedFile(path=path, rows=0, size_bytes=size) for path, size in sorted(sizes.items()))
+    if len(files) <= FILES_INLINE_MAX:
+        return Draft(events=encode([msgspec.structs.replace(event, files=files), *more]))
+    named = msgspec.structs.replace(event, files_sidecar=0)
+    return Draft(events=encode([named, *more]), blobs=(encode_removed(files),))
 
 
 def with_adopted(event: FilesAdopted, blobs: Sequence[bytes]) -> Adopted:
