@@ -174,12 +174,6 @@ def test_an_export_of_an_older_version_is_that_of_the_newest(table: Table) -> No
 
 
 def test_an_export_costs_what_has_changed(tmp_path: Path) -> None:
-    store = None
-
-    def counted(url: str) -> CountingStore:
-        nonlocal store
-        return store  # pragma: no cover
-
     table = Catalog(str(tmp_path / "w")).create_table("t", IDS)
     for number in range(12):
         table = table.append(rows(number))
