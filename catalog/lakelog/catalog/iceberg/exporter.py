@@ -342,8 +342,9 @@ class _Exporter:
         return None, None
 
     def _contents(self, state: TableState, schema: Document) -> Contents:
-        specs = exported_specs(state.current, self.head.metadata.schema)
-        table, specs = with_early_files_apart(self._table(state), specs, self.head.metadata.schema)
+        columns = self.head.metadata.schema
+        exported = exported_specs(state.current, columns)
+        table, specs = with_early_files_apart(self._table(state), exported, columns)
         return Contents(table=table, metadata=state.current, schema=schema, specs=specs)
 
     def _is_as(self, parent: Document, schema: Document, name: str) -> bool:
