@@ -22,7 +22,7 @@ from lakelog.catalog.maintenance.other_owners import (
     is_inside,
 )
 from lakelog.catalog.maintenance.reachable import all_chunks, named_by, paths, reachable
-from lakelog.catalog.state import Adopted, AdoptedDeleted, TableState, naming
+from lakelog.catalog.state import Adopted, AdoptedDeleted, TableState, encode, naming
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import LogSealed, NotFound
 
@@ -102,7 +102,8 @@ def delete(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableStat
         gone = {path: sizes[path] for path in done & sizes.keys()}
         if not gone:
             raise NothingToDo("another vacuum has said so")
-        return naming(AdoptedDeleted(), gone)
+        event, blobs = naming(AdoptedDeleted(), gone)
+        return Draft(events=encode([event]), blobs=blobs)
 
     try:
         tracked.commit(view, decide)

@@ -30,6 +30,7 @@ from lakelog.catalog.state import (
     RefDropped,
     TableEvent,
     TableState,
+    encode,
     naming,
 )
 from lakelog.log import Commit, Draft, View
@@ -122,12 +123,13 @@ def _adopt(
                 f"{head.name} was imported again, replaced, or its files were adopted meanwhile: adopt them again",
                 version=view.version,
             )
-        more: list[TableEvent] = []
+        event, blobs = naming(FilesAdopted(source=source), files)
+        events: list[TableEvent] = [event]
         ref = view.state.refs.get(IMPORTED)
         if ref is not None and ref.id == source.ref:
             # It has what the source had, which is not caught up with any more.
-            more.append(RefDropped(name=IMPORTED, kind=ref.kind))
-        return naming(FilesAdopted(source=source), files, *more)
+            events.append(RefDropped(name=IMPORTED, kind=ref.kind))
+        return Draft(events=encode(events), blobs=blobs)
 
     try:
         check_claimed(tree, claim, source.url)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from lakelog.catalog.files import DataFile, FileSet, RemovedFile, decode_removed, encode_removed
 from lakelog.catalog.schema import Schema, ready
-from lakelog.catalog.state.events import AdoptedDeleted, FilesAdopted, ImportedSource, TableEvent, encode
-from lakelog.log import Draft
+from lakelog.catalog.state.events import AdoptedDeleted, FilesAdopted, ImportedSource
 from lakelog.log.errors import InvalidInput
 
 
@@ -43,15 +42,16 @@ ready(StoredAdopted)
 
 FILES_INLINE_MAX = 200
 
+_Naming = TypeVar("_Naming", FilesAdopted, AdoptedDeleted)
 
-def naming(event: FilesAdopted | AdoptedDeleted, sizes: Mapping[str, int], *more: TableEvent) -> Draft:
-    """Return the commit of an event that names these files, by path with their sizes, and of `more` events after it:
-    many files are in its sidecar (see `listed`)."""
+
+def naming(event: _Naming, sizes: Mapping[str, int]) -> tuple[_Naming, tuple[bytes, ...]]:
+    """Return an event that names these files, by path with their sizes, and the sidecars of its commit: many files are
+    in one (see `listed`)."""
     files = tuple(RemovedFile(path=path, rows=0, size_bytes=size) for path, size in sorted(sizes.items()))
     if len(files) <= FILES_INLINE_MAX:
-        return Draft(events=encode([msgspec.structs.replace(event, files=files), *more]))
-    named = msgspec.structs.replace(event, files_sidecar=0)
-    return Draft(events=encode([named, *more]), blobs=(encode_removed(files),))
+        return msgspec.structs.replace(event, files=files), ()
+    return msgspec.structs.replace(event, files_sidecar=0), (encode_removed(files),)
 
 
 def with_adopted(event: FilesAdopted, blobs: Sequence[bytes]) -> Adopted:
