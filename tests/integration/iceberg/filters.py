@@ -93,15 +93,16 @@ class Filter:
 def filters(type: str, *, all_of_them: bool) -> Iterator[Filter]:
     values = VALUES[type]
     yield Filter("is null")
+    yield Filter("in", (values[0], values[-1]))
+    if not all_of_them:
+        yield Filter("=", (values[1],))
+        yield Filter("<", (values[len(values) // 2],))
+        return
     yield Filter("is not null")
     for number, value in enumerate(values):
-        if all_of_them:
-            for op in ("=", "<", "<=", ">", ">=", "!="):
-                yield Filter(op, (value,))
-            yield Filter("in", (value, values[(number + 2) % len(values)]))
-        else:
-            yield Filter(("=", "<", ">=", "in")[number % 4], (value,))
-    yield Filter("in", (values[0], values[-1]))
+        for op in ("=", "<", "<=", ">", ">=", "!="):
+            yield Filter(op, (value,))
+        yield Filter("in", (value, values[(number + 2) % len(values)]))
 
 
 def filled(catalog: Catalog, name: str, type: str, values: list[Any], partitioning: list[Any]) -> Table:
