@@ -4,7 +4,8 @@ NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, 
                NoSuchTable (TableRenamed), NoSuchView, NoSuchWarehouse
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, RefExists,
                TableExists (LocationTaken, ViewExists)
-InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
+InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, OwnersUnknown, RowsUnproven,
+               SourceDiverged
 ConflictError  BatchCommitted, CommitConflict (NameReassigned, ValuesGone), StreamStopped
 FormatError    LinkedElsewhere
 LakelogError   DoneInPart
@@ -97,6 +98,13 @@ class SourceDiverged(InvalidInput):
     """A table and the source that it was imported from were both changed so that rows could be lost, or come back."""
 
     kind = "source-diverged"
+
+
+class OwnersUnknown(InvalidInput):
+    """Whether another table has files that a table has adopted cannot be seen now: retry once what is named is
+    readable."""
+
+    kind = "owners-unknown"
 
 
 class FunctionExists(AlreadyExists):

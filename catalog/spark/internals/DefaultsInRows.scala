@@ -6,7 +6,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.util.HadoopInputFile
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -40,7 +39,7 @@ private[lakelog] final class DefaultsInRows private (rows: StructType, values: A
   }
 
   private def columnsOf(path: Path, configuration: Configuration): Set[String] = {
-    val file = ParquetFileReader.open(HadoopInputFile.fromPath(path, configuration))
+    val file = FooterReader.opened(HadoopInputFile.fromPath(path, configuration))
     try file.getFileMetaData.getSchema.getFields.asScala.map(field => spelled(field.getName)).toSet
     finally file.close()
   }

@@ -9,6 +9,7 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.parquet.HadoopReadOptions
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.ParquetMetadata
 import org.apache.parquet.hadoop.util.HadoopInputFile
@@ -114,14 +115,19 @@ private[lakelog] object FooterReader {
   private val TrailerBytes = 8
 
   def read(path: String, configuration: Configuration, format: Map[String, String]): FooterLook =
-    try look(HadoopInputFile.fromPath(new Path(path), configuration), format)
+    try look(new Path(path), configuration, format)
     catch {
       case NonFatal(error) => FooterLook("", "", Some(s"${error.getClass.getSimpleName}: ${error.getMessage}"))
     }
 
-  private def look(file: InputFile, format: Map[String, String]): FooterLook = {
+  /** A reader of a file, by the settings that are given: without them, Parquet reads Hadoop's from their files each time. */
+  def opened(file: HadoopInputFile): ParquetFileReader =
+    ParquetFileReader.open(file, HadoopReadOptions.builder(file.getConfiguration).build())
+
+  private def look(path: Path, configuration: Configuration, format: Map[String, String]): FooterLook = {
+    val file = HadoopInputFile.fromPath(path, configuration)
     val crc = footerCrc(file)
-    val reader = ParquetFileReader.open(file)
+    val reader = opened(file)
     try {
       val footer = reader.getFooter
       val settings = new SQLConf()

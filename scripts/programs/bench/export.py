@@ -8,7 +8,6 @@ import uuid
 import pyarrow as pa
 
 from lakelog.catalog import Table, col
-from lakelog.catalog.iceberg import Exported
 from lakelog.log import wait_for_background
 from programs import story
 from programs.bench.measure import seconds
@@ -23,7 +22,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="+", default=[1, 100, 100_000])
     arguments = parser.parse_args()
     lines = [line for files in arguments.files for line in _measure(files)]
-    names = ["files", "export", "GET", "PUT", "bytes", "seconds"]
+    names = ["files", "export", "GET", "PUT", "LIST", "bytes read", "bytes written", "seconds"]
     story.table(names, lines, title=__doc__)
 
 
@@ -46,11 +45,12 @@ def _measure(files: int) -> list[list[str]]:
 def _counted(client: Client, files: str, what: str, table: Table) -> list[str]:
     wait_for_background()
     client.store.reset()
-    done: list[Exported] = []
-    spent = seconds(lambda: done.append(table.export_iceberg()))
-    kinds = client.store.by_kind
+    spent = seconds(table.export_iceberg)
+    kinds, read, written = client.store.by_kind, client.store.bytes_read, client.store.bytes_written
     puts = kinds["put"] + kinds["put_if_absent"]
-    return [files, what, str(kinds["get"]), str(puts), f"{done[0].size_bytes:,}", f"{spent:.2f}"]
+    assert kinds.keys() <= {"get", "list", "put", "put_if_absent"}, "other requests have no column"
+    counts = [str(kinds["get"]), str(puts), str(kinds["list"])]
+    return [files, what, *counts, f"{read:,}", f"{written:,}", f"{spent:.2f}"]
 
 
 if __name__ == "__main__":

@@ -1,23 +1,28 @@
 """What imports cost, by the number of the source's files: the first one, and one that finds nothing new.
 
 The sources are folders. The files are links to a few, since only their footers are read: of Iceberg and Parquet all of
-them, of Delta none, as its log has the statistics.
+them, of Delta none, as its log has the statistics. Each import has a process of its own, whose peak of memory is shown
+(with all that is loaded before: about 145 MiB).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakelog.catalog import Catalog, DataFile
+from lakelog.log import wait_for_background
 from programs import story
 from programs.bench.measure import seconds
 
@@ -35,7 +40,7 @@ def main() -> None:
         line for format in arguments.formats for files in arguments.files for line in _measure(format, files)
     ]
     story.table(
-        ["format", "files", "import", "seconds", "CPU", "lines shown"],
+        ["format", "files", "import", "seconds", "CPU", "peak MiB", "lines shown"],
         lines,
         title="What imports cost, by the number of files",
     )
@@ -43,18 +48,37 @@ def main() -> None:
 
 def _measure(format: str, files: int) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
-        source = SOURCES[format](Path(folder), files)
-        catalog, shown = Catalog(Path(folder) / "w"), list[str]()
+        source = _apart(_made, format, folder, files)
         lines = []
         for what in ("the first", "with nothing new"):
-            shown.clear()
-            before = _cpu()
-            spent = seconds(lambda: catalog.import_table(source, "t", format=format, progress=shown.append))
+            spent, cpu, peak, shown = _apart(_imported, format, folder, source)
             lines.append(
-                [format, f"{files:,}", what, f"{spent:.1f}", f"{_cpu() - before:.1f}", str(len(shown))]
+                [format, f"{files:,}", what, f"{spent:.1f}", f"{cpu:.1f}", f"{peak:,.0f}", str(shown)]
             )
-        assert catalog.load_table("t").row_count == files * ROWS
+        assert Catalog(Path(folder) / "w").load_table("t").row_count == files * ROWS
         return lines
+
+
+def _apart(function: Callable[..., Any], *arguments: object) -> Any:
+    """Call a function in a process of its own, whose peak of memory is then its alone."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(function, *arguments).result()
+
+
+def _made(format: str, folder: str, files: int) -> str:
+    source = SOURCES[format](Path(folder), files)
+    wait_for_background()
+    return source
+
+
+def _imported(format: str, folder: str, source: str) -> tuple[float, float, float, int]:
+    """Import, and return seconds, those of the CPU, the peak of memory in MiB, and how many lines were shown."""
+    catalog, shown = Catalog(Path(folder) / "w"), list[str]()
+    before = _cpu()
+    spent = seconds(lambda: catalog.import_table(source, "t", format=format, progress=shown.append))
+    cpu = _cpu() - before
+    wait_for_background()
+    return spent, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(shown)
 
 
 def _cpu() -> float:

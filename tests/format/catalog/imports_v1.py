@@ -19,7 +19,7 @@ from lakelog.catalog import Catalog, ColumnStats, Constant, DataFile
 from lakelog.catalog.files import RemovedFile, inline_deletes
 from lakelog.catalog.imports.catching_up import catch_up
 from lakelog.catalog.imports.claims import Watch
-from lakelog.catalog.imports.first_import import create_table
+from lakelog.catalog.imports.first_import import ImportRequest, create_table
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.schema import (
@@ -113,7 +113,16 @@ class Source:
 def create(catalog: Catalog, source: Source, name: str) -> TableHead:
     tree = catalog._tree
     watch = Watch(tree.logs.places.open_url, source.url)
-    return create_table(tree, source, watch, (name,), 100, lambda text: None)
+    return create_table(
+        ImportRequest(
+            tree=tree,
+            source=source,
+            watch=watch,
+            identifier=(name,),
+            versions=100,
+            progress=lambda text: None,
+        )
+    )
 
 
 def fill(catalog: Catalog) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.integration.iceberg import filters
 from tests.integration.iceberg.lives import NESTED, TYPES
 from tests.integration.iceberg.readers import READERS, Reader, Rows, plain, refs
 
@@ -197,16 +198,24 @@ def table_of(readers: Mapping[str, Reader], heads: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def heads() -> list[str]:
+    return [f"{name} {importlib.metadata.version(name)}" for name in READERS]
+
+
+def filters_page() -> str:
+    """Return what the page says of filters, which the full form of the tests holds, and the short form in part."""
+    found = {type: filters.answers(type, all_of_them=True) for type in filters.VALUES}
+    return filters.HEAD + filters.WORDS + filters.table_of(found, heads())
+
+
 def page() -> str:
-    """Return the page up to what Iceberg's own Spark does, which the full form of the tests holds."""
+    """Return the page up to what it says of filters."""
     return (
         "# Readers of Iceberg\n\n"
         "What readers of other projects make of an exported table, compared with the rows that lakelog has. Made by\n"
-        "`python -m tests.integration.iceberg.matrix`; tests hold it.\n\n"
-        + table_of(READERS, [f"{name} {importlib.metadata.version(name)}" for name in READERS])
-        + OF_SPARK
+        "`python -m tests.integration.iceberg.matrix`; tests hold it.\n\n" + table_of(READERS, heads())
     )
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page() + PAGE.read_text().partition(OF_SPARK)[2])
+    PAGE.write_text(page() + filters_page() + OF_SPARK + PAGE.read_text().partition(OF_SPARK)[2])

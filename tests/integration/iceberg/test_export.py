@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
+from tests.integration.iceberg import filters
 from tests.integration.iceberg.readers import (
     READERS,
     by_duckdb,
@@ -174,12 +175,6 @@ def test_an_export_of_an_older_version_is_that_of_the_newest(table: Table) -> No
 
 
 def test_an_export_costs_what_has_changed(tmp_path: Path) -> None:
-    store = None
-
-    def counted(url: str) -> CountingStore:
-        nonlocal store
-        return store  # pragma: no cover
-
     table = Catalog(str(tmp_path / "w")).create_table("t", IDS)
     for number in range(12):
         table = table.append(rows(number))
@@ -379,3 +374,27 @@ def test_readers_are_not_misled_by_partitions_of_numbers(catalog: Catalog) -> No
     assert (
         _ids_by_duckdb(url, "f > 5") == table.scan(["id"], col("f") > 5).to_arrow()["id"].to_pylist() == [2]
     )
+
+
+@pytest.mark.parametrize("transform", ["day", "month"])
+def test_times_before_1970_are_found_in_partitions_by_day_and_month(catalog: Catalog, transform: str) -> None:
+    """DuckDB rounds what it looks for towards 1970: it would look for the last of 1969 in the first day of 1970."""
+    times = [dt.datetime(year, 12, 31, 23, 30, tzinfo=dt.UTC) for year in (1800, 1969, 1970, 2024)]
+    table = catalog.create_table("u", pa.schema({"id": pa.int64(), "v": pa.timestamp("us", "UTC")}))
+    partitioned = {"change": "set-partitioning", "fields": [{"transform": transform, "column": ["v"]}]}
+    table = table.alter([partitioned])
+
+    def found() -> list[list[int]]:
+        return [filters.by_duckdb(table.location, filters.Filter("=", (time,))) for time in times]
+
+    table = table.append(pa.table({"id": [2, 3], "v": times[2:]}))
+    table.export_iceberg()
+    table = table.append(pa.table({"id": [0, 1], "v": times[:2]}))
+    url = table.export_iceberg().url
+    assert found() == [[0], [1], [2], [3]]
+    fields = {each["spec-id"]: len(each["fields"]) for each in metadata(url)["partition-specs"]}
+    by_fields = [fields[task.file.spec_id] for task in StaticTable.from_metadata(url).scan().plan_files()]
+    assert sorted(by_fields) == [0, 0, 1, 1], "others are found by their partitions"
+    table = table.delete(col("id").is_in([1, 2])).append(pa.table({"id": [10], "v": [times[1]]}))
+    table.export_iceberg()
+    assert found() == [[0], [10], [], [3]]

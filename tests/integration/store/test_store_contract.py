@@ -24,7 +24,7 @@ from lakelog.log import (
     open_store,
     wait_for_background,
 )
-from lakelog.log.stores import s3_store
+from lakelog.log.stores import copy_object, list_stamps, s3_store, stamp_of
 from lakelog.log.stores.local_store import TEMPORARY
 from lakelog.log.stores.s3_store import S3Store
 
@@ -206,3 +206,19 @@ def test_writers_of_one_log_in_several_threads_lose_and_double_nothing(store: Ob
     view = Log(store, "t", Sum()).load()
     assert (view.version, view.state) == (31, 66666)
     assert [commit.version for commit in Log(store, "t", Sum()).commits()] == list(range(1, 32))
+
+
+def test_a_stamp_is_another_once_the_object_is_another(store: ObjectStore) -> None:
+    store.put("data/a", b"one")
+    store.put("data/b", b"one")
+    before = stamp_of(store, "data/a")
+    if before is None:
+        assert not isinstance(store, S3Store | LocalStore) and not list(list_stamps(store, ""))
+        return
+    assert dict(list_stamps(store, "data/")) == {"data/a": before, "data/b": stamp_of(store, "data/b")}
+    assert copy_object(store, "data/a", store, "copy", before) and store.get("copy") == b"one"
+    store.put("data/a", b"two")
+    assert stamp_of(store, "data/a") != before
+    assert not copy_object(store, "data/a", store, "copy", before)
+    with pytest.raises(NotFound):
+        stamp_of(store, "data/c")

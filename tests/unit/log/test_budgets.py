@@ -20,6 +20,14 @@ def counted(versions: int, every: int = 20) -> tuple[CountingStore, Log[Words]]:
     return store, log
 
 
+def test_bytes_are_counted_of_what_is_there() -> None:
+    store = CountingStore(MemoryStore())
+    store.put("a", b"one")
+    assert store.put_if_absent("b", b"four")
+    assert store.get_many(["a", "c"]) == [b"one", None] and store.get("b") == b"four"
+    assert (store.bytes_written, store.bytes_read) == (7, 7)
+
+
 def test_a_warm_append_is_one_put() -> None:
     store, log = counted(3)
     view = log.load()

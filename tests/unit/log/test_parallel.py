@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from tests.unit.log.projections import WordsProjection, say
 
 from lakelog.log import Decisions, Draft, LocalStore, Log, Part, commit_together
-from lakelog.log.parallel import run_in_parallel
+from lakelog.log.parallel import in_threads, run_in_parallel
 
 
 def _wait(meeting: threading.Barrier) -> None:
@@ -58,3 +59,27 @@ def test_many_threads_move_words_between_logs_and_each_transaction_is_in_all_of_
     assert states[1] == sorted(f"{name}{i}" for name in "wxyz" for i in range(5))
     assert states[0] == [word for word in states[1] if int(word[1]) % 2]
     assert states[2] == [word for word in states[1] if not int(word[1]) % 2]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 17, 5_000])
+def test_results_come_in_the_order_of_the_items(count: int) -> None:
+    assert list(in_threads(lambda item: item * 2, range(count), "test")) == [i * 2 for i in range(count)]
+
+
+def test_a_few_items_do_not_wait_for_each_other() -> None:
+    meeting = threading.Barrier(3, timeout=10)
+    assert list(in_threads(lambda item: meeting.wait() >= 0 and item, range(3), "test")) == [0, 1, 2]
+
+
+def test_an_error_ends_the_work() -> None:
+    done: list[int] = []
+
+    def work(item: int) -> None:
+        if item == 3:
+            raise ValueError(item)
+        time.sleep(0.001)
+        done.append(item)
+
+    with pytest.raises(ValueError, match="3"):
+        list(in_threads(work, range(10_000), "test"))
+    assert len(done) < 5_000

@@ -18,7 +18,15 @@ from lakelog.catalog.iceberg.leftovers import FOLDER, HINT, metadata_path, newes
 from lakelog.catalog.iceberg.manifests import Misfit
 from lakelog.catalog.iceberg.metadata_json import LOG_ID, VERSION, Document
 from lakelog.catalog.iceberg.schemas import exported_specs
-from lakelog.catalog.iceberg.snapshots import Contents, Moment, Tree, difference, is_as_named, snapshot_of
+from lakelog.catalog.iceberg.snapshots import (
+    Contents,
+    Moment,
+    Tree,
+    difference,
+    is_as_named,
+    snapshot_of,
+    with_early_files_apart,
+)
 from lakelog.catalog.logs import TableHead, commits_with_sidecars, naming
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
@@ -334,8 +342,10 @@ class _Exporter:
         return None, None
 
     def _contents(self, state: TableState, schema: Document) -> Contents:
-        specs = exported_specs(state.current, self.head.metadata.schema)
-        return Contents(table=self._table(state), metadata=state.current, schema=schema, specs=specs)
+        columns = self.head.metadata.schema
+        exported = exported_specs(state.current, columns)
+        table, specs = with_early_files_apart(self._table(state), exported, columns)
+        return Contents(table=table, metadata=state.current, schema=schema, specs=specs)
 
     def _is_as(self, parent: Document, schema: Document, name: str) -> bool:
         """Return whether a line needs no snapshot of its own: main has the table's columns in any case."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 from zlib import crc32
@@ -116,14 +117,36 @@ def exported_specs(metadata: Metadata, columns: Schema) -> dict[int, PartitionSp
         left = tuple(
             field for field in spec.fields if columns.has_id(field.source_id) and not _is_misread(field)
         )
-        if left != spec.fields:
-            said = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
-            # Any id that the table itself does not give, the same for the same fields.
-            spec_id = (1 << 30) + crc32(said.encode()) % (1 << 29)
-            found[spec.id] = PartitionSpec(id=spec_id, fields=left)
-        else:
-            found[spec.id] = spec
+        found[spec.id] = _shown(spec, left)
     return found
+
+
+def _shown(spec: PartitionSpec, left: tuple[PartitionField, ...]) -> PartitionSpec:
+    if left == spec.fields:
+        return spec
+    said = ",".join(str(number) for number in (spec.id, *(field.id for field in left)))
+    # Any id that the table itself does not give, the same for the same fields.
+    return PartitionSpec(id=(1 << 30) + crc32(said.encode()) % (1 << 29), fields=left)
+
+
+def early_fields(spec: PartitionSpec, columns: Schema) -> tuple[PartitionField, ...]:
+    """Return the fields of a partitioning whose values DuckDB misreads where they are less than zero.
+
+    It rounds days and months of timestamps towards the year 1970 in what is sought, rather than down, and so misses
+    rows of the days and months before.
+    """
+    return tuple(
+        field
+        for field in spec.fields
+        if field.transform.name in ("day", "month")
+        and isinstance(type := columns.field_by_id(field.source_id).type, AtomicType)
+        and type.family in ("timestamp", "timestamp_ntz")
+    )
+
+
+def without_fields(spec: PartitionSpec, fields: Collection[PartitionField]) -> PartitionSpec:
+    """Return how files of a partitioning are shown that are to be found without some of its fields."""
+    return _shown(spec, tuple(field for field in spec.fields if field not in fields))
 
 
 def _is_misread(field: PartitionField) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +30,8 @@ from lakelog.catalog.iceberg.avro_files import DATA
 from lakelog.catalog.iceberg.avro_files import DELETES as VECTORS
 from lakelog.catalog.iceberg.entries import Blob, Writer, blob_of
 from lakelog.catalog.iceberg.manifests import Change, Entry, Keyed, Manifests, Stored
-from lakelog.catalog.schema import Metadata, PartitionSpec
+from lakelog.catalog.iceberg.schemas import early_fields, without_fields
+from lakelog.catalog.schema import Metadata, PartitionSpec, Schema
 
 LINE_BITS = 40
 
@@ -99,6 +101,28 @@ class Difference:
     @property
     def is_empty(self) -> bool:
         return not any(each.num_rows for each in (self.came, self.gone, self.vectors_came, self.vectors_gone))
+
+
+def with_early_files_apart(
+    table: pa.Table, specs: Mapping[int, PartitionSpec], columns: Schema
+) -> tuple[pa.Table, Mapping[int, PartitionSpec]]:
+    """Return the files, and the partitionings as readers are shown them, with files of times before 1970 in ones of
+    their own, without the fields by whose values some reader would miss them (see `early_fields`)."""
+    numbers, found = table["spec"].combine_chunks(), dict(specs)
+    for own, shown in specs.items():
+        early = early_fields(shown, columns)
+        values = [table[f"p{field.id}"] for field in early if f"p{field.id}" in table.column_names]
+        below = [pc.less(pc.cast(each, pa.int32()), 0).combine_chunks() for each in values]
+        if not below:
+            continue
+        mask = pc.fill_null(pc.and_kleene(reduce(pc.or_kleene, below), pc.equal(numbers, own)), False)
+        if pc.any(mask).as_py():
+            apart = -1 - own  # which no partitioning of a table has
+            found[apart] = without_fields(shown, early)
+            numbers = pc.if_else(mask, pa.scalar(apart, pa.int32()), numbers)
+    if len(found) == len(specs):
+        return table, specs
+    return table.set_column(table.column_names.index("spec"), "spec", numbers), found
 
 
 def difference(before: Contents | None, after: Contents) -> Difference:

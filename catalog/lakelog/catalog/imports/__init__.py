@@ -6,6 +6,7 @@ left out. It must not know who asks for an import.
 
 from lakelog.catalog.imports.changes import IMPORTED
 from lakelog.catalog.imports.claims import (
+    CLAIM,
     Claim,
     check_files_unclaimed,
     check_unclaimed,
@@ -23,6 +24,7 @@ from lakelog.catalog.imports.importing import (
 )
 
 __all__ = [
+    "CLAIM",
     "Claim",
     "FolderTable",
     "IMPORTED",

@@ -46,16 +46,15 @@ def claim_of(open_url: OpenUrl, folder: str) -> Claim | None:
         ) from None
 
 
-def put_claim(open_url: OpenUrl, folder: str, claim: Claim) -> bool:
-    """Say that a table adopts files of a folder; return whether that was said by this call. InvalidInput where another
-    table has said so."""
+def put_claim(open_url: OpenUrl, folder: str, claim: Claim) -> None:
+    """Say that a table adopts files of a folder, if it does not say so already. InvalidInput where another table has
+    said so."""
     store, key = open_url(f"{folder}/{CLAIM}")
     if store.put_if_absent(key, msgspec.json.encode(claim)):
-        return True
+        return
     there = claim_of(open_url, folder)
     if there != claim:
         raise _claimed(folder, there)
-    return False
 
 
 def drop_claim(open_url: OpenUrl, folder: str) -> None:
@@ -136,5 +135,6 @@ def _claimed(folder: str, claim: Claim | None) -> InvalidInput:
     table = "another table" if claim is None else f"the table at {claim.table}"
     return InvalidInput(
         f"the files in {folder} were adopted by {table}, whose vacuum deletes them, as {folder}/{CLAIM} says: read "
-        "that table, or insert its rows by a query. Where the folder has other files by now, delete that object"
+        "that table, or insert its rows by a query. Where the folder has other files by now, delete that object; where "
+        "an adoption was stopped before it ended, adopt the files again"
     )

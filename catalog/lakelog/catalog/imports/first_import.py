@@ -6,7 +6,8 @@ It must not know the format of a source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,7 +27,7 @@ from lakelog.catalog.imports.changes import (
     with_rows,
 )
 from lakelog.catalog.imports.claims import Watch
-from lakelog.catalog.imports.copies import Copies
+from lakelog.catalog.imports.copies import Copies, stamps_in
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts, read_vector
 from lakelog.catalog.names import Identifier
@@ -41,6 +42,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Draft, View, WriteRef
+from lakelog.log.stores import Stamp
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -48,30 +50,38 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 
-def create_table(
-    tree: NameTree,
-    source: Source,
-    watch: Watch,
-    identifier: Identifier,
-    versions: int,
-    progress: Progress,
-    *,
-    copies: bool = False,
-) -> TableHead:
-    """Make the table of that name with the newest `versions` of the source, each as a commit. With `copies`,
-    it has copies of the files.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """What is imported, and how. `versions` counts for the first import of a table; with `copy`, the table has copies
+    of the files. `watch` has seen that no table has adopted files in the folder of the source."""
+
+    tree: NameTree
+    source: Source
+    watch: Watch
+    identifier: Identifier
+    versions: int
+    progress: Progress
+    dry_run: bool = False
+    copy: bool = False
+
+
+def create_table(request: ImportRequest) -> TableHead:
+    """Make the table of that name with the newest versions of the source, each as a commit.
 
     TableExists, NoSuchNamespace; Unsupported and InvalidInput for what a lakelog table cannot have. Nothing is visible
     then.
     """
-    left = _with_last(source.versions(versions))
+    tree, source = request.tree, request.source
+    # Before the source's files are looked at: what is another object by the time that it is copied was replaced since.
+    stamps = stamps_in(tree.logs.places.open_url, source.url) if request.copy else {}
+    left = _with_last(source.versions(request.versions))
     version, is_last = next(left)
     schema = columns_of(version, None)
     specs = specs_of(version, schema)
     properties = {name: value for name, value in source.properties.items() if is_setting(name)}
-    request = StageRequest(
+    staged = StageRequest(
         kind=CREATE,
-        identifier=identifier,
+        identifier=request.identifier,
         schema=schema,
         partitioning=(),
         sort_by=(),
@@ -82,8 +92,8 @@ def create_table(
         provider=None,
     )
     # Ids are the source's, by which its later versions name the same columns.
-    stage = msgspec.structs.replace(stage_table(tree, request), schema=schema, spec=specs[0])
-    importing = _Importing(tree, source, watch, stage, progress, copies)
+    stage = msgspec.structs.replace(stage_table(tree, staged), schema=schema, spec=specs[0])
+    importing = _Importing(request, stage, stamps)
 
     def go_on(tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
         for version, is_last in left:
@@ -106,21 +116,19 @@ def _with_last(versions: Iterator[SourceVersion]) -> Iterator[tuple[SourceVersio
 class _Importing:
     """Makes the commits of one import, each of which follows the one before."""
 
-    def __init__(
-        self, tree: NameTree, source: Source, watch: Watch, stage: Stage, progress: Progress, copies: bool
-    ) -> None:
-        self._tree = tree
-        self._source = source
-        self._watch = watch
+    def __init__(self, request: ImportRequest, stage: Stage, stamps: Mapping[str, Stamp]) -> None:
+        self._request = request
+        self._logs = logs = request.tree.logs
         self._stage = stage
-        self._progress = progress
         self._live: dict[str, DataFile] = {}
         self._done = 0
-        tracked, open_url = tree.logs.table(stage.location), tree.logs.places.open_url
-        self._copies = Copies(tracked, open_url, progress) if copies else None
+        self._copies: Copies | None = None
+        if request.copy:
+            tracked = logs.table(stage.location)
+            self._copies = Copies(tracked, logs.places.open_url, request.progress, stamps=stamps)
 
     def first(self, version: SourceVersion, more: list[PartitioningChanged], is_last: bool) -> Draft:
-        tracked = self._tree.logs.table(self._stage.location)
+        tracked = self._logs.table(self._stage.location)
         events: list[TableEvent] = [created_event(self._stage), *more]
         state = TableState()
         for event in events:
@@ -134,7 +142,7 @@ class _Importing:
         version: SourceVersion,
         is_last: bool,
     ) -> View[TableState]:
-        write = WriteRef(id=self._tree.logs.new_id(), version=view.version)
+        write = WriteRef(id=self._logs.new_id(), version=view.version)
         events, state = definition_events(version, view.state.current), view.state
         for event in events:
             state = apply(state, event, view.version + 1, ())
@@ -155,7 +163,7 @@ class _Importing:
     ) -> Draft:
         """Return the commit of a version, where `events` make `state` of the version before."""
         metadata = state.current
-        self._watch.meet(version.added)
+        self._request.watch.meet(version.added)
         if self._copies is not None:
             version = self._copies.of(version, write)
             self._copies.copy()
@@ -176,8 +184,9 @@ class _Importing:
         if added or removed or changed:
             event, blobs = files_event(Operation.IMPORT, added, removed, metadata, changed=changed)
             drafts.append(Draft(events=encode([event]), blobs=blobs))
-        ref = self._tree.logs.new_id() if is_last else None
-        last: list[TableEvent] = [imported_event(self._source, version, ref, copies=self._copies is not None)]
+        ref = self._logs.new_id() if is_last else None
+        copies = self._copies is not None
+        last: list[TableEvent] = [imported_event(self._request.source, version, ref, copies=copies)]
         if ref is not None:
             last.append(tag_event(ref))
         drafts.append(Draft(events=encode(last)))
@@ -186,7 +195,7 @@ class _Importing:
             # The fold gives a file that has none the version of its commit.
             self._live[file.path] = msgspec.structs.replace(file, version=self._done)
         self._live |= {after.path: after for _, after in changed}
-        self._progress(
+        self._request.progress(
             f"version {version.id} of the source: {len(added):,} files added, {len(removed):,} removed, "
             f"{len(changed):,} with more deleted rows"
         )

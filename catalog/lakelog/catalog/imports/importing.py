@@ -12,7 +12,7 @@ from lakelog.catalog.imports.changes import IMPORTED, columns_of, with_rows
 from lakelog.catalog.imports.claims import Watch
 from lakelog.catalog.imports.copies import Copies
 from lakelog.catalog.imports.differences import difference
-from lakelog.catalog.imports.first_import import create_table
+from lakelog.catalog.imports.first_import import ImportRequest, create_table
 from lakelog.catalog.imports.folder_table import KnownFolder
 from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
@@ -91,12 +91,19 @@ def import_table(
     watch = Watch(tree.logs.places.open_url, opened.url)
     for note in opened.notes:
         report(note)
+    request = ImportRequest(
+        tree=tree,
+        source=opened,
+        watch=watch,
+        identifier=identifier,
+        versions=versions,
+        progress=report,
+        dry_run=dry_run,
+        copy=copy,
+    )
     existing = tree.find_table(identifier)
-    if existing is None:
-        done = _first(tree, opened, watch, identifier, versions, dry_run, copy, report)
-    else:
-        head = TableHead.named(tree.logs, existing, identifier)
-        done = _again(head, opened, watch, identifier, dry_run, copy, report)
+    head = None if existing is None else TableHead.named(tree.logs, existing, identifier)
+    done = _first(request) if head is None else _again(head, request)
     _check_still_unclaimed(watch, done)
     return done
 
@@ -144,22 +151,14 @@ def _opened(
             )
 
 
-def _first(
-    tree: NameTree,
-    source: Source,
-    watch: Watch,
-    identifier: Identifier,
-    versions: int,
-    dry_run: bool,
-    copy: bool,
-    progress: Progress,
-) -> Imported:
-    if dry_run:
+def _first(request: ImportRequest) -> Imported:
+    source = request.source
+    if request.dry_run:
         now: dict[str, DataFile] = {}
         columns: Schema | None = None
         count, version, snapshot = 0, None, ""
-        for each in source.versions(versions):
-            watch.meet(each.added)
+        for each in source.versions(request.versions):
+            request.watch.meet(each.added)
             columns = columns_of(each, columns)
             for path in each.removed:
                 now.pop(path, None)
@@ -171,14 +170,14 @@ def _first(
         )
         files = len(now)
     else:
-        head = create_table(tree, source, watch, identifier, versions, progress, copies=copy)
+        head = create_table(request)
         said = head.state.source
         assert said is not None, "an import says what it is of"
         count = version = head.version
         snapshot, totals = said.snapshot, head.state.files
         files, rows, size_bytes = totals.file_count, totals.row_count, totals.size_bytes
     return Imported(
-        table=identifier,
+        table=request.identifier,
         format=source.format,
         source=source.url,
         snapshot=snapshot,
@@ -189,22 +188,15 @@ def _first(
         changed_files=0,
         rows=rows,
         size_bytes=size_bytes,
-        dry_run=dry_run,
+        dry_run=request.dry_run,
         version=version,
     )
 
 
-def _again(
-    head: TableHead,
-    source: Source,
-    watch: Watch,
-    identifier: Identifier,
-    dry_run: bool,
-    copy: bool,
-    progress: Progress,
-) -> Imported:
+def _again(head: TableHead, request: ImportRequest) -> Imported:
+    source = request.source
     last = last_import(head, source)
-    if copy and not last.copies:
+    if request.copy and not last.copies:
         raise InvalidInput(
             f"{head.name} was imported without copies, and has the files of {last.url} at their place: compact it, and "
             "expire older versions, so that it needs none of them; or import the source as another table"
@@ -213,22 +205,23 @@ def _again(
     columns = head.on(IMPORTED).schema
     copies = None
     if last.copies:
-        copies = Copies(head.tracked, head.logs.places.open_url, progress, before.values())
+        copies = Copies(head.tracked, head.logs.places.open_url, request.progress, before.values())
     now = source.live(before if copies is None else copies.originals(), columns)
-    watch.meet(now.added)
+    request.watch.meet(now.added)
     copied: Collection[str] = ()
     if copies is not None:
         now = copies.of(now, write)
-        copied = () if dry_run else copies.copy()
-    progress(f"version {now.id} of the source has {len(now.added):,} files, and had {len(before):,}")
+        copied = () if request.dry_run else copies.copy()
+    said = f"version {now.id} of the source has {len(now.added):,} files, and had {len(before):,}"
+    request.progress(said)
     found = difference(before, now)
     version = None
-    if not dry_run:
+    if not request.dry_run:
         with leftovers.kept_by_commit(head.tracked, [file for file in now.added if file.path in copied]):
             version = catch_up(head, source, now, write).version
     files = list(with_rows(now.added))
     return Imported(
-        table=identifier,
+        table=request.identifier,
         format=source.format,
         source=source.url,
         snapshot=now.id,
@@ -239,6 +232,6 @@ def _again(
         changed_files=len(found.changed),
         rows=sum(file.rows for file in files),
         size_bytes=sum(file.size_bytes for file in files),
-        dry_run=dry_run,
+        dry_run=request.dry_run,
         version=version,
     )

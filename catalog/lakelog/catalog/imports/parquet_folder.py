@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -47,9 +46,9 @@ from lakelog.catalog.schema import (
 )
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+from lakelog.log.parallel import in_threads
 from lakelog.log.stores import ObjectStore
 
-FOOTERS_AT_ONCE = 16
 _LOGS = {
     "_delta_log": ("Delta", "import it in the format delta"),
     ".hoodie": ("Hudi", "copy its rows by CREATE TABLE … AS SELECT"),
@@ -232,11 +231,10 @@ class ParquetFolder:
 
     def _read(self, paths: Sequence[str]) -> list[FoundFile]:
         found = []
-        with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="lakelog-footers") as pool:
-            for file in pool.map(self._footer, paths):
-                found.append(file)
-                if len(found) % 1_000 == 0:
-                    self._progress(f"{len(found):,} of {len(paths):,} files of the source were looked at")
+        for file in in_threads(self._footer, paths, "lakelog-footers"):
+            found.append(file)
+            if len(found) % 1_000 == 0:
+                self._progress(f"{len(found):,} of {len(paths):,} files of the source were looked at")
         return found
 
     def _footer(self, path: str) -> FoundFile:

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lakelog.catalog.files import RemovedFile, encode_removed
 from lakelog.catalog.imports import Claim
 from lakelog.catalog.logs import NameTree, NothingToDo, Progress, TrackedLog
-from lakelog.catalog.maintenance.adoption import FILES_INLINE_MAX
 from lakelog.catalog.maintenance.other_owners import (
     Sought,
     check_claimed,
@@ -24,7 +22,7 @@ from lakelog.catalog.maintenance.other_owners import (
     is_inside,
 )
 from lakelog.catalog.maintenance.reachable import all_chunks, named_by, paths, reachable
-from lakelog.catalog.state import Adopted, AdoptedDeleted, TableState, encode
+from lakelog.catalog.state import Adopted, AdoptedDeleted, TableState, encode, naming
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import LogSealed, NotFound
 
@@ -101,14 +99,11 @@ def delete(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableStat
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         sizes = sizes_of(tracked, view)
-        files = [
-            RemovedFile(path=path, rows=0, size_bytes=sizes[path]) for path in sorted(done & sizes.keys())
-        ]
-        if not files:
+        gone = {path: sizes[path] for path in done & sizes.keys()}
+        if not gone:
             raise NothingToDo("another vacuum has said so")
-        if len(files) <= FILES_INLINE_MAX:
-            return Draft(events=encode([AdoptedDeleted(files=tuple(files))]))
-        return Draft(events=encode([AdoptedDeleted(files_sidecar=0)]), blobs=(encode_removed(files),))
+        event, blobs = naming(AdoptedDeleted(), gone)
+        return Draft(events=encode([event]), blobs=blobs)
 
     try:
         tracked.commit(view, decide)

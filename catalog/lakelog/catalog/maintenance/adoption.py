@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lakelog.catalog.errors import CommitConflict, SourceDiverged
-from lakelog.catalog.files import RemovedFile, encode_removed, is_elsewhere
-from lakelog.catalog.imports import IMPORTED, Claim, drop_claim, put_claim
+from lakelog.catalog.errors import CommitConflict, DoneInPart, SourceDiverged
+from lakelog.catalog.files import is_elsewhere
+from lakelog.catalog.imports import CLAIM, IMPORTED, Claim, claim_of, drop_claim, put_claim
 from lakelog.catalog.logs import NameTree, Progress, TableHead, chosen_scope, no_progress
 from lakelog.catalog.maintenance.other_owners import (
     check_claimed,
@@ -31,11 +31,11 @@ from lakelog.catalog.state import (
     TableEvent,
     TableState,
     encode,
+    naming,
 )
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import CommitUnknown, InvalidInput, LakelogError, Unsupported
 
-FILES_INLINE_MAX = 200
 _NAMED = 3
 
 
@@ -115,17 +115,7 @@ def _adopt(
 ) -> TableHead:
     open_url = tree.logs.places.open_url
     claim = Claim(table=head.url, log_id=head.id)
-    is_new = put_claim(open_url, source.url, claim)
-    try:
-        check_claimed(tree, claim, source.url)
-        check_is_gone(tree, source)
-        _check_there(tree, head, source, files)
-        check_not_held(tree, head.tracked, files, report, settle=True)
-    except InvalidInput:
-        if is_new:
-            drop_claim(open_url, source.url)
-        raise
-    named = [RemovedFile(path=path, rows=0, size_bytes=size) for path, size in sorted(files.items())]
+    put_claim(open_url, source.url, claim)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         if view.state.source != source:
@@ -133,7 +123,7 @@ def _adopt(
                 f"{head.name} was imported again, replaced, or its files were adopted meanwhile: adopt them again",
                 version=view.version,
             )
-        event, blobs = _named_in(FilesAdopted(source=source), named)
+        event, blobs = naming(FilesAdopted(source=source), files)
         events: list[TableEvent] = [event]
         ref = view.state.refs.get(IMPORTED)
         if ref is not None and ref.id == source.ref:
@@ -141,13 +131,45 @@ def _adopt(
             events.append(RefDropped(name=IMPORTED, kind=ref.kind))
         return Draft(events=encode(events), blobs=blobs)
 
-    return head.commit_or_refresh(decide, None)
+    try:
+        check_claimed(tree, claim, source.url)
+        check_is_gone(tree, source)
+        _check_there(tree, head, source, files)
+        check_not_held(tree, head.tracked, files, report, settle=True)
+        adopted = head.commit_or_refresh(decide, None)
+    except CommitUnknown:
+        raise  # the files may be the table's, so that the claim has to stay
+    except LakelogError as error:
+        _take_back(tree, head, source, claim, error)
+        raise
+    # An adoption of the same table that failed at the same time may have taken the claim back in between.
+    put_claim(open_url, source.url, claim)
+    return adopted
 
 
-def _named_in(event: FilesAdopted, files: Sequence[RemovedFile]) -> tuple[FilesAdopted, tuple[bytes, ...]]:
-    if len(files) <= FILES_INLINE_MAX:
-        return FilesAdopted(source=event.source, files=tuple(files)), ()
-    return FilesAdopted(source=event.source, files_sidecar=0), (encode_removed(files),)
+def _take_back(
+    tree: NameTree, head: TableHead, source: ImportedSource, claim: Claim, error: LakelogError
+) -> None:
+    """Remove the claim of an adoption that failed by `error`, unless it is another table's, or the table has adopted
+    the files by another client meanwhile. DoneInPart where that cannot be known: imports from there are refused.
+    """
+    open_url = tree.logs.places.open_url
+
+    def is_adopted() -> bool:
+        adopted = head.tracked.current().state.adopted
+        return adopted is not None and adopted.source.url == source.url
+
+    try:
+        if is_adopted() or claim_of(open_url, source.url) != claim:
+            return
+        drop_claim(open_url, source.url)
+        if is_adopted():  # since it was looked at
+            put_claim(open_url, source.url, claim)
+    except LakelogError as failure:
+        raise DoneInPart(
+            f"{error}. {source.url}/{CLAIM} still says that {head.name} adopts files there ({failure}): adopt them "
+            "again, or delete that object"
+        ) from error
 
 
 def _files_of(tree: NameTree, head: TableHead, source: ImportedSource) -> tuple[dict[str, int], int]:

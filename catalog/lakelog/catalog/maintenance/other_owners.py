@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from lakelog.catalog.errors import SourceDiverged
+from lakelog.catalog.errors import OwnersUnknown, SourceDiverged
 from lakelog.catalog.files import is_elsewhere, started_at
 from lakelog.catalog.imports import Claim, check_unclaimed, claim_of, is_claim, upwards
 from lakelog.catalog.logs import NameTree, Progress, TrackedLog
@@ -210,7 +210,7 @@ def holders(
     `settle`, no transaction under way can bring one to a table later.
 
     Costs, for each table, what reading its newest version costs and a GET for each version that can be read; for each
-    namespace two GETs. InvalidInput where a table cannot be read, which may have any of them, and where tables are
+    namespace two GETs. OwnersUnknown where a table cannot be read, which may have any of them, and where tables are
     made, moved or dropped all the time, one of which may have been passed by.
     """
     found: dict[str, str] = {}
@@ -227,7 +227,7 @@ def holders(
         before, walk = walk, _walk(tree, settle=settle)
         if walk.versions == before.versions:
             return found
-    raise InvalidInput(
+    raise OwnersUnknown(
         f"tables of {tree.logs.places.warehouse} are created, moved or dropped while it is looked which of them have "
         "files that are to be adopted: try again later"
     )
@@ -244,7 +244,7 @@ def _held_by(
         view = tracked.settled() if settle else view
         return set() if view.purged else sought.among(reachable(tracked, view.version)["path"].to_pylist())
     except LakelogError as error:
-        raise InvalidInput(
+        raise OwnersUnknown(
             f"{name} cannot be read, and may have files that are to be adopted: {error}"
         ) from error
 
@@ -270,7 +270,7 @@ def _walk(tree: NameTree, *, settle: bool) -> _Walk:
         try:
             view = tracked.settled() if settle else tracked.current()
         except LakelogError as error:
-            raise InvalidInput(
+            raise OwnersUnknown(
                 f"the namespace {quoted(path)} cannot be read, and its tables may have files that are to be adopted: "
                 f"{error}"
             ) from error

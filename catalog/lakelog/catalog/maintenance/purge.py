@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
-from lakelog.catalog.errors import LinkedElsewhere
+from lakelog.catalog.errors import LinkedElsewhere, OwnersUnknown
 from lakelog.catalog.files import started_at
 from lakelog.catalog.iceberg import objects_of
 from lakelog.catalog.logs import (
@@ -126,7 +126,8 @@ def plan_purge(
     transaction. `above` are the places of what it is planned with: a namespace can be forged that leads to itself.
 
     `link` is the name that leads to the log, None where none does. LinkedElsewhere where the log has another one: an
-    entry can be forged. One below is `refused`, and the rest is purged.
+    entry can be forged. One below is `refused`, and the rest is purged. OwnersUnknown where it cannot be seen whether
+    files that a table has adopted are another's too.
     """
     if entry.location in above:
         return None
@@ -167,8 +168,11 @@ def plan_purge(
         content = all_of(tracked.store, folder(tracked))
         try:
             adopted = of_dropped(tree, tracked, view, no_progress, settle=not only_look)
+        except OwnersUnknown:
+            raise  # a later purge may know: once the table is purged, nothing would delete the files
         except InvalidInput as error:
-            refused.append(Unreadable("adopted-files", name, logs.url(location), str(error)))
+            said = f"{error}. No vacuum deletes the files that {name} has adopted once it is purged"
+            refused.append(Unreadable("adopted-files", name, logs.url(location), said))
     content.objects |= _metadata(tracked, view)
     return Purge(tracked, view, kind, name, content, tuple(children), tuple(refused), adopted)
 
@@ -269,11 +273,9 @@ def _empty(tree: NameTree, purge: Purge, view: View[Any]) -> None:
 
 
 def _delete_adopted(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState]) -> None:
-    """Delete the files that the table had adopted, unless another owner has come since the purge was planned."""
-    try:
-        going = of_dropped(tree, tracked, view, no_progress, settle=True)
-    except InvalidInput:
-        return
+    """Delete the files that the table had adopted. InvalidInput where another owner has come since the purge was
+    planned: the next run, which plans it anew, says so and leaves them."""
+    going = of_dropped(tree, tracked, view, no_progress, settle=True)
     if going is not None:
         delete_files(tree, going)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
@@ -18,9 +17,9 @@ from lakelog.catalog.parquet.opening import footer_crc_at, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, StructType, type_from_arrow, value_type
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.log.parallel import in_threads
 from lakelog.log.stores import ObjectStore
 
-FILES_AT_ONCE = 8
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 OpenUrl = Callable[[str], tuple[ObjectStore, str]]
@@ -63,8 +62,7 @@ def found_files(
             if each.lower() in wanted
         ):
             taken.append((f"{url}{name.removeprefix(key)}", name, size, literals))
-    with ThreadPoolExecutor(FILES_AT_ONCE, thread_name_prefix="lakelog-footers") as pool:
-        return list(pool.map(lambda each: _read_footer(store, *each), taken))
+    return list(in_threads(lambda each: _read_footer(store, *each), taken, "lakelog-footers"))
 
 
 def is_hidden(name: str, root: str) -> bool:

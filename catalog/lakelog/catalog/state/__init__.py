@@ -8,6 +8,7 @@ It must not know where a log is, how it is read, or who the caller is.
 from lakelog.catalog.state.adopted import (
     Adopted,
     check_not_adopted,
+    naming,
 )
 from lakelog.catalog.state.altering import (
     events_of,
@@ -223,6 +224,7 @@ __all__ = [
     "full",
     "goal_of",
     "line_of",
+    "naming",
     "namespace_events",
     "normalized",
     "operations_of",

@@ -6,13 +6,13 @@ becomes of the table's contents. It must not know how it is proven that a file h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from lakelog.catalog.files import DataFile, FileSet, RemovedFile, decode_removed
+from lakelog.catalog.files import DataFile, FileSet, RemovedFile, decode_removed, encode_removed
 from lakelog.catalog.schema import Schema, ready
 from lakelog.catalog.state.events import AdoptedDeleted, FilesAdopted, ImportedSource
 from lakelog.log.errors import InvalidInput
@@ -39,6 +39,19 @@ class StoredAdopted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 ready(StoredAdopted)
+
+FILES_INLINE_MAX = 200
+
+_Naming = TypeVar("_Naming", FilesAdopted, AdoptedDeleted)
+
+
+def naming(event: _Naming, sizes: Mapping[str, int]) -> tuple[_Naming, tuple[bytes, ...]]:
+    """Return an event that names these files, by path with their sizes, and the sidecars of its commit: many files are
+    in one (see `listed`)."""
+    files = tuple(RemovedFile(path=path, rows=0, size_bytes=size) for path, size in sorted(sizes.items()))
+    if len(files) <= FILES_INLINE_MAX:
+        return msgspec.structs.replace(event, files=files), ()
+    return msgspec.structs.replace(event, files_sidecar=0), (encode_removed(files),)
 
 
 def with_adopted(event: FilesAdopted, blobs: Sequence[bytes]) -> Adopted:

@@ -4,7 +4,7 @@ Rule: a store does what the contract in `store` says and nothing else; every sto
 It must not know what an object is for: keys and bytes, no logs.
 """
 
-from lakelog.log.stores.copying import copy_object, is_copied_by_server
+from lakelog.log.stores.copying import Stamp, copy_object, is_copied_by_server, list_stamps, stamp_of
 from lakelog.log.stores.counting_store import CountingStore
 from lakelog.log.stores.local_store import LocalStore
 from lakelog.log.stores.memory_store import MemoryStore
@@ -16,8 +16,11 @@ __all__ = [
     "LocalStore",
     "MemoryStore",
     "ObjectStore",
+    "Stamp",
     "canonical_url",
     "copy_object",
     "is_copied_by_server",
+    "list_stamps",
     "open_store",
+    "stamp_of",
 ]

@@ -1,4 +1,4 @@
-"""A store that counts the requests to another one, so that tests can hold budgets of requests."""
+"""A store that counts the requests to another one and their bytes, so that tests can hold budgets of these."""
 
 import threading
 from collections import Counter
@@ -12,7 +12,8 @@ class CountingStore:
     """See ObjectStore; passes everything on to `inner`.
 
     `requests` counts requests, `rounds` sequential round trips (a get_many is one), `by_kind` requests by the
-    name of the operation: get, put_if_absent, put, list, delete, open.
+    name of the operation: get, put_if_absent, put, list, delete, open. `bytes_read` and `bytes_written` are those of
+    whole objects: what is read of one that was opened is not among them.
     """
 
     def __init__(self, inner: ObjectStore) -> None:
@@ -25,6 +26,7 @@ class CountingStore:
         with self._lock:
             self.rounds = 0
             self.by_kind: Counter[str] = Counter()
+            self.bytes_read = self.bytes_written = 0
 
     @property
     def requests(self) -> int:
@@ -40,26 +42,35 @@ class CountingStore:
             ended = max(ended, self.rounds)
         self.rounds = ended
 
-    def _count(self, kind: str, requests: int = 1) -> None:
+    def _count(self, kind: str, requests: int = 1, *, written: int = 0) -> None:
         with self._lock:
             self.rounds += 1
             self.by_kind[kind] += requests
+            self.bytes_written += written
+
+    def _read(self, found: Sequence[bytes | None]) -> None:
+        with self._lock:
+            self.bytes_read += sum(len(data) for data in found if data is not None)
 
     def get(self, key: str) -> bytes | None:
         self._count("get")
-        return self.inner.get(key)
+        data = self.inner.get(key)
+        self._read([data])
+        return data
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         if keys:
             self._count("get", len(keys))
-        return self.inner.get_many(keys)
+        found = self.inner.get_many(keys)
+        self._read(found)
+        return found
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
-        self._count("put_if_absent")
+        self._count("put_if_absent", written=len(data))
         return self.inner.put_if_absent(key, data)
 
     def put(self, key: str, data: bytes) -> None:
-        self._count("put")
+        self._count("put", written=len(data))
         self.inner.put(key, data)
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:

@@ -115,6 +115,22 @@ class LocalStore:
             except OSError as error:
                 raise self._error("list", prefix, error) from error
 
+    def stamp_of(self, key: str) -> tuple[str | int, ...]:
+        """See `copying`."""
+        try:
+            found = os.stat(self._path(key))
+        except _ABSENT:
+            raise NotFound(f"{self.url}/{key} does not exist") from None
+        except OSError as error:
+            raise self._error("read", key, error) from error
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def list_stamps(self, prefix: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+        """See `copying`."""
+        for key in self.list_after(prefix):
+            with suppress(NotFound):
+                yield key, self.stamp_of(key)
+
     def list_folders(self, prefix: str) -> list[str]:
         check_prefix(prefix)
         try:

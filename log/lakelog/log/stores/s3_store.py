@@ -127,6 +127,23 @@ class S3Store:
         except Exception as error:
             raise self.failure("copy to", to, error) from error
 
+    def stamp_of(self, key: str) -> tuple[str | int, ...]:
+        """See `copying`."""
+        try:
+            answer = self.call("head_object", key)
+        except Exception as error:
+            # A HEAD's answer has no words: what else a 404 is about, the next request of this caller finds out.
+            if http_status(error) == 404:
+                raise NotFound(f"{self.url}/{key} does not exist") from None
+            raise self.failure("read", key, error) from error
+        return str(answer["ETag"]), int(answer["ContentLength"])
+
+    def list_stamps(self, prefix: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+        """See `copying`."""
+        for page in self.pages(prefix, {}):
+            for entry in page.get("Contents", ()):
+                yield entry["Key"].removeprefix(self.prefix), (str(entry["ETag"]), int(entry["Size"]))
+
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         return (key for key, _ in self.list_sizes(prefix, after))
 

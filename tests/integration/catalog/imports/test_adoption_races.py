@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from tests.integration.catalog.imports.adopting import (
     NOW,
     during,
@@ -23,8 +25,8 @@ from lakelog.catalog import Catalog, CommitConflict, CommitUnknown, DoneInPart, 
 from lakelog.catalog.imports import first_import
 from lakelog.catalog.imports.claims import CLAIM
 from lakelog.catalog.logs import TableHead
-from lakelog.catalog.maintenance import adopted, adoption, purge
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.catalog.maintenance import adopted, adoption, other_owners, purge
+from lakelog.log.errors import InvalidInput, NotFound, StorageError
 from lakelog.log.stores import LocalStore
 
 
@@ -129,6 +131,68 @@ def test_of_two_adoptions_at_once_one_has_to_start_over(
     assert answer.files == 2 and not files(source)
 
 
+def import_once_more(source: Path, warehouse: str) -> None:
+    shutil.move(source.parent / "delta_log", source / "_delta_log")
+    write_deltalake(source, pa.table({"id": [9], "kind": ["a"]}), mode="append")
+    Catalog(warehouse).import_table(source, "t", format="delta")
+    end(source)
+
+
+def test_an_adoption_that_lost_against_an_import_leaves_no_claim(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(source)
+    during(monkeypatch, adoption, "put_claim", lambda: import_once_more(source, catalog.warehouse))
+    with pytest.raises(CommitConflict, match="was imported again"):
+        catalog.adopt_files("t", dry_run=False)
+    assert not (source / CLAIM).exists()
+    assert catalog.adopt_files("t", dry_run=False).files == 3
+
+
+def test_the_claim_of_another_adoption_of_the_table_is_not_taken_back(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(source)
+    during(monkeypatch, adoption, "put_claim", lambda: import_once_more(source, catalog.warehouse))
+    client = Catalog(catalog.warehouse)
+    during(monkeypatch, adoption, "drop_claim", lambda: client.adopt_files("t", dry_run=False))
+    with pytest.raises(CommitConflict, match="was imported again"):
+        catalog.adopt_files("t", dry_run=False)
+    assert (source / CLAIM).exists()
+    (answer,) = let_go(catalog)
+    assert answer.files == 3 and not files(source)
+
+
+def test_a_claim_that_another_adoption_took_back_is_there_after_the_commit(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(source)
+    during(monkeypatch, adoption, "naming", (source / CLAIM).unlink)
+    catalog.adopt_files("t", dry_run=False)
+    assert (source / CLAIM).exists()
+
+
+def test_a_store_that_fails_while_owners_are_looked_for_leaves_no_claim_or_the_words_for_it(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*given: Any, **named: Any) -> None:
+        raise StorageError("the store does not answer", location="t")
+
+    end(source)
+    with monkeypatch.context() as patch:
+        patch.setattr(adoption, "check_not_held", fails)
+        with pytest.raises(StorageError):
+            catalog.adopt_files("t", dry_run=False)
+        assert not (source / CLAIM).exists()
+        patch.setattr(adoption, "drop_claim", fails)
+        with pytest.raises(
+            DoneInPart, match="does not answer.* still says that `t` adopts .* adopt them again"
+        ):
+            catalog.adopt_files("t", dry_run=False)
+    assert (source / CLAIM).exists()
+    assert catalog.adopt_files("t", dry_run=False).files == 2
+
+
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_commit_of_unknown_outcome_is_looked_up_by_adopting_again(
     source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, happened: bool
@@ -199,6 +263,54 @@ def test_a_purge_that_was_killed_is_done_again(
     assert len(files(source)) == 2
     catalog.vacuum(dropped_older_than=NOW, dry_run=False)
     assert not files(source)
+
+
+def test_a_purge_that_cannot_see_who_has_the_files_is_done_again(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    catalog.create_table("other", pa.schema([("id", pa.int64())]))
+    catalog.drop_table("t")
+
+    def fails(*given: Any) -> None:
+        raise StorageError("the store does not answer", location="other")
+
+    def purged() -> list[str | None]:
+        found = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
+        return [each.error for each in found if each.name == "`t`"]
+
+    for owner, name in ((other_owners, "reachable"), (purge, "_purged")):
+        with monkeypatch.context() as patch:
+            if name == "_purged":
+                # From here on the purge is planned: the store fails once it has begun.
+                during(patch, purge, name, lambda: patch.setattr(other_owners, "reachable", fails))
+            else:
+                patch.setattr(owner, name, fails)
+            (error,) = purged()
+            assert "`other` cannot be read, and may have files" in (error or ""), name
+        assert len(files(source)) == 2
+    assert set(purged()) == {None} and not files(source)
+    assert not purged()
+
+
+def test_a_purge_says_which_files_stay_where_their_source_is_there_again(
+    source: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(source)
+    catalog.adopt_files("t", dry_run=False)
+    catalog.drop_table("t")
+
+    def comes_back() -> None:
+        shutil.move(source.parent / "delta_log", source / "_delta_log")
+
+    during(monkeypatch, purge, "_delete_adopted", comes_back)
+    for words in ("is there", f"{source} is there.* No vacuum deletes the files that `t` has adopted"):
+        found = catalog.vacuum(dropped_older_than=NOW, dry_run=False)
+        (error,) = [each.error for each in found if each.error]
+        assert re.search(words, error)
+    assert len(files(source)) == 2
+    assert all(each.kind == "namespace" for each in catalog.vacuum(dropped_older_than=NOW))
 
 
 def test_a_source_that_comes_back_while_files_are_deleted_keeps_the_rest(

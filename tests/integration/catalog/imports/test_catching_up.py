@@ -334,3 +334,16 @@ def test_an_import_after_versions_expired_knows_what_it_had(source: Table, catal
     catalog.vacuum("t", older_than=dt.timedelta(0), dry_run=False)
     import_it(catalog, source.delete(col("id") == 2))
     assert ids(catalog) == [0, 3, 4, 5, 6, 7, 8, 9, 50]
+
+
+def test_rows_that_the_source_deletes_by_vectors_are_deletions_of_these_alone(
+    source: Table, catalog: Catalog
+) -> None:
+    import_it(catalog, source)
+    source = source.delete(col("id") == 3)
+    table = import_it(catalog, source.append(pa.table({"id": [20]})))
+    found = table.changes(table.version).to_arrow().select(["id", "_change_type"]).to_pylist()
+    assert sorted(map(str, found)) == [
+        "{'id': 20, '_change_type': 'insert'}",
+        "{'id': 3, '_change_type': 'delete'}",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -113,9 +114,10 @@ def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
         catalog.import_table(source, "plain", format="delta", copy=True)
     (file,) = source.glob("*.parquet")
 
-    def of_another_file(*given: Any) -> None:
+    def of_another_file(*given: Any) -> bool:
         pq.write_table(pa.table({"id": range(99)}), file)
         copy_object(*given)
+        return True
 
     monkeypatch.setattr(copies, "copy_object", of_another_file)
     with pytest.raises(InvalidInput, match=r"\.parquet of the source was replaced since the source was read"):
@@ -125,6 +127,77 @@ def test_copies_cannot_begin_later_and_a_failed_copy_leaves_nothing(
     with pytest.raises(NotFound, match=r"\.parquet of the source is gone"):
         catalog.import_table(source, "t", format="delta", copy=True)
     assert not catalog.table_exists("t")
+
+
+def replaced(path: Path, rows: pa.Table) -> None:
+    """Put another file of the same size in the place of one, as its reader may find it."""
+    size = path.stat().st_size
+    pq.write_table(rows, path.with_name("_new"))
+    assert path.with_name("_new").stat().st_size == size
+    path.with_name("_new").rename(path)
+
+
+@pytest.mark.parametrize("when", ["before it is copied", "while it is copied"])
+def test_a_file_of_the_same_size_in_the_place_of_another_is_an_error(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    log = DeltaLog(tmp_path / "delta")
+    rows, others = pa.table({"id": [1, 2, 3]}), pa.table({"id": [1, 3, 2]})
+    log.commit(0, log.protocol(*READER), log.metadata(column("id", "long")), log.write("0.parquet", rows))
+    log.commit(1, log.write("1.parquet", rows))
+    files = [log.folder / f"{number}.parquet" for number in range(2)]
+    copied: list[str] = []
+
+    def slow(*given: Any) -> bool:
+        copied.append(given[1])
+        if when == "before it is copied" and len(copied) == 1:
+            # The second file is known from the listing, long before its version is met.
+            replaced(files[1], others)
+        done = copy_object(*given)
+        if when == "while it is copied" and len(copied) == 2:
+            replaced(files[1], others)
+            return copy_object(*given)
+        return done
+
+    monkeypatch.setattr(copies, "copy_object", slow)
+    with pytest.raises(InvalidInput, match=r"1\.parquet of the source was replaced .*another object there"):
+        catalog.import_table(log.folder, "t", format="delta", copy=True)
+    monkeypatch.undo()
+    catalog.import_table(log.folder, "t", format="delta", copy=True)
+    assert ids(catalog) == [1, 1, 2, 2, 3, 3]
+
+
+def test_a_file_that_a_later_import_copies_has_to_stay_what_it_was(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = DeltaLog(tmp_path / "delta")
+    log.commit(0, log.protocol(*READER), log.metadata(column("id", "long")))
+    catalog.import_table(log.folder, "t", format="delta", copy=True)
+    log.commit(1, log.write("0.parquet", pa.table({"id": [1, 2, 3]})))
+
+    def slow(*given: Any) -> bool:
+        replaced(log.folder / "0.parquet", pa.table({"id": [1, 3, 2]}))
+        return copy_object(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "copy_object", slow)
+        with pytest.raises(InvalidInput, match="was replaced since the source was read"):
+            catalog.import_table(log.folder, "t", format="delta")
+    assert ids(catalog) == []
+    pq.write_table(pa.table({"id": [4]}), log.folder / "0.parquet")
+    with pytest.raises(InvalidInput, match="has .* bytes, and was written with"):
+        catalog.import_table(log.folder, "t", format="delta")
+
+
+def test_a_file_with_other_rows_than_its_log_says_is_not_copied(tmp_path: Path, catalog: Catalog) -> None:
+    log = DeltaLog(tmp_path / "delta")
+    said = log.write("0.parquet", pa.table({"id": [1, 2, 3]}))
+    stats = json.dumps({**json.loads(said["add"]["stats"]), "numRecords": 2})
+    log.commit(
+        0, log.protocol(*READER), log.metadata(column("id", "long")), {"add": {**said["add"], "stats": stats}}
+    )
+    with pytest.raises(InvalidInput, match="it has 3 rows, and the source says 2"):
+        catalog.import_table(log.folder, "t", format="delta", copy=True)
 
 
 def test_a_migration_is_refused_with_the_way_to_do_it(tmp_path: Path, catalog: Catalog) -> None:

@@ -43,13 +43,24 @@ def test_files_are_copied_by_the_server_and_others_adopted(
         store.put(f"delta/{path.relative_to(source).as_posix()}", path.read_bytes())
     catalog = Catalog(f"{place}/w", options=options)
     by_server: list[str] = []
+    replaced: list[str] = []
     copy_from = S3Store.copy_from
 
     def counted(self: S3Store, other: S3Store, key: str, to: str) -> None:
         by_server.append(key)
         copy_from(self, other, key, to)
+        if not replaced:
+            replaced.append(key)
+            data = bytearray(other.get(key) or b"")
+            data[len(data) // 4] ^= 1
+            other.put(key, bytes(data))
 
     monkeypatch.setattr(S3Store, "copy_from", counted)
+    with pytest.raises(InvalidInput, match="was replaced since the source was read"):
+        catalog.import_table(f"{place}/delta", "copied", format="delta", copy=True)
+    name = f"delta/{replaced[0].partition('/delta/')[2]}"
+    store.put(name, (source / name.removeprefix("delta/")).read_bytes())
+    by_server.clear()
     catalog.import_table(f"{place}/delta", "copied", format="delta", copy=True)
     assert len(by_server) == 2
     catalog.import_table(f"{place}/delta", "t", format="delta")

@@ -58,6 +58,10 @@ class DeletedRows:
             self._of_file[name].discard(entry.key)
         return about
 
+    def are_of(self, name: str) -> bool:
+        """Return whether a live file of deletes is about a data file."""
+        return bool(self._of_file.get(name))
+
     def of(self, name: str, sequence: int) -> BitMap:
         """Return the deleted positions of a data file, which came with that sequence number."""
         keys = [key for key in self._of_file.get(name, ()) if self._live[key].sequence >= sequence]

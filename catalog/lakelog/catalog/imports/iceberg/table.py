@@ -7,7 +7,6 @@ its statistics with it. Rule: what is not certain is left out or refused, never 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, BinaryIO
 
@@ -25,8 +24,8 @@ from lakelog.catalog.imports.iceberg.schemas import mapped_names, schema_from, s
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.schema import Schema, with_schema
 from lakelog.log.errors import FormatError, NotFound, Unsupported
+from lakelog.log.parallel import in_threads
 
-FOOTERS_AT_ONCE = 16
 _MAPPING = "schema.name-mapping.default"
 _EMPTY = "none"
 """The id of the version of a table that has no snapshot."""
@@ -142,37 +141,41 @@ class IcebergTable:
         known: Mapping[str, DataFile],
         columns: Schema | None,
     ) -> list[DataFile]:
-        if not names:
-            return []
-        done = 0
+        def footer(name: str) -> DataFile:
+            entry = files.data[name]
+            return self._footers.entry(name, entry, schema, self._specs[entry.spec_id])
 
         def entry(name: str) -> DataFile:
-            entry, vector = files.data[name], files.vector(name)
-            before, then = files.read.get(name) or (known.get(name), columns)
-            if before is None or then is None or before.size_bytes != entry.size_bytes:
-                before = self._footers.entry(name, entry, schema, self._specs[entry.spec_id])
-            else:
-                (before,) = with_bounds_of([before], then, schema)
-            files.read[name] = before, schema
+            entry, vector = files.data[name], vectors.get(name)
+            before, _ = files.read[name]
             if vector and vector.max() >= entry.rows:
                 raise FormatError(
                     f"the source deletes the row at {vector.max():,} of {name}, which has {entry.rows:,} rows"
                 )
             return msgspec.structs.replace(
                 before,
-                rows=entry.rows - len(vector),
+                rows=entry.rows - (len(vector) if vector else 0),
                 deletes=inline_deletes(vector) if vector else None,
                 first_row=entry.first_row,
             )
 
-        found = []
-        with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="lakelog-footers") as pool:
-            for made in pool.map(entry, names):
-                found.append(made)
-                done += 1
-                if done % 1_000 == 0:
-                    self._progress(f"{done:,} of {len(names):,} files of the source were looked at")
-        return found
+        new = []
+        same: dict[int, tuple[Schema, list[DataFile]]] = {}
+        for name in names:
+            before, then = files.read.get(name) or (known.get(name), columns)
+            if before is None or then is None or before.size_bytes != files.data[name].size_bytes:
+                new.append(name)
+            else:
+                same.setdefault(id(then), (then, []))[1].append(before)
+        for then, of_then in same.values():
+            files.read |= {file.path: (file, schema) for file in with_bounds_of(of_then, then, schema)}
+        for done, file in enumerate(in_threads(footer, new, "lakelog-footers"), start=1):
+            files.read[file.path] = file, schema
+            if done % 1_000 == 0:
+                self._progress(f"{done:,} of {len(new):,} files of the source were looked at")
+        deleted = [name for name in names if files.has_deletes(name)]
+        vectors = dict(zip(deleted, in_threads(files.vector, deleted, "lakelog-vectors"), strict=True))
+        return [entry(name) for name in names]
 
     def _bytes(self, location: str) -> bytes:
         store, key = self._open_url(place_of(location))
@@ -240,6 +243,9 @@ class _Files:
         fresh = [name for name in came if name not in gone or name in touched]
         lost = [name for name in gone if name not in came or name in touched]
         return [*fresh, *sorted(again)], [*lost, *sorted(before & again)]
+
+    def has_deletes(self, name: str) -> bool:
+        return self._deleted.are_of(name)
 
     def vector(self, name: str) -> BitMap:
         return self._deleted.of(name, self.data[name].sequence)
