@@ -56,7 +56,7 @@ class Clocks:
     def commit_us(self, location: str) -> int:
         """Return a writer's clock: the store's time where this host's differs too much. Else the log would discard the
         host's, and with it the times that this process has seen."""
-        return max(self.likely_us(location), self.seen_us + 1)
+        return max(self.likely_us(location), self._seen_us + 1)
 
     def is_future(self, time_us: int, location: str = "") -> bool:
         """Whether `time_us` is still to come at the store that has `location`: not what may be past there already."""
