@@ -30,6 +30,7 @@ Objects = Callable[[dict[str, Any]], bool]
 
 OF_THE_LOG: dict[str, Objects] = {
     "Commit": lambda it: it["kind"] == "commit" and "write" in it,
+    "Commit of several changes": lambda it: it["kind"] == "commit" and "changes" in it,
     "Commit with a sidecar": lambda it: it["kind"] == "commit" and "sidecars" in it,
     "Commit that seals": lambda it: it["kind"] == "commit" and "seals" in it and "intent" not in it,
     "Commit that reopens": lambda it: it["kind"] == "commit" and "reopens" in it,
@@ -40,6 +41,7 @@ OF_THE_LOG: dict[str, Objects] = {
     "Decision: committed": lambda it: it["kind"] == "decision" and it["outcome"] == "committed",
     "Decision: aborted": lambda it: it["kind"] == "decision" and it["outcome"] == "aborted",
     "Tombstone": lambda it: it["kind"] == "tombstone",
+    "Tombstone of several changes": lambda it: it["kind"] == "tombstone" and "applied" in it,
     "Tombstone of an intent": lambda it: it["kind"] == "tombstone" and "outcome" in it,
     "Snapshot": lambda it: it["kind"] == "snapshot",
     "Base": lambda it: it["kind"] == "base",

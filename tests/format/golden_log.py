@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lakelog.log import (
@@ -18,11 +19,13 @@ from lakelog.log import (
     LogOptions,
     MemoryStore,
     Part,
+    View,
     WriteRef,
     commit_together,
 )
 from lakelog.log.expiry import expire
 from lakelog.log.keys import Keys
+from lakelog.log.writing import Decided, Placed
 
 STORED = Path(__file__).parent / "log-1"
 START_US = 1_767_225_600_000_000
@@ -95,15 +98,33 @@ def add(draft: Draft) -> Callable[..., Draft]:
 def build_alone(log: Log[tuple[str, ...]]) -> None:
     """Commits, a sidecar, a fence, a snapshot, the hint, a base, tombstones, a seal, and a commit that reopens."""
     view = log.create(Draft(events=({"line": "first"}, {"line": 'ünï "quoted"'})), log_id="l" * 26)
+    view = shared(log, view, ("one of two", "two of two"))
     view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"from a sidecar",)))).view
-    expire(log, 2)
+    expire(log, 3)
     view = log.load()
-    view = log.commit(view, add(Draft(events=({"line": "third"},), write=WriteRef(id="w1", version=2)))).view
-    view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"kept sidecar",), fence=3))).view
+    view = log.commit(view, add(Draft(events=({"line": "third"},), write=WriteRef(id="w1", version=3)))).view
+    view = shared(log, view, ("by another thread", "by a third one"))
+    view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"kept sidecar",), fence=4))).view
     log.snapshot(view)
     view = log.commit(view, add(Draft(events=({"line": "last", "n": [1, 2.5, None, True]},)))).view
     log.commit(view, add(Draft(seals=True)))
     log.create(Draft(events=({"line": "anew"},)), log_id="m" * 26)
+
+
+def shared(
+    log: Log[tuple[str, ...]], view: View[tuple[str, ...]], lines: Sequence[str]
+) -> View[tuple[str, ...]]:
+    """Put a version of several changes, the last of which has a write."""
+    last = WriteRef(id="w-shared", version=view.version)
+    drafts = [Draft(events=({"line": line},)) for line in lines]
+    drafts[-1] = replace(drafts[-1], write=last)
+    changes = [
+        Decided(log.options.new_id(), view.version, draft, {"engine": "golden", "thread": number})
+        for number, draft in enumerate(drafts, 1)
+    ]
+    placed = log.writer.put_together(view, changes)
+    assert isinstance(placed, Placed)
+    return log.writer.settled(placed)
 
 
 class Died(BaseException):

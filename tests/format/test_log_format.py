@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 from tests.format.golden_log import KEYS, LEFT, PURGED, RIGHT, ROOT, STORED, Lines, build
 
-from lakelog.log import Draft, LocalStore, Log, LogOptions, LogSealed, MemoryStore, NotFound
+from lakelog.log import (
+    Draft,
+    LocalStore,
+    Log,
+    LogOptions,
+    LogSealed,
+    MemoryStore,
+    NotFound,
+    WriteRef,
+    each_change,
+)
 from lakelog.log.format import FEATURES_RESERVED, Tombstone, decode_entry
 
 
@@ -53,15 +63,22 @@ def test_the_golden_log_is_read_cold_with_and_without_its_derived_objects(withou
         store.delete(list(store.list_after(KEYS.snapshots)))
     log = Log(store, ROOT, Lines())
     view = log.load()
-    assert (view.version, view.log_id, view.state) == (7, "m" * 26, ("anew",))
-    sealed = log.view_at(6)
-    assert (sealed.sealed, sealed.fence, sealed.base, sealed.state[-1]) == (True, 3, 1, "last")
+    assert (view.version, view.log_id, view.state) == (9, "m" * 26, ("anew",))
+    sealed = log.view_at(8)
+    assert (sealed.sealed, sealed.fence, sealed.base, sealed.state[-1]) == (True, 4, 1, "last")
     with pytest.raises(LogSealed):
         log.commit(sealed, lambda view, passed: Draft())
-    with pytest.raises(NotFound, match="versions from 2 to 7"):
+    with pytest.raises(NotFound, match="versions from 3 to 9"):
         log.view_at(1)
-    assert log.read_blobs(["00000000000000000004-lines.txt"])[0].endswith(b"third\nkept sidecar")
-    assert [commit.version for commit in log.commits()] == [3, 4, 5, 6, 7]
+    assert log.read_blobs(["00000000000000000006-lines.txt"])[0].endswith(
+        b"third\nby another thread\nby a third one\nkept sidecar"
+    )
+    assert [commit.version for commit in log.commits()] == [4, 5, 6, 7, 8, 9]
+    assert [each.write for commit in log.commits(5, 5) for each in each_change(commit)] == [
+        None, WriteRef(id="w-shared", version=4)
+    ]  # fmt: skip
+    [shared] = log.commits(5, 5)
+    assert [log.find(change.commit_id, 1, 9) for change in shared.changes] == [5, 5]
 
 
 def together(store: MemoryStore, name: str) -> Log[tuple[str, ...]]:
@@ -99,7 +116,7 @@ def test_tombstones_of_golden_intents_have_their_outcomes() -> None:
 
 
 def test_the_golden_log_is_read_from_a_folder() -> None:
-    assert Log(LocalStore(str(STORED)), ROOT, Lines()).load().version == 7
+    assert Log(LocalStore(str(STORED)), ROOT, Lines()).load().version == 9
 
 
 def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
@@ -109,11 +126,12 @@ def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
         assert data[-75:-66] == b',"hash":"' and data[-2:] == b'"}'
         assert hashlib.sha256(data[:-75] + b"}").hexdigest() == json.loads(data)["hash"], path.name
     previous = ""
-    for version in range(1, 8):
+    for version in range(1, 10):
         stored = json.loads(Path(STORED / KEYS.commit(version)).read_bytes())
         assert stored["version"] == version and stored["prev"] == previous
         previous = stored["commit_hash"] if stored["kind"] == "tombstone" else stored["hash"]
-    assert isinstance(decode_entry((STORED / KEYS.commit(2)).read_bytes(), "golden"), Tombstone)
+    expired = decode_entry((STORED / KEYS.commit(2)).read_bytes(), "golden")
+    assert isinstance(expired, Tombstone) and len(expired.applied) == 2
 
 
 def test_the_reserved_features_are_those_that_the_document_names() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from tests.sim.projection import State
@@ -31,13 +31,17 @@ class Claimed(ConflictError):
     """The claim is not as it has to be."""
 
 
-def writer(world: World, name: str, operations: int) -> Callable[[], None]:
+def writer(
+    world: World, name: str, operations: int, shared_with: Log[State] | None = None
+) -> Callable[[], None]:
+    """A process with one thread; or, with a log that other writers use, a thread of one process with them."""
+
     def work() -> None:
-        log = world.new_log(name)
+        log = shared_with or world.new_log(name)
         view: View[State] | None = None
         views: list[View[State]] = []
         for _ in range(operations):
-            if world.rng.random() < 0.1:  # a new process
+            if shared_with is None and world.rng.random() < 0.1:  # a new process
                 log, view, views = world.new_log(name), None, []
             try:
                 if view is None:
@@ -48,14 +52,15 @@ def writer(world: World, name: str, operations: int) -> Callable[[], None]:
             except StorageError:
                 continue
             views = [*views[-4:], view]
+            shared = shared_with is not None and world.rng.random() < 0.9
             old = world.rng.choice(views) if world.rng.random() < 0.5 else view
             # An acknowledged one is retried too: the answer may have been lost on its way to the user.
             asked = [o for o in world.operations if o.asked and not o.refused and not o.created]
             if asked and world.rng.random() < 0.25:
                 again = world.rng.choice(asked)
-                view = ask(world, log, old if old.version >= again.base else None, again) or view
+                view = ask(world, log, old if old.version >= again.base else None, again, shared) or view
             else:
-                view = ask(world, log, old, new_operation(world, log, old)) or view
+                view = ask(world, log, old, new_operation(world, log, old), shared) or view
 
     return work
 
@@ -83,7 +88,9 @@ def forbids(state: State, operation: Operation) -> bool:
     return operation.claim in state.claims
 
 
-def ask(world: World, log: Log[State], view: View[State] | None, operation: Operation) -> View[State] | None:
+def ask(
+    world: World, log: Log[State], view: View[State] | None, operation: Operation, shared: bool = False
+) -> View[State] | None:
     """Ask for the operation to be committed, once more if it was asked for before; take down what was answered."""
     first = operation.asked == 0
     operation.asked += 1
@@ -100,7 +107,8 @@ def ask(world: World, log: Log[State], view: View[State] | None, operation: Oper
     world.count("asked" if first else "retried")
 
     def decide(view: View[State], passed: Sequence[Commit]) -> Draft:
-        if [commit.version for commit in passed] != list(range(operation.base + 1, view.version + 1)):
+        versions = list(range(operation.base + 1, view.version + 1))
+        if sorted({commit.version for commit in passed}) != versions:
             world.fail(
                 f"decide was given {[c.version for c in passed]} at {view.version} since {operation.base}"
             )
@@ -119,7 +127,7 @@ def ask(world: World, log: Log[State], view: View[State] | None, operation: Oper
         )
 
     try:
-        done = log.commit(view, decide, commit_id=operation.commit_id, base=operation.base)
+        done = log.commit(view, decide, commit_id=operation.commit_id, base=operation.base, shared=shared)
     except CommitUnknown:
         world.count("unknown")
         return None
@@ -230,8 +238,8 @@ def read_operations(world: World, log: Log[State], view: View[State]) -> None:
             operations += contents[chunk.name].decode().split("\n") if chunk.name else chunk.operations
         world.read_truth()
         first = world.first_version(view.version)
-        expected = [operation_of(world, commit) for commit in world.commits[first - 1 : view.version]]
-        if operations != [operation for operation in expected if operation]:
+        commits = world.commits[first - 1 : view.version]
+        if operations != [operation for commit in commits for operation in operations_of(world, commit)]:
             world.fail(f"the manifests of version {view.version} are not its operations")
         return None
 
@@ -241,12 +249,12 @@ def names_exist(world: World, log: Log[State], view: View[State]) -> bool:
     return None not in world.truth.get_many(names)
 
 
-def operation_of(world: World, commit: Commit) -> str:
+def operations_of(world: World, commit: Commit) -> Iterator[str]:
     for event in commit.events:
         if "blob" in event:
-            return world.truth.created_sidecars[commit.sidecars[0].name].decode()
-        return str(event["op"])
-    return ""
+            yield world.truth.created_sidecars[commit.sidecars[event["blob"]].name].decode()
+        else:
+            yield str(event["op"])
 
 
 def read_history(world: World, log: Log[State], view: View[State]) -> None:

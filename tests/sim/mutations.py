@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from msgspec import structs
 from tests.sim import stores
 
-from lakelog.log import ConflictError, StorageError, expiry, format, history, log, placing, replay, writing
+from lakelog.log import (
+    ConflictError,
+    StorageError,
+    expiry,
+    format,
+    history,
+    log,
+    placing,
+    replay,
+    sharing,
+    snapshots,
+    writing,
+)
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
@@ -98,6 +112,32 @@ def whatever_stands_there_is_ours(
 @removes(placing, "is_same_commit")
 def commit_ids_are_not_compared(real: Any, entry: Any, commit_id: str) -> bool:
     return False
+
+
+@removes(placing, "is_same_commit")
+def a_version_is_compared_by_its_own_id(real: Any, entry: Any, commit_id: str) -> bool:
+    return bool(entry.commit_id == commit_id)
+
+
+@removes(expiry, "tombstone_of")
+def tombstones_forget_the_changes_of_a_version(real: Any, *args: Any) -> Tombstone:
+    tombstone: Tombstone = structs.replace(real(*args), applied=())
+    return tombstone
+
+
+@removes(sharing._Judged, "add")
+def changes_of_a_version_do_not_see_one_another(real: Any, self: Any, *args: Any) -> None:
+    real(self, *args)
+    self.view = replace(self.before, steps=self.view.steps)
+
+
+@removes(sharing._Group, "_judge")
+def a_refusal_is_final_before_what_it_was_judged_on_is_put(real: Any, self: Any) -> Any:
+    judged = real(self)
+    for each, error in judged.refused:
+        self._end(each, error)
+    judged.refused.clear()
+    return judged
 
 
 @removes(replay.Replay, "effects")
@@ -251,6 +291,23 @@ def manifests_come_after_the_base(real: Any, log: Any, before: Any, view: Any) -
     for name, blob in blobs.items():
         log.store.put(log.keys.manifest(name), blob)
     return base
+
+
+_manifests_late = MUTATIONS["manifests-come-after-the-base"]
+
+
+@contextmanager
+def _restored_after_all_threads() -> Iterator[None]:
+    """Each thread that adds a base patches these two, and puts back what it found there: that of another, perhaps."""
+    with (
+        patch.object(expiry, "store_blobs", snapshots.store_blobs),
+        patch.object(expiry, "lost_manifests", expiry.lost_manifests),
+        _manifests_late(),
+    ):
+        yield
+
+
+MUTATIONS["manifests-come-after-the-base"] = _restored_after_all_threads
 
 
 @removes(expiry, "given_up_by")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakelog.log import Commit, Dump, Json
+from lakelog.log.changes import each_change
 
 CHUNK = 4
 
@@ -32,22 +33,27 @@ class State:
 
 
 def fold(state: State, commit: Commit, blobs: Sequence[bytes]) -> State:
-    for event in commit.events:
-        operation = blobs[event["blob"]].decode() if "blob" in event else event["op"]
-        last = state.chunks[-1] if state.chunks else Chunk(name="closed")
-        chunks = state.chunks
-        if last.name or len(last.operations) >= CHUNK:
-            chunks = (*chunks, Chunk(operations=(operation,)))
-        else:
-            chunks = (*chunks[:-1], Chunk(operations=(*last.operations, operation)))
-        state = State(
-            count=state.count + 1,
-            digest=hashlib.sha256(f"{state.digest} {operation}".encode()).hexdigest()[:16],
-            claims=(state.claims | {event.get("claim", "")}) - {event.get("release", ""), ""},
-            writes=state.writes | {commit.write.id} if commit.write else state.writes,
-            chunks=chunks,
-        )
+    for part in each_change(commit):
+        for event in part.events:
+            state = _with(state, part, event, blobs)
     return state
+
+
+def _with(state: State, commit: Commit, event: Json, blobs: Sequence[bytes]) -> State:
+    operation = blobs[event["blob"]].decode() if "blob" in event else event["op"]
+    last = state.chunks[-1] if state.chunks else Chunk(name="closed")
+    chunks = state.chunks
+    if last.name or len(last.operations) >= CHUNK:
+        chunks = (*chunks, Chunk(operations=(operation,)))
+    else:
+        chunks = (*chunks[:-1], Chunk(operations=(*last.operations, operation)))
+    return State(
+        count=state.count + 1,
+        digest=hashlib.sha256(f"{state.digest} {operation}".encode()).hexdigest()[:16],
+        claims=(state.claims | {event.get("claim", "")}) - {event.get("release", ""), ""},
+        writes=state.writes | {commit.write.id} if commit.write else state.writes,
+        chunks=chunks,
+    )
 
 
 class OperationsProjection:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.sim import actors
 from tests.sim.projection import State
 from tests.sim.world import World, new_world
 
+from lakelog.log.changes import each_change
 from lakelog.log.format import Commit, Root, Tombstone, decode_base, decode_entry, decode_root
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
@@ -30,6 +32,10 @@ def simulate(seed: int, *, condition_holds: bool = True) -> Outcome:
     spawn = world.scheduler.spawn
     for i in range(rng.randint(1, 4)):
         spawn(f"writer {i}", actors.writer(world, f"writer {i}", rng.randint(3, 12)))
+    if rng.random() < 0.6:
+        log = world.new_log("process")
+        for i in range(rng.randint(2, 5)):
+            spawn(f"thread {i}", actors.writer(world, f"thread {i}", rng.randint(2, 8), shared_with=log))
     for i in range(rng.randint(1, 2)):
         spawn(f"reader {i}", actors.reader(world, f"reader {i}", rng.randint(3, 10)))
     for i in range(rng.choice((0, 1, 1, 2))):
@@ -92,7 +98,8 @@ def check_operations(world: World) -> list[str]:
     problems = []
     found: dict[str, list[int]] = {}
     for commit in world.commits:
-        found.setdefault(commit.commit_id, []).append(commit.version)
+        for change in each_change(commit):
+            found.setdefault(change.commit_id, []).append(commit.version)
     problems += check_claims(world)
     for operation in world.operations:
         versions = found.get(operation.commit_id, [])
@@ -113,13 +120,17 @@ def check_claims(world: World) -> list[str]:
     """A claim was free whenever it was granted, and taken whenever it was released."""
     problems = []
     for version, commit in enumerate(world.commits, 1):
-        before = State() if commit.reopens else world.states[version - 1]
-        for event in commit.events:
-            if event.get("claim") in before.claims:
-                problems.append(f"version {version} claims {event['claim']}, which was taken")
-            if "release" in event and event["release"] not in before.claims:
-                problems.append(f"version {version} releases {event['release']}, which was free")
+        for change, before in zip(each_change(commit), world.judged_on[version - 1], strict=True):
+            problems += [f"version {version}: {wrong}" for wrong in wrong_claims(change, before)]
     return problems
+
+
+def wrong_claims(change: Commit, before: State) -> Iterator[str]:
+    for event in change.events:
+        if event.get("claim") in before.claims:
+            yield f"claims {event['claim']}, which was taken"
+        if "release" in event and event["release"] not in before.claims:
+            yield f"releases {event['release']}, which was free"
 
 
 def check_data(world: World) -> list[str]:
@@ -127,8 +138,9 @@ def check_data(world: World) -> list[str]:
     return [
         f"version {commit.version} lost its data to vacuum"
         for commit in world.commits[world.first_version(world.head()) - 1 :]
-        if commit.write is not None
-        and world.truth.get(actors.data_key(commit.write.id, commit.write.version)) is None
+        for change in each_change(commit)
+        if change.write is not None
+        and world.truth.get(actors.data_key(change.write.id, change.write.version)) is None
     ]
 
 

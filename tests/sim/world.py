@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
@@ -12,6 +13,7 @@ from tests.sim.scheduler import Scheduler
 from tests.sim.stores import FAULTS, TrueStore, UnreliableStore, Weather
 
 from lakelog.log import Commit, Log, LogOptions, ObjectStore, StorageError, View
+from lakelog.log.changes import each_change
 from lakelog.log.format import decode_base, decode_entry
 from lakelog.log.keys import Keys
 
@@ -53,6 +55,7 @@ class World:
     failures: list[str] = field(default_factory=list)
     keys: Keys = field(default_factory=lambda: Keys(ROOT))
     states: list[State] = field(default_factory=lambda: [State()])
+    judged_on: list[list[State]] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     commit_ids: set[str] = field(default_factory=set)
     damaged: set[bytes] = field(default_factory=set)
@@ -81,6 +84,7 @@ class World:
                 new_id=self.new_id,
                 sleep_s=self._sleep,
                 random=self.rng.random,
+                wait=self._wait,
                 in_background=self._in_background,
                 snapshot_every_versions=4,
                 snapshot_size_bytes=900,
@@ -91,6 +95,10 @@ class World:
     def _sleep(self, seconds: float) -> None:
         self.now_us += int(seconds * 1_000_000)
         self.scheduler.step()
+
+    def _wait(self, event: threading.Event) -> None:
+        while not event.is_set():
+            self.scheduler.step()
 
     def _in_background(self, name: str, work: Callable[[], None]) -> None:
         def quietly() -> None:
@@ -117,12 +125,22 @@ class World:
             assert isinstance(commit, Commit)
             blobs = [self.truth.created_sidecars[sidecar.name] for sidecar in commit.sidecars]
             self.commits.append(commit)
-            self.commit_ids.add(commit.commit_id)
-            self.states.append(fold(State() if commit.reopens else self.states[-1], commit, blobs))
+            state = State() if commit.reopens else self.states[-1]
+            between = []
+            for part in each_change(commit):
+                self.commit_ids.add(part.commit_id)
+                between.append(state)
+                state = fold(state, part, blobs)
+            self.states.append(state)
+            if commit.changes:
+                self.count("versions that were shared")
+            self.judged_on.append(between)
 
     def states_from(self, version: int) -> list[State]:
+        """Return what a change may have been judged on since `version`: states of versions, and those between two
+        changes of one."""
         self.read_truth()
-        return self.states[version:]
+        return [*self.states[version:], *(state for between in self.judged_on[version:] for state in between)]
 
     def head(self) -> int:
         self.read_truth()

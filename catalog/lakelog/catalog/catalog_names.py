@@ -55,7 +55,7 @@ from lakelog.catalog.state import (
     RELATION,
     TABLE,
     SavedCut,
-    entry_of,
+    entries_of,
 )
 from lakelog.catalog.table import Table
 from lakelog.catalog.tools import as_html
@@ -376,8 +376,8 @@ class CatalogNames(DefinedNames):
         log, version = found.tracked.log, found.view.version
         return History(
             quoted(name) or self.warehouse,
-            map(entry_of, log.commits(last=version, newest_first=True)),
-            lambda: map(entry_of, log.commits(first=version, last=version)),
+            entries_of(log.commits(last=version, newest_first=True)),
+            lambda: entries_of(log.commits(first=version, last=version)),
         )
 
     def cuts(self, namespace: Name = ()) -> dict[str, SavedCut]:

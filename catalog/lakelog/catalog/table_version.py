@@ -6,6 +6,7 @@ Nothing here changes a table; `table` has the changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import Any, Self
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ from lakelog.catalog.schema import (
     schema_to_arrow,
     values_json,
 )
-from lakelog.catalog.state import MAIN, Goal, Group, HistoryEntry, Ref, entry_of
+from lakelog.catalog.state import MAIN, Goal, Group, HistoryEntry, Ref, entries_of
 from lakelog.catalog.times import time_text
 from lakelog.catalog.tools import ArrowRows, as_html
 from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
@@ -240,16 +241,14 @@ class TableVersion(ArrowRows):
         if tracked.transaction.creates_log:
             return
         commits = tracked.log.commits(last=self.version, newest_first=True)
-        for count, commit in enumerate(commits):
-            if count == limit or commit.log_id != self.id:
-                return
-            yield entry_of(commit)
+        own = takewhile(lambda commit: commit.log_id == self.id, commits)
+        yield from islice(entries_of(own), limit)
 
     def _newest(self) -> Iterator[HistoryEntry]:
         """Yield the change that made this version."""
         tracked = self.head.tracked
         if not tracked.transaction.is_open:
-            yield from map(entry_of, tracked.log.commits(first=self.version, last=self.version))
+            yield from entries_of(tracked.log.commits(first=self.version, last=self.version))
 
     def author_of(self, text: str) -> str | None:
         """Return who brought a text into the table's definition (a CHECK, a default), and in which version of its log;

@@ -33,7 +33,7 @@ from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
 from lakelog.catalog.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
 from lakelog.catalog.writes import changed_rows
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, View, each_change
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -264,9 +264,8 @@ class Transaction(CatalogNames, OutsideOnly):
         """Return the author of the newest commit of a log, empty where not known."""
         first = log.start.version + 1 if log.start is not None else 1
         try:
-            return author_of(
-                next(iter(log.log.commits(first=first, last=now.version, newest_first=True)), None)
-            )
+            newest = next(iter(log.log.commits(first=first, last=now.version, newest_first=True)), None)
+            return author_of(None if newest is None else each_change(newest)[-1])
         except NotFound:
             return ""  # the commit has expired
 

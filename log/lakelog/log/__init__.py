@@ -1,6 +1,7 @@
 """Durable, ordered logs of opaque commits on object storage. See README.md beside this package for the format."""
 
 from lakelog.log.background import Background, wait_for_background
+from lakelog.log.changes import each_change
 from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
@@ -71,6 +72,7 @@ __all__ = [
     "WriteFenced",
     "WriteRef",
     "canonical_url",
+    "each_change",
     "commit_together",
     "new_id",
     "open_store",

@@ -9,7 +9,7 @@ late, or by two cleaners at once does no harm.
 from collections.abc import Iterable, Sequence
 
 from lakelog.log.errors import FormatError, Unsupported
-from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, encode
+from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, encode, id_digest
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
 from lakelog.log.log import Log
@@ -146,6 +146,7 @@ def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:
         restores=commit.restores,
         purges=commit.purges,
         outcome="" if settled is None else settled.outcome,
+        applied=tuple(id_digest(change.commit_id) for change in commit.changes),
         commit_hash=commit.hash,
     )
 

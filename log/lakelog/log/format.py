@@ -7,9 +7,10 @@ damage and not intent: members are believed in the forms of `grammar` only, and 
 
 import hashlib
 from collections.abc import Collection, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from lakelog.log.decoding import (
     DEPTH_MAX,
@@ -28,6 +29,7 @@ from lakelog.log.grammar import (
     Hash,
     HashOrNone,
     Id,
+    IdDigest,
     Location,
     Number,
     Proof,
@@ -42,6 +44,8 @@ Json: TypeAlias = Any
 
 FORMAT = 1
 COMMIT_SIZE_MAX = 8 * 1024 * 1024
+CHANGES_MAX = 1024
+"""Of one version: its tombstone, which keeps a digest of each id, stays below 16 KiB."""
 FEATURES_RESERVED = {
     "inline-rows": "rows carried inside a commit",
     "encryption": "encrypted logs",
@@ -98,6 +102,17 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     time_us: TimeUs = 0
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One of several changes that share a version, by its author: `events` counts its own among those of the commit,
+    which has them in the order of its changes."""
+
+    commit_id: Id
+    base: Number
+    writer: dict[str, Json] = {}
+    write: WriteRef | None = None
+    events: Number = 0
+
+
 class _Stored(
     msgspec.Struct,
     frozen=True,
@@ -115,7 +130,8 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
     One that `reopens` follows a seal, has another `log_id` than it, and begins anew from nothing. One that
     `restores` follows a seal too, but the same log goes on, with the state that it had. After one that `purges`,
     which follows a seal, only a reopening may come. An `intent` has the effect that its decision gives it, and
-    the commit after it `settles` it.
+    the commit after it `settles` it. Where it has `changes`, retries and histories
+    look for their ids, and never for its own `commit_id`.
     """
 
     format: Number
@@ -138,6 +154,7 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
     settles: Settled | None = None
     sidecars: tuple[Sidecar, ...] = ()
     events: tuple[dict[str, Json], ...] = ()
+    changes: Annotated[tuple[Change, ...], Meta(max_length=CHANGES_MAX)] = ()
     hash: str = ""
 
 
@@ -145,7 +162,7 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     """What expiry leaves of a commit: enough to settle which commit won its version.
 
     A pure function of the commit and, for an intent, of its decision: `outcome` is that ("" for a plain commit), and
-    `time_us` the transaction's time where it committed.
+    `time_us` the transaction's time where it committed. `applied` has the digests of the ids of its changes.
     """
 
     format: Number
@@ -160,6 +177,7 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     restores: bool = False
     purges: bool = False
     outcome: Literal["", "committed", "aborted"] = ""
+    applied: Annotated[tuple[IdDigest, ...], Meta(max_length=CHANGES_MAX)] = ()
     commit_hash: Hash
     hash: str = ""
 
@@ -239,6 +257,11 @@ _PEEK = msgspec.json.Decoder(_Peek)
 
 def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def id_digest(commit_id: str) -> str:
+    """Return what a tombstone keeps of the id of a change: 64 bits, so that two ids agree by chance once in 10^19."""
+    return hashlib.sha256(commit_id.encode()).hexdigest()[:16]
 
 
 def encode(stored: Commit | Tombstone | Root | Base | Decision) -> bytes:

@@ -48,6 +48,9 @@ _LOCATION = rf"(?:|{_PLACE}|/{_PLACE}|[a-z][a-z0-9]*://{_PLACE})"
 Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID}{_END}")]
 """Clients make 26 characters of lowercase base32; a reader takes 1 to 64 letters, digits, dashes and underscores."""
 
+IdDigest: TypeAlias = Annotated[str, Meta(pattern=f"^[0-9a-f]{{16}}{_END}")]
+"""The first 8 bytes of the SHA-256 of an id."""
+
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
 """A version, a count or a size."""
 

@@ -11,21 +11,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Generic
 
 from lakelog.log import history, snapshots
+from lakelog.log.changes import is_same_commit
 from lakelog.log.decisions import OpenUrl
 from lakelog.log.errors import AlreadyExists
 from lakelog.log.format import Commit, Json
 from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
-from lakelog.log.placing import Decide, Placing, is_same_commit, or_unknown, refresh_settled
+from lakelog.log.placing import Decide, Placing, or_unknown, refresh_settled
 from lakelog.log.replay import Replay
+from lakelog.log.sharing import Sharing
 from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Committed, Draft, Projection, S, View, empty_view
 from lakelog.log.writing import Placed, Writer
 
 
 class Log(Generic[S]):
-    """See the module. Keeps no state of its own: views are values, and any number of threads may share a log."""
+    """See the module. Keeps no state of its own but changes under way: views are values, and any number of threads may
+    share a log."""
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Log(Generic[S]):
         self.keys = Keys(prefix)
         self.replay: Replay[S] = Replay(store, self.keys, projection, self.options, open_url, opened)
         self.writer: Writer[S] = Writer(self.replay, writer or {})
+        self.sharing: Sharing[S] = Sharing(self.writer)
 
     @property
     def location(self) -> str:
@@ -143,18 +147,31 @@ class Log(Generic[S]):
         return view
 
     def commit(
-        self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
+        self,
+        view: View[S],
+        decide: Decide[S],
+        *,
+        commit_id: str | None = None,
+        base: int | None = None,
+        shared: bool = False,
     ) -> Committed[S]:
         """Commit what `decide(view, passed)` drafts, on top of whatever was committed meanwhile.
 
         `passed` are all commits after `base`; decide judges every precondition on the view it is given and
         raises to give up. To retry, pass the same commit_id and the *original* base (default:
         view.version): a commit with that id since then is ours, and nothing is written. One PUT; one GET and
-        one PUT more for each lost race. Raises LogSealed, WriteFenced, ConflictError, CommitUnknown,
+        one PUT more for each lost race. A change that may be `shared` is put together with those of other threads
+        that use this log at the same time, if any: its `decide` does no I/O, and its draft takes away nothing that
+        another one may add (see `sharing`). Raises LogSealed, WriteFenced, ConflictError, CommitUnknown,
         StorageError (nothing happened) and what `decide` raises.
         """
         placing = self.placing(view, decide, commit_id or self.options.new_id(), base)
-        done = placing.asked_before() or placing.place()
+        before = placing.asked_before()
+        if before is not None:
+            return before
+        if shared:
+            return self.sharing.commit(placing)
+        done = placing.place()
         if isinstance(done, Committed):
             return done
         return Committed(self.writer.settled(done), done.commit.version)

@@ -1,6 +1,7 @@
 """What a log takes from outside: clock, ids, patience. One value per process; tests and the simulation swap it."""
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ class LogOptions:
     new_id: Callable[[], str] = new_id
     sleep_s: Callable[[float], None] = time.sleep
     random: Callable[[], float] = random.random
+    wait: Callable[[threading.Event], object] = threading.Event.wait
     in_background: Callable[[str, Callable[[], None]], None] = run_in_background
     in_parallel: Callable[[Sequence[Callable[[], None]]], None] = run_in_parallel
     features: frozenset[str] = frozenset()

@@ -6,8 +6,9 @@ on each state that it is put after. It waits for an undecided transaction before
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Generic
+from typing import Any, Generic, Protocol
 
+from lakelog.log.changes import each_change, is_same_commit
 from lakelog.log.decisions import settled_by, wait_or_abort
 from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, LakelogError, StorageError
 from lakelog.log.format import ABORTED, Commit, Intent, Settled, Tombstone
@@ -21,6 +22,14 @@ Decide = Callable[[View[S], Sequence[Commit]], Draft]
 
 class Busy(Exception):
     """Another writer's intent is undecided where a placing that does not wait would go on."""
+
+
+class Known(Protocol[S]):
+    """Versions that this process has read or written, for several changes that pass them."""
+
+    def add(self, entry: Commit | Tombstone, settled: Settled | None, after: View[S]) -> None: ...
+
+    def view_after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S] | None: ...
 
 
 class Placing(Generic[S]):
@@ -45,6 +54,8 @@ class Placing(Generic[S]):
         self.commit_id = commit_id
         self.passed: list[Commit] = []
         self.lost = 0
+        self.trail: Known[S] | None = None
+        """What other changes of this process have read."""
 
     def asked_before(self) -> Committed[S] | None:
         """Return our own commit where it is between the base and the view: this is a retry."""
@@ -68,7 +79,7 @@ class Placing(Generic[S]):
                 check_may_follow(self.view, draft, self.location)
             except LakelogError:
                 # Judged on a view that may be old. It is final only where nothing is newer, our own commit least.
-                newer = list(self._newer(None, batch=1, patient=patient))
+                newer = list(self.newer(None, batch=1, patient=patient))
                 if not newer:
                     raise
             else:
@@ -82,28 +93,21 @@ class Placing(Generic[S]):
                     raise
                 if isinstance(put, Placed):
                     return put
-                newer = self._newer(put, batch=2 if self.lost > 1 else 0, patient=patient)
-            found = self._rebase(newer)
+                newer = self.newer(put, batch=2 if self.lost > 1 else 0, patient=patient)
+            found = self.rebase(newer)
             if found is not None:
                 return found
-            if self.lost > 2:
-                options.sleep_s(min(0.001 * self.lost, 0.1) * options.random())
-        raise ConflictError(
-            f"commit {self.commit_id} lost {options.rebases_max} races at {self.location}; retry when fewer clients "
-            "write",
-            version=self.view.version,
-            by=self.passed[-1].commit_id if self.passed else None,
-        )
+        raise lost_too_often(self)
 
     def _landed(self, *, patient: bool) -> Committed[S] | None:
         try:
-            return self._rebase(self._newer(None, batch=1, patient=patient))
+            return self.rebase(self.newer(None, batch=1, patient=patient))
         except LakelogError:
             return None
 
     def catch_up(self) -> Committed[S] | None:
         """Move to the head, which is then decided, without putting anything. Returns our own commit."""
-        return self._rebase(self._newer(None, batch=1, patient=True))
+        return self.rebase(self.newer(None, batch=1, patient=True))
 
     def aborted(self, placed: Placed[S]) -> None:
         """Go on behind an intent of ours that came to nothing."""
@@ -134,7 +138,7 @@ class Placing(Generic[S]):
                 location=error.location,
             ) from error
 
-    def _rebase(self, newer: Iterable[tuple[Commit | Tombstone, Settled | None]]) -> Committed[S] | None:
+    def rebase(self, newer: Iterable[tuple[Commit | Tombstone, Settled | None]]) -> Committed[S] | None:
         """Move over what follows the view, unless our own commit is among it: then return that."""
         for entry, settled in newer:
             effect = effective(entry, settled)
@@ -146,7 +150,7 @@ class Placing(Generic[S]):
                 return self._past_expiry(after, entry)
             self.view = after
             if isinstance(effect, Commit):
-                self.passed.append(effect)
+                self.passed += each_change(effect)
                 self.check_goes_on(effect)
         return None
 
@@ -175,12 +179,17 @@ class Placing(Generic[S]):
 
     def _after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S]:
         """Return the view after `entry`, which follows ours; the head where expiry has been there."""
+        known = None if self.trail is None else self.trail.view_after(entry, settled)
+        if known is not None:
+            return known
         after = self.replay.step(self.view, entry, settled)
         if isinstance(entry, Commit) and after.version == entry.version:
+            if self.trail is not None:
+                self.trail.add(entry, settled, after)
             return after
         return self.replay.forward(after)
 
-    def _newer(
+    def newer(
         self, found: bytes | None, *, batch: int, patient: bool
     ) -> Iterator[tuple[Commit | Tombstone, Settled | None]]:
         """Yield what follows the view, and for intents what becomes of them: `found`, which is the next, and then all
@@ -228,7 +237,7 @@ class Placing(Generic[S]):
             if entry.seals or entry.reopens:
                 sealed_at, reopened = entry.version, reopened or entry.reopens
             if isinstance(entry, Commit):
-                passed.append(entry)
+                passed += each_change(entry)
             else:
                 expired = expired or entry
         if not sealed_at and expired is None:
@@ -271,9 +280,13 @@ def or_unknown(commit_id: str, location: str) -> Iterator[None]:
         ) from error
 
 
-def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
-    """Return whether an entry with an effect, expired or not, is the commit that is being tried or retried."""
-    return entry.commit_id == commit_id
+def lost_too_often(placing: Placing[Any]) -> ConflictError:
+    return ConflictError(
+        f"commit {placing.commit_id} lost {placing.replay.options.rebases_max} races at {placing.location}; retry when "
+        "fewer clients write",
+        version=placing.view.version,
+        by=placing.passed[-1].commit_id if placing.passed else None,
+    )
 
 
 def settle(replay: Replay[S], intent: Commit, *, patient: bool) -> Settled:

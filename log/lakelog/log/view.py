@@ -6,6 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from lakelog.log.changes import misfit
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
 from lakelog.log.format import ABORTED, FORMAT, Commit, Json, Root, Settled, Tombstone, WriteRef
 from lakelog.log.grammar import shortened
@@ -191,6 +192,8 @@ def check_succession(view: View[S], commit: Commit, location: str) -> None:
         what = f"{verb} the log, but version {view.version} did not seal it"
     elif sum(after_seal) > 1 or (commit.seals and any(after_seal)):
         what = "does more than one of sealing, reopening, restoring and purging"
+    elif (wrong := misfit(commit)) is not None:
+        what = wrong
     elif commit.settles != view.settles:
         what = f"says that {_as_text(commit.settles)} before it, but {_as_text(view.settles)}"
     else:

@@ -10,6 +10,7 @@ from lakelog.log.format import (
     COMMIT_SIZE_MAX,
     COMMITTED,
     FORMAT,
+    Change,
     Commit,
     Intent,
     Json,
@@ -37,6 +38,16 @@ class Placed(Generic[S]):
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One of several changes that are to share a version: what its author decided, and under which id."""
+
+    commit_id: str
+    base: int
+    draft: Draft
+    writer: dict[str, Json]
+
+
 class Writer(Generic[S]):
     """The writing half of a log."""
 
@@ -55,8 +66,59 @@ class Writer(Generic[S]):
         intent: Intent | None = None,
     ) -> Placed[S] | bytes:
         """Put the draft after `view`. Returns what was placed, or the bytes of the commit that was there first."""
+        check_fence(view, draft, self.replay.location)
+        owner = commit_id if intent is None else intent.txn
+        return self._put(
+            view,
+            draft,
+            commit_id,
+            base=base,
+            log_id=log_id,
+            intent=intent,
+            sidecars=self.write_sidecars(draft.blobs, view.version + 1, owner),
+        )
+
+    def put_together(self, view: View[S], changes: Sequence[Decided]) -> Placed[S] | bytes:
+        """Put several changes after `view` as one version. One of them at most has blobs."""
+        return self._put(
+            view,
+            Draft(
+                events=tuple(event for change in changes for event in change.draft.events),
+                blobs=tuple(blob for change in changes for blob in change.draft.blobs),
+                features=tuple(sorted({each for change in changes for each in change.draft.features})),
+            ),
+            self.replay.options.new_id(),
+            base=view.version,
+            sidecars=[
+                sidecar
+                for change in changes
+                for sidecar in self.write_sidecars(change.draft.blobs, view.version + 1, change.commit_id)
+            ],
+            changes=[
+                Change(
+                    commit_id=change.commit_id,
+                    base=change.base,
+                    writer=change.writer,
+                    write=change.draft.write,
+                    events=len(change.draft.events),
+                )
+                for change in changes
+            ],
+        )
+
+    def _put(
+        self,
+        view: View[S],
+        draft: Draft,
+        commit_id: str,
+        *,
+        base: int,
+        sidecars: Sequence[Sidecar],
+        log_id: str = "",
+        intent: Intent | None = None,
+        changes: Sequence[Change] = (),
+    ) -> Placed[S] | bytes:
         replay, options, location = self.replay, self.replay.options, self.replay.location
-        check_fence(view, draft, location)
         if draft.features:
             check_features(draft.features, options.features, location)
         attempt_id, key = options.new_id(), replay.keys.commit(view.version + 1)
@@ -80,10 +142,9 @@ class Writer(Generic[S]):
                 purges=draft.purges,
                 intent=intent,
                 settles=view.settles,
-                sidecars=self.write_sidecars(
-                    draft.blobs, view.version + 1, commit_id if intent is None else intent.txn
-                ),
+                sidecars=tuple(sidecars),
                 events=draft.events,
+                changes=tuple(changes),
             )
         )
         if len(data) > COMMIT_SIZE_MAX:

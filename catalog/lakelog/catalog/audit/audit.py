@@ -22,7 +22,7 @@ from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.state import OPERATIONS, TABLE, details_of, operations_of, writer
 from lakelog.catalog.times import Moment, last_us, time_us
-from lakelog.log import Commit, Json, NotFound
+from lakelog.log import Commit, Json, NotFound, each_change
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 from lakelog.log.format import Tombstone
 from lakelog.log.secrets import masked, masked_facts
@@ -243,10 +243,11 @@ class _Stream:
         commit = version.entry
         assert isinstance(commit, Commit)
         self.key = (commit.time_us, commit.commit_id, self.log.location, commit.version)
-        if self._concerns(commit) and self._is_relevant(commit):
-            entry = self._of_commit(commit)
-            if self.wanted.wants(entry):
-                yield self.key, entry
+        for change in each_change(commit, newest_first=self.newest_first) if self._concerns(commit) else ():
+            if self._is_relevant(change):
+                entry = self._of_commit(change)
+                if self.wanted.wants(entry):
+                    yield self.key, entry
 
     def _concerns(self, entry: Commit | Tombstone) -> bool:
         return self.log.only is None or entry.log_id in self.log.only

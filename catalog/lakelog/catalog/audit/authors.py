@@ -21,7 +21,7 @@ from lakelog.catalog.state import (
     namespace_events,
     table_events,
 )
-from lakelog.log import Commit
+from lakelog.log import Commit, each_change
 from lakelog.log.errors import LakelogError
 
 COMMITS_MAX = 10_000
@@ -72,6 +72,7 @@ def _named(commit: Commit, location: str) -> str:
 
 def _newest_first(commits: Callable[[], Iterator[Commit]]) -> Iterator[Commit]:
     try:
-        yield from islice(commits(), COMMITS_MAX)
+        for commit in islice(commits(), COMMITS_MAX):
+            yield from each_change(commit, newest_first=True)
     except LakelogError:
         return  # what is damaged is reported where it is needed

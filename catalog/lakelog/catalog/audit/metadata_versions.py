@@ -84,7 +84,7 @@ _TOTALS = ("total-data-files", "total-records", "total-files-size")
 
 
 def history(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    return _chunks(_history_rows(table.commits(newest_first=True)), wanted)
+    return _chunks(_history_rows(table.changes(newest_first=True)), wanted)
 
 
 def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
@@ -217,7 +217,7 @@ def log(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
             "sidecars": len(commit.sidecars),
             "hash": commit.hash,
         }
-        for commit in table.commits()
+        for commit in table.changes()
     )
     return _chunks(rows, wanted)
 

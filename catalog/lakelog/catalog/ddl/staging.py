@@ -60,7 +60,7 @@ from lakelog.catalog.state import (
     encode,
     namespace_events,
 )
-from lakelog.log import Commit, Draft, View, WriteRef
+from lakelog.log import Commit, Draft, View, WriteRef, each_change
 from lakelog.log.errors import AlreadyExists, InvalidInput, Unsupported
 
 CREATE, REPLACE, CREATE_OR_REPLACE = "create", "replace", "create-or-replace"
@@ -184,10 +184,11 @@ def _committed_before(
     if version is None:
         return None
     location = stage.location
-    for linking in log.commits(first=version, last=version):
-        location = next(
-            (e.location for e in namespace_events(linking) if isinstance(e, EntryLinked)), location
-        )
+    for commit in log.commits(first=version, last=version):
+        for change in each_change(commit):
+            if change.commit_id == stage.commit_id:
+                linked = (e for e in namespace_events(change) if isinstance(e, EntryLinked))
+                location = next((e.location for e in linked), location)
     tracked = tree.logs.table(location)
     return Found(tracked, tracked.current())
 

@@ -98,12 +98,15 @@ class LineLog(TrackedLog[TableState]):
         *,
         commit_id: str | None = None,
         base: int | None = None,
+        shared: bool = False,
     ) -> Committed[TableState]:
         def decide_here(view: View[TableState], passed: Sequence[Commit]) -> Draft:
             draft = decide(self._here(view), [self.seen_here(commit) for commit in passed])
             return replace(draft, events=self._as_of_branch(draft.events))
 
-        done = self.under.commit(seen_on(view, MAIN), decide_here, commit_id=commit_id, base=base)
+        done = self.under.commit(
+            seen_on(view, MAIN), decide_here, commit_id=commit_id, base=base, shared=shared
+        )
         try:
             return Committed(self._here(done.view), done.version)
         except (NoSuchRef, LogSealed) as gone:

@@ -37,6 +37,7 @@ from lakelog.catalog.state import (
     table_events,
 )
 from lakelog.log import Commit, View
+from lakelog.log.changes import is_same_commit
 from lakelog.log.errors import LakelogError, LogSealed, NotFound
 
 SIDECAR_FROM_BYTES = 64 * 1024
@@ -88,7 +89,7 @@ def base_past_seals(token: Token | None, tracked: TrackedLog[Any], view: View[An
         return base
     seal = base
     for commit in tracked.log.commits(first=base + 1, last=view.version, newest_first=True):
-        if commit.commit_id == token.commit_id:
+        if is_same_commit(commit, token.commit_id):
             return base
         if commit.seals:
             seal = max(seal, commit.version)

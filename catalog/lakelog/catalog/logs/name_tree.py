@@ -342,7 +342,8 @@ def commit_in(
     decide: Decide[NamespaceState],
     token: Token | None,
 ) -> None:
-    """Commit a change of a namespace. NoSuchNamespace when it was dropped meanwhile; raises what `decide` raises."""
+    """Commit a change of a namespace, with what other threads commit meanwhile: `decide` does no I/O. NoSuchNamespace
+    when it was dropped meanwhile; raises what `decide` raises."""
     tracked = found.tracked
     try:
         tracked.commit(
@@ -350,6 +351,7 @@ def commit_in(
             decide,
             commit_id=token.commit_id if token else None,
             base=token.base(tracked) if token else None,
+            shared=True,
         )
     except LogSealed as error:
         raise no_such_namespace(namespace) from error

@@ -36,7 +36,7 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.planning import Bound, TopRows, bind, plan_scan
 from lakelog.catalog.schema import Filter, Metadata, Schema, as_predicate
 from lakelog.catalog.state import MAIN, TAG, Link, Operation, TableState
-from lakelog.log import Commit, Committed, Draft, View, WriteRef
+from lakelog.log import Commit, Committed, Draft, View, WriteRef, each_change
 from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
 
@@ -269,6 +269,11 @@ class TableHead:
             elif newest_first:
                 return
 
+    def changes(self, *, newest_first: bool = False) -> Iterator[Commit]:
+        """As `commits`, one for each author: several of one version, where it has several."""
+        for commit in self.commits(newest_first=newest_first):
+            yield from each_change(commit, newest_first=newest_first)
+
     def note_rows_read(self, predicate: Any) -> None:
         """Note, for a transaction, that the rows which match were read; None stands for all rows."""
         self.tracked.transaction.note_rows_read(predicate)
@@ -313,8 +318,11 @@ class TableHead:
             unversioned = replace(written, version=-1)
             check_conflicts(operation, self.tracked.current(), own, unversioned, self.name)
 
-    def commit(self, decide: Decide[TableState], token: Token | None = None) -> Committed[TableState]:
-        """Commit what was decided on this version, on the newest one that allows it (see `Log.commit`).
+    def commit(
+        self, decide: Decide[TableState], token: Token | None = None, *, shared: bool = False
+    ) -> Committed[TableState]:
+        """Commit what was decided on this version, on the newest one that allows it, and with what other threads commit
+        meanwhile where it may be `shared` (see `Log.commit`).
 
         NoSuchTable when the table was dropped, or another one was created at its place. TableRenamed when it no longer
         has the name that it was found by, on the very version that the commit would follow: another table may have it.
@@ -331,6 +339,7 @@ class TableHead:
                 decide_by_name,
                 commit_id=token.commit_id if token else None,
                 base=min(self.version, token.base(self.tracked)) if token else self.version,
+                shared=shared,
             )
 
     def commit_or_refresh(self, decide: Decide[TableState], token: Token | None) -> TableHead:

@@ -123,10 +123,16 @@ class TrackedLog(Generic[S]):
         return view
 
     def commit(
-        self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
+        self,
+        view: View[S],
+        decide: Decide[S],
+        *,
+        commit_id: str | None = None,
+        base: int | None = None,
+        shared: bool = False,
     ) -> Committed[S]:
         """Commit (see `Log.commit`) and remember the resulting view."""
-        committed = self.log.commit(view, decide, commit_id=commit_id, base=base)
+        committed = self.log.commit(view, decide, commit_id=commit_id, base=base, shared=shared)
         self.offer_committed(committed.view)
         return committed
 

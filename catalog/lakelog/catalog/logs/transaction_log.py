@@ -171,7 +171,13 @@ class TransactionLog(TrackedLog[S]):
             )
 
     def commit(
-        self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
+        self,
+        view: View[S],
+        decide: Decide[S],
+        *,
+        commit_id: str | None = None,
+        base: int | None = None,
+        shared: bool = False,
     ) -> Committed[S]:
         self._logs.check_writable()
         with self._logs.changing:

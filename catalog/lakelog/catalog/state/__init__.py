@@ -75,7 +75,7 @@ from lakelog.catalog.state.history import (
     OPERATIONS,
     HistoryEntry,
     details_of,
-    entry_of,
+    entries_of,
     operations_of,
 )
 from lakelog.catalog.state.link import (
@@ -217,7 +217,7 @@ __all__ = [
     "check_ref_name",
     "details_of",
     "encode",
-    "entry_of",
+    "entries_of",
     "events_of",
     "form_of",
     "full",

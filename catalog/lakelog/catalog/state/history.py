@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from lakelog.catalog.state.conflicts import Operation
-from lakelog.log import Commit, Json
+from lakelog.log import Commit, Json, each_change
 from lakelog.log.secrets import masked_properties
 
 _WORDS = {
@@ -111,8 +111,14 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
         return self.base < self.version - 1
 
 
-def entry_of(commit: Commit) -> HistoryEntry:
-    """Return what `commit` did. Needs no state, so that it works on a commit by itself."""
+def entries_of(commits: Iterable[Commit]) -> Iterator[HistoryEntry]:
+    """Yield what each change of `commits`, the newest first, did. Needs no state: a commit says it by itself."""
+    for commit in commits:
+        for change in each_change(commit, newest_first=True):
+            yield _entry_of(change)
+
+
+def _entry_of(commit: Commit) -> HistoryEntry:
     return HistoryEntry(
         version=commit.version,
         timestamp_us=commit.time_us,

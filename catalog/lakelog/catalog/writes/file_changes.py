@@ -221,7 +221,12 @@ def _commit(
 
     base.check_own_steps(change.operation, Written(base.version, base.schema, lambda kind: True))
     with kept_by_commit(base.tracked, [] if partial is None else partial.written):
-        return base.commit(decide, token)
+        return base.commit(decide, token, shared=_only_adds(change))
+
+
+def _only_adds(change: ContentsChange) -> bool:
+    """Return whether a change takes nothing away, and needs no read: files from elsewhere are looked for."""
+    return change.operation is Operation.APPEND and not any(is_elsewhere(file.path) for file in change.files)
 
 
 def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:

@@ -1,0 +1,62 @@
+"""The changes of a version: one of its own, or several of many authors that share it. Pure.
+
+A version of several changes has the events and sidecars of all, in their order, so a reader that folds it, or wants to
+know what it did to the state, needs to know nothing of them. What one author did, and whether an id happened, is asked
+here.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from lakelog.log.format import Commit, Tombstone, id_digest
+
+
+def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, ...]:
+    """Return the changes of a version, each as the commit that it would be by itself.
+
+    Each has the version, time, hash and sidecars of the whole, which events refer to by their index.
+    """
+    changes = tuple(_each_change(commit)) if commit.changes else (commit,)
+    return changes[::-1] if newest_first else changes
+
+
+def _each_change(commit: Commit) -> Iterator[Commit]:
+    first = 0
+    for change in commit.changes:
+        yield msgspec.structs.replace(
+            commit,
+            commit_id=change.commit_id,
+            base=change.base,
+            writer=change.writer,
+            write=change.write,
+            events=commit.events[first : first + change.events],
+            changes=(),
+        )
+        first += change.events
+
+
+def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
+    """Return whether an entry with an effect, expired or not, is or has the commit that is being tried or retried."""
+    if isinstance(entry, Tombstone):
+        return id_digest(commit_id) in entry.applied if entry.applied else entry.commit_id == commit_id
+    if entry.changes:
+        return any(change.commit_id == commit_id for change in entry.changes)
+    return entry.commit_id == commit_id
+
+
+def misfit(commit: Commit) -> str | None:
+    """Return what is wrong about the changes of a commit, None where nothing is."""
+    if not commit.changes:
+        return None
+    if commit.intent or commit.seals or commit.reopens or commit.restores or commit.purges or commit.fence:
+        return "has several changes, and seals, reopens, restores, purges or fences the log, or is an intent"
+    if commit.write is not None:
+        return "has several changes and a write of its own"
+    if len({change.commit_id for change in commit.changes}) < len(commit.changes):
+        return "has one change twice"
+    if sum(change.events for change in commit.changes) != len(commit.events):
+        return "has events that are of none of its changes, or changes whose events it has not"
+    if any(change.base >= commit.version for change in commit.changes):
+        return "has a change that was prepared on a later version"
+    return None

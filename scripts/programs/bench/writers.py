@@ -1,0 +1,196 @@
+"""Writers that append to one table at the same time: appends a second, waits, and what each writer gets of them.
+
+Each line is a run of its own: so many processes, each with so many threads that append small Arrow tables one after
+another for some seconds. On S3 (versitygw) a proxy holds each PUT 60 ms, each GET 25 ms and each LIST 50 ms. At the end
+the table is counted: every append that was acknowledged has to be there once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakelog.catalog import Catalog
+from lakelog.log import wait_for_background
+from lakelog.testing.versitygw import versitygw
+from programs import story
+
+SCHEMA = pa.schema({"id": pa.int64(), "text": pa.string()})
+RUNS = "1x1,4x1,8x1,1x8,4x8,1x100,20x5"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/bench writers", description=__doc__)
+    parser.add_argument("--runs", default=RUNS, help="processes x threads of each run (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=10, help="of each run (default: %(default)s)")
+    parser.add_argument(
+        "--rows", type=int, default=10, help="of an append, 100 bytes each (default: %(default)s)"
+    )
+    parser.add_argument("--on", choices=("folder", "s3"), default="s3")
+    parser.add_argument(
+        "--held", default="60,25,50", help="ms of a PUT, a GET and a LIST (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    lines = []
+    with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as folder:
+        server = versitygw(Path(folder) / "s3") if arguments.on == "s3" else nullcontext()
+        with server as s3:
+            credentials = nullcontext() if s3 is None else s3.credentials()
+            with credentials:
+                for number, run in enumerate(arguments.runs.split(",")):
+                    processes, threads = (int(text) for text in run.split("x"))
+                    place = f"s3://lake/w{number}" if s3 is not None else str(Path(folder) / f"w{number}")
+                    held = arguments.held.split(",")
+                    direct = {} if s3 is None else s3.options
+                    with _slowly(None if s3 is None else s3.endpoint, held) as (settings, requests):
+                        found = _run(place, direct, settings, processes, threads, arguments)
+                    lines.append([run, *found, *requests])
+    header = [
+        "processes x threads",
+        "appends/s",
+        "median, p99, longest ms",
+        "least, most of one",
+        "versions",
+        "CPU s",
+    ]
+    story.table([*header, "proxy: CPU s, requests an append"], lines, title=__doc__)
+
+
+def _run(
+    place: str,
+    direct: Mapping[str, str],
+    settings: Mapping[str, str],
+    processes: int,
+    threads: int,
+    arguments: argparse.Namespace,
+) -> list[str]:
+    catalog = Catalog(place, options=direct)
+    catalog.create_table("t", SCHEMA)
+    wait_for_background()
+    order = json.dumps(
+        {
+            "place": place,
+            "settings": dict(settings),
+            "threads": threads,
+            "s": arguments.seconds,
+            "rows": arguments.rows,
+        }
+    )
+    workers = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                __name__ if __name__ != "__main__" else "programs.bench.writers",
+                "--work",
+                str(number),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LAKELOG_BENCH_ORDER": order},
+        )
+        for number in range(processes)
+    ]
+    for worker in workers:
+        assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    answers = [json.loads(worker.communicate()[0]) for worker in workers]
+    waits = sorted(wait for answer in answers for wait in answer["waits"])
+    each = [count for answer in answers for count in answer["counts"]]
+    table = catalog.load_table("t")
+    rows = table.scan().to_arrow()["id"]
+    acknowledged = sum(each) * arguments.rows
+    unknown = sum(answer["failed"] for answer in answers)
+    if not (acknowledged <= len(rows) <= acknowledged + unknown * arguments.rows) or len(
+        set(rows.to_pylist())
+    ) != len(rows):
+        raise SystemExit(
+            f"{len(rows)} rows, and {acknowledged} were acknowledged: some are lost, or there twice"
+        )
+    middle, late = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
+    return [
+        f"{len(waits) / arguments.seconds:.1f}" + (f" ({unknown} failed)" if unknown else ""),
+        f"{middle * 1000:.0f}, {late * 1000:.0f}, {waits[-1] * 1000:.0f}",
+        f"{min(each)}, {max(each)}",
+        str(table.version - 1),
+        f"{sum(answer['cpu_s'] for answer in answers):.1f}",
+    ]
+
+
+@contextmanager
+def _slowly(endpoint: str | None, held: list[str]) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """Give the settings of clients of the proxy, and a list that has what it counted once the block has ended."""
+    counted: list[str] = []
+    if endpoint is None:
+        yield {}, counted
+        counted.append("")
+        return
+    proxy = subprocess.Popen(
+        [sys.executable, "-m", "programs.bench.slow_s3", endpoint, *held],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert proxy.stdout is not None
+    yield {"endpoint": proxy.stdout.readline().strip(), "region": "us-east-1", "path_style": "true"}, counted
+    counted.append(proxy.communicate("")[0].strip())
+
+
+def work(number: int) -> None:
+    """Append as `_run` orders, once it says so; print what became of it."""
+    order = json.loads(os.environ["LAKELOG_BENCH_ORDER"])
+    catalog = Catalog(order["place"], options=order["settings"])
+    catalog.load_table("t")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    waits: list[list[float]] = [[] for _ in range(order["threads"])]
+    failed = [0]
+    end = time.monotonic() + order["s"]
+
+    def append(thread: int) -> None:
+        table = catalog.load_table("t")
+        ids = (number * order["threads"] + thread) * 1_000_000
+        while (begun := time.monotonic()) < end:
+            rows = range(ids, ids := ids + order["rows"])
+            data = pa.table({"id": pa.array(rows, pa.int64()), "text": ["x" * 92] * len(rows)}, schema=SCHEMA)
+            try:
+                table = table.append(data)
+            except Exception as error:
+                print(error, file=sys.stderr)
+                failed[0] += 1
+            else:
+                waits[thread].append(time.monotonic() - begun)
+
+    threads = [threading.Thread(target=append, args=(thread,)) for thread in range(order["threads"])]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    counts = [len(own) for own in waits]
+    flat = [wait for own in waits for wait in own]
+    print(
+        json.dumps({"waits": flat, "counts": counts, "failed": failed[0], "cpu_s": time.process_time()}),
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--work"]:
+        work(int(sys.argv[2]))
+    else:
+        main()

@@ -1,0 +1,209 @@
+"""Threads of one catalog that change the same table or namespace at once: their changes share versions."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, CommitConflict, Table, TableExists
+from lakelog.catalog.logs import places, writing_as
+from lakelog.catalog.parquet.writing import write_files
+from lakelog.cli.main import run as run_command
+from lakelog.log import each_change, expiry, open_store
+
+THREADS = 8
+EACH = 6
+
+
+class Slow:
+    """A store in which the put of a commit takes a moment, as on S3, so that others come meanwhile."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        threading.Event().wait(0.01)
+        found: bool = self._store.put_if_absent(key, data)
+        return found
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(places, "open_store", lambda url, options: Slow(open_store(url, options)))
+    return str(tmp_path / uuid.uuid4().hex)
+
+
+def side_by_side(work: Callable[[int], object]) -> None:
+    """Run `work` in threads that begin together, and raise the first error of one."""
+    errors: list[BaseException] = []
+    ready = threading.Barrier(THREADS)
+
+    def run(number: int) -> None:
+        try:
+            ready.wait(20)
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    if errors:
+        raise errors[0]
+
+
+@contextmanager
+def sharing(table: Table) -> Iterator[None]:
+    """Inside, so many changes are made that some share a version."""
+    before = table.refresh().version
+    yield
+    versions = table.refresh().version - before
+    assert versions < THREADS * EACH / 2, (
+        f"{versions} versions for {THREADS * EACH} changes: hardly any shares one"
+    )
+
+
+def test_appends_of_threads_share_versions_and_each_stays_known(catalog: Catalog, client: Any) -> None:
+    table = catalog.create_table("t", SCHEMA)
+
+    def append(number: int) -> None:
+        for i in range(EACH):
+            with writing_as({"query": f"q{number}"}):
+                catalog.load_table("t").append(rows(100 * number + i, region=f"r{number}"))
+
+    with sharing(table):
+        side_by_side(append)
+
+    expected = sorted(100 * number + i for number in range(THREADS) for i in range(EACH))
+    other = client().load_table("t")
+    read = other.scan(row_ids=True).to_arrow()
+    assert sorted(read["id"].to_pylist()) == expected
+    assert sorted(read["_row_id"].to_pylist()) == list(range(len(expected)))
+    # Histories and audits have an entry for each, with its own author.
+    history = list(other.history())
+    assert Counter(entry.operation for entry in history) == {"append": len(expected), "create": 1}
+    assert Counter(entry.writer.get("query") for entry in history[:-1]) == {
+        f"q{n}": EACH for n in range(THREADS)
+    }
+    assert len({entry.commit_id for entry in history}) == len(history)
+    assert [entry.version for entry in history] == sorted((e.version for e in history), reverse=True)
+    assert {entry.details.get("added_rows", entry.details.get("rows")) for entry in history[:-1]} == {1}
+    audited = [entry for entry in client().audit() if entry.operations == ("append",)]
+    assert {entry.commit_id for entry in audited} == {entry.commit_id for entry in history[:-1]}
+    # Each row came in its version, and none twice.
+    changes = other.changes(1).to_arrow()
+    assert sorted(changes["id"].to_pylist()) == expected
+    came = dict(zip(changes["id"].to_pylist(), changes["_commit_version"].to_pylist(), strict=True))
+    for version in {*came.values()}:
+        then = other.at(version=version).scan().to_arrow()["id"].to_pylist()
+        assert sorted(then) == sorted(id for id, since in came.items() if since <= version)
+
+
+def test_a_write_that_is_committed_again_is_found_in_a_version_of_many(catalog: Catalog, client: Any) -> None:
+    table = catalog.create_table("t", SCHEMA)
+    writes = [table.begin_write() for _ in range(THREADS)]
+    tracked = table.head.tracked
+    files = [
+        write_files(
+            tracked.store,
+            tracked.prefix,
+            write,
+            rows(number).to_reader(),
+            table.metadata.schema,
+            table.metadata.spec,
+            table.metadata.sort_order,
+            properties={},
+        )
+        for number, write in enumerate(writes)
+    ]
+
+    def commit(number: int) -> None:
+        for _ in range(EACH):
+            table.commit_write(writes[number], "append", files[number])
+
+    side_by_side(commit)
+    head = client().load_table("t")
+    assert sorted(head.scan().to_arrow()["id"].to_pylist()) == list(range(THREADS))
+    assert any(commit.changes for commit in head.head.commits())
+    expiry.expire(head.head.tracked.log, head.append(rows(99)).version)
+    for number in range(THREADS):
+        table.commit_write(writes[number], "append", files[number])
+    assert len(client().load_table("t").scan().to_arrow()) == THREADS + 1
+
+
+def test_tables_of_threads_share_versions_of_their_namespace_and_a_name_is_given_once(
+    catalog: Catalog, client: Any
+) -> None:
+    catalog.create_namespace("a")
+    taken: list[str] = []
+
+    def create(number: int) -> None:
+        for i in range(EACH):
+            catalog.create_table(f"a.t{number}_{i}", SCHEMA)
+            try:
+                catalog.create_table(f"a.common{i}", SCHEMA)
+            except TableExists:
+                taken.append(f"common{i}")
+
+    side_by_side(create)
+    names = {f"t{number}_{i}" for number in range(THREADS) for i in range(EACH)}
+    names |= {f"common{i}" for i in range(EACH)}
+    other = client()
+    assert {name[-1] for name in other.list_tables("a")} == names
+    assert Counter(taken) == {f"common{i}": THREADS - 1 for i in range(EACH)}
+    history = [entry for entry in other.history("a") if entry.operation == "link"]
+    assert len(history) == len(names)
+    assert len({entry.version for entry in history}) < len(names) / 2
+    for name in names:
+        assert other.load_table(f"a.{name}").append(rows(1)).version == 2
+
+
+def test_appends_share_versions_beside_changes_that_do_not(catalog: Catalog, client: Any) -> None:
+    """Deletes, a new column and a rollback go by themselves, each on the state that it finds."""
+    table = catalog.create_table("t", SCHEMA).append(rows(*range(50), region="old"))
+    appended: list[int] = []
+
+    def change(number: int) -> None:
+        for i in range(EACH):
+            one = catalog.load_table("t")
+            if number == 0:
+                one.delete(f"id = {i}")
+            elif number == 1 and i == 2:
+                one.alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
+            else:
+                try:
+                    one.append(rows(1000 * number + i))
+                    appended.append(1000 * number + i)
+                except CommitConflict as error:
+                    assert "column" in str(error)
+
+    side_by_side(change)
+    other = client().load_table("t")
+    assert sorted(other.scan().to_arrow()["id"].to_pylist()) == sorted([*range(EACH, 50), *appended])
+    assert any(len(each_change(commit)) > 1 for commit in other.head.commits())
+    assert table.id == other.id
+
+
+def test_the_commands_and_fsck_know_versions_of_many(
+    catalog: Catalog, warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = catalog.create_table("t", SCHEMA)
+    side_by_side(lambda number: catalog.load_table("t").append(rows(number)))
+    assert any(commit.changes for commit in table.refresh().head.commits())
+    assert run_command(["history", "t", "--warehouse", warehouse]) == 0
+    assert capsys.readouterr().out.count("append") == THREADS
+    assert run_command(["fsck", "--warehouse", warehouse]) == 0, capsys.readouterr().out

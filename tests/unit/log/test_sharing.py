@@ -1,0 +1,405 @@
+"""Changes of threads that share a version: what becomes of each, and what others see of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.log.projections import Words, WordsProjection, begin, new_log, say
+
+from lakelog.log import (
+    Commit,
+    Committed,
+    CommitUnknown,
+    ConflictError,
+    Draft,
+    FormatError,
+    InvalidInput,
+    Log,
+    LogSealed,
+    MemoryStore,
+    StorageError,
+    View,
+    WriteFenced,
+    WriteRef,
+    each_change,
+    expiry,
+)
+from lakelog.log.format import CHANGES_MAX, Change, Tombstone, decode_entry, encode
+from lakelog.log.placing import Decide
+from lakelog.log.sharing import REMEMBERED
+
+Outcome = Committed[Words] | BaseException
+
+
+class Gated(MemoryStore):
+    """A store of which a test can spoil the next put of a commit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = 0
+        self.before_put: Callable[[str], None] = lambda key: None
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        self.puts += 1
+        self.before_put(key)
+        return super().put_if_absent(key, data)
+
+
+def together(
+    log: Log[Words],
+    view: View[Words],
+    decides: Sequence[Decide[Words]],
+    *,
+    ids: Sequence[str] = (),
+    meanwhile: Callable[[], None] = lambda: None,
+) -> list[Outcome]:
+    """Commit a word, and while that is decided have a thread for each of `decides` wait; return what becomes of these.
+
+    They are one group, in their order.
+    """
+    outcomes: list[Any] = [None] * len(decides)
+    all_wait = threading.Event()
+
+    def first(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        assert all_wait.wait(20)
+        return Draft(events=({"word": "first"},))
+
+    def change(i: int) -> None:
+        try:
+            commit_id = ids[i] if ids else f"own-{i}"
+            outcomes[i] = log.commit(view, decides[i], commit_id=commit_id, shared=True)
+        except BaseException as error:
+            outcomes[i] = error
+
+    def lead() -> None:
+        with suppress(LogSealed):
+            log.commit(view, first, shared=True)
+
+    leader = threading.Thread(target=lead)
+    leader.start()
+    threads = [threading.Thread(target=change, args=(i,)) for i in range(len(decides))]
+    for i, thread in enumerate(threads):
+        thread.start()
+        while log.sharing.waiting <= i:
+            threading.Event().wait(0.001)
+    meanwhile()
+    all_wait.set()
+    for thread in [leader, *threads]:
+        thread.join(20)
+        assert not thread.is_alive()
+    return outcomes
+
+
+def versions(outcomes: Sequence[Outcome]) -> list[int]:
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome.version for outcome in outcomes if isinstance(outcome, Committed)]
+
+
+def claim(word: str) -> Decide[Words]:
+    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        if word in view.state:
+            raise ConflictError(f"{word} was said", version=view.version)
+        return Draft(events=({"word": word},))
+
+    return decide
+
+
+def test_what_waits_shares_a_version_in_its_order_and_each_is_known_by_its_own_id() -> None:
+    store = Gated()
+    log = new_log(store)
+    view = begin(log)
+    store.puts = 0
+    outcomes = together(log, view, [say(f"w{i}") for i in range(5)])
+    assert versions(outcomes) == [3] * 5
+    assert store.puts == 2
+    head = new_log(store).load()
+    assert head.state == ("one", "first", "w0", "w1", "w2", "w3", "w4")
+    assert all(isinstance(each, Committed) and each.view.is_same(head) for each in outcomes)
+    assert [log.find(f"own-{i}", 1, 3) for i in range(5)] == [3] * 5
+    assert log.find("own-9", 1, 3) is None
+    [shared] = log.commits(first=3)
+    changes = each_change(shared)
+    assert [(each.commit_id, each.base, each.events) for each in changes] == [
+        (f"own-{i}", 1, ({"word": f"w{i}"},)) for i in range(5)
+    ]
+    assert {each.version for each in changes} == {3} and {each.hash for each in changes} == {shared.hash}
+    assert shared.commit_id not in {each.commit_id for each in changes}
+
+
+def test_a_change_that_is_alone_is_a_plain_commit() -> None:
+    log = new_log()
+    done = log.commit(begin(log), say("two"), commit_id="own", shared=True)
+    [commit] = log.commits(first=2)
+    assert (done.version, commit.commit_id, commit.changes) == (2, "own", ())
+
+
+def test_each_is_judged_on_what_those_before_it_leave() -> None:
+    log = new_log()
+    outcomes = together(log, begin(log), [claim("a"), claim("b"), claim("a"), claim("first")])
+    assert versions(outcomes[:2]) == [3, 3]
+    assert isinstance(outcomes[2], ConflictError) and isinstance(outcomes[3], ConflictError)
+    assert log.load().state == ("one", "first", "a", "b")
+
+
+def test_those_before_it_in_its_version_are_in_the_state_and_not_among_what_a_change_passes() -> None:
+    log, seen = new_log(), list[tuple[int, list[int]]]()
+
+    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        seen.append((len(view.state), [commit.version for commit in passed]))
+        return Draft(events=({"word": f"w{len(seen)}"},))
+
+    together(log, begin(log), [decide, decide, decide])
+    assert seen == [(2, [2]), (3, [2]), (4, [2])]
+
+
+def test_after_a_lost_race_all_are_decided_again_by_one_read() -> None:
+    store = Gated()
+    log, other = new_log(store), new_log(store)
+    view, gets = begin(log), list[str]()
+    lost = list[str]()
+
+    def before_put(key: str) -> None:
+        if key == log.keys.commit(3) and not lost:
+            lost.append(key)
+            other.commit(other.load(), say("a"))
+            plain = store.get
+
+            def get(key: str) -> bytes | None:
+                gets.append(key)
+                return plain(key)
+
+            store.get = get  # type: ignore[method-assign]
+
+    store.before_put = before_put
+    outcomes = together(log, view, [say("x"), claim("a"), say("y")])
+    assert isinstance(outcomes[1], ConflictError)
+    assert versions([outcomes[0], outcomes[2]]) == [4, 4]
+    assert gets == [log.keys.commit(3)]
+    assert log.load().state == ("one", "first", "a", "x", "y")
+
+
+def test_one_change_in_two_threads_happens_once() -> None:
+    log = new_log()
+    outcomes = together(log, begin(log), [say("x"), say("x"), say("y")], ids=["same", "same", "other"])
+    assert versions(outcomes) == [3, 3, 3]
+    assert log.load().state == ("one", "first", "x", "y")
+
+
+def test_a_retry_finds_its_change_in_a_version_of_many_and_behind_a_tombstone() -> None:
+    log = new_log()
+    view = begin(log)
+    together(log, view, [say("x"), say("y")])
+    assert log.commit(view, say("y"), commit_id="own-1", shared=True).version == 3
+    expiry.expire(log, log.commit(log.load(), say("z")).version)
+    stored = log.store.get(log.keys.commit(3))
+    assert stored is not None and isinstance(tombstone := decode_entry(stored, "3"), Tombstone)
+    assert len(tombstone.applied) == 2
+    assert log.commit(view, say("y"), commit_id="own-1").version == 3
+    with pytest.raises(ConflictError, match="expired"):
+        log.commit(view, say("y"), commit_id="another")
+    assert log.load().state == ("one", "first", "x", "y", "z")
+
+
+def test_an_error_is_reported_to_its_own_thread_alone() -> None:
+    def fails(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        raise ZeroDivisionError
+
+    def not_foldable(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        return Draft(events=({"no": "word"},))
+
+    def not_text(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        return Draft(events=({"word": "\ud800"},))
+
+    def fenced(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        return Draft(events=({"word": "late"},), write=WriteRef(id="w", version=0))
+
+    def seals(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        return Draft(seals=True)
+
+    log = new_log()
+    view = log.commit(begin(log), lambda view, passed: Draft(fence=1)).view
+    outcomes = together(
+        log, view, [fails, say("x"), not_foldable, not_text, fenced, say("y"), seals], ids="abcdefg"
+    )
+    kinds = [ZeroDivisionError, None, FormatError, InvalidInput, WriteFenced, None]
+    assert [type(each) if isinstance(each, Exception) else None for each in outcomes[:-1]] == kinds
+    assert versions([outcomes[1], outcomes[5], outcomes[6]]) == [4, 4, 5]
+    head = log.load()
+    assert head.state == ("one", "first", "x", "y") and head.sealed
+
+
+def test_of_changes_with_sidecars_one_goes_into_a_version() -> None:
+    def blob(word: str) -> Decide[Words]:
+        return lambda view, passed: Draft(events=({"blob": 0},), blobs=(word.encode(),))
+
+    log = new_log()
+    outcomes = together(log, begin(log), [say("x"), blob("b1"), blob("b2"), say("y")])
+    assert versions(outcomes) == [3, 3, 4, 3]
+    assert log.load().state == ("one", "first", "x", "b1", "y", "b2")
+
+
+def test_no_version_has_more_changes_than_a_tombstone_can_keep() -> None:
+    log = new_log()
+    changes = [Change(commit_id=f"c{i}", base=1, events=0) for i in range(CHANGES_MAX + 1)]
+    draft_of = {
+        "format": 1, "log_id": "log", "version": 2, "commit_id": "v", "attempt_id": "a", "base": 1,
+        "prev": begin(log).hash, "time_us": 2_000_000_000_000_000,
+    }  # fmt: skip
+    log.store.put(log.keys.commit(2), encode(Commit(**draft_of, changes=tuple(changes))))  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match=f"length <= {CHANGES_MAX}"):
+        log.load()
+
+
+def test_where_nothing_can_be_put_each_fails_and_an_earlier_try_is_looked_for() -> None:
+    store = Gated()
+    log, other = new_log(store), new_log(store)
+    view = begin(log)
+
+    def before_put(key: str) -> None:
+        if key == log.keys.commit(3):
+            store.before_put = lambda key: None
+            # An earlier try of one, of which the answer was lost, lands only now.
+            other.commit(other.load(), say("y"), commit_id="own-1", base=1)
+            raise StorageError("full", location=key, without_effect=True)
+
+    store.before_put = before_put
+    outcomes = together(log, view, [say("x"), say("y")])
+    assert isinstance(outcomes[0], StorageError) and not isinstance(outcomes[0], CommitUnknown)
+    assert versions(outcomes[1:]) == [3]
+    assert log.load().state == ("one", "first", "y")
+
+
+def test_where_the_outcome_is_unknown_it_is_unknown_to_each_by_its_own_id() -> None:
+    store = Gated()
+    log = new_log(store)
+    view = begin(log)
+
+    def before_put(key: str) -> None:
+        if key == log.keys.commit(3):
+            raise StorageError("no answer", location=key)
+
+    store.before_put = before_put
+    outcomes = together(log, view, [say("x"), claim("x"), say("y")])
+    ids = [outcome.commit_id for outcome in outcomes if isinstance(outcome, CommitUnknown)]
+    assert ids == ["own-0", "own-1", "own-2"]  # what was refused would be judged anew, and that failed too
+    store.before_put = lambda key: None
+    assert log.commit(view, say("y"), commit_id="own-2").version == 3
+
+
+def test_an_interrupted_leader_leaves_no_thread_waiting() -> None:
+    store = Gated()
+    log = new_log(store)
+    view = begin(log)
+
+    def before_put(key: str) -> None:
+        if key == log.keys.commit(3):
+            store.before_put = lambda key: None
+            raise KeyboardInterrupt
+
+    store.before_put = before_put
+    outcomes = together(log, view, [say("x"), say("y")])
+    assert isinstance(outcomes[0], KeyboardInterrupt)
+    assert isinstance(outcomes[1], CommitUnknown) and outcomes[1].commit_id == "own-1"
+    assert log.commit(view, say("z"), shared=True).version == 3
+
+
+def test_a_seal_ends_all_that_wait() -> None:
+    log, other = new_log(store := Gated()), new_log(store)
+    view = begin(log)
+
+    def seal() -> None:
+        other.commit(other.load(), lambda view, passed: Draft(seals=True))
+
+    outcomes = together(log, view, [say("x"), say("y")], meanwhile=seal)
+    assert [getattr(outcome, "kind", None) for outcome in outcomes] == ["log-sealed"] * 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"events": ({"word": "x"},)},
+        {"changes": (Change(commit_id="a", base=1, events=3),)},
+        {"changes": (Change(commit_id="a", base=1, events=1), Change(commit_id="a", base=1, events=1))},
+        {"changes": (Change(commit_id="a", base=2, events=2),)},
+        {"seals": True},
+        {"fence": 1},
+        {"write": WriteRef(id="w", version=1)},
+    ],
+)
+def test_a_version_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> None:
+    log = new_log()
+    view = begin(log)
+    commit = Commit(
+        format=1,
+        log_id="log",
+        version=2,
+        commit_id="v",
+        attempt_id="a",
+        base=1,
+        prev=view.hash,
+        time_us=view.time_us + 1,
+        events=({"word": "x"}, {"word": "y"}),
+        changes=(Change(commit_id="a", base=1, events=1), Change(commit_id="b", base=1, events=1)),
+    )
+    log.store.put(log.keys.commit(2), encode(commit))
+    assert log.load().state == ("one", "x", "y")
+    log.store.put(log.keys.commit(2), encode(msgspec.structs.replace(commit, **wrong)))
+    with pytest.raises(FormatError):
+        log.load()
+
+
+def test_threads_that_never_stop_are_a_serial_order() -> None:
+    log = new_log(every=20)
+    view, done, tried = begin(log), list[str](), list[str]()
+
+    def work(name: str) -> None:
+        for i in range(30):
+            word = f"{name}-{i}" if i % 3 else f"claim-{i}"
+            tried.append(word)
+            try:
+                log.commit(log.load() if i % 5 == 0 else view, claim(word), shared=i % 7 > 0)
+                done.append(word)
+            except ConflictError:
+                pass
+
+    threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    head = log.load()
+    assert sorted(head.state) == sorted(["one", *done])
+    assert len(done) == len({*tried}) == 8 * 20 + 10
+    assert log.replay.load_without_hint().state == head.state
+
+
+def test_the_projection_is_given_only_plain_commits_and_whole_versions() -> None:
+    class Watching(WordsProjection):
+        seen: list[tuple[str, ...]] = []
+
+        def apply(self, state: Words, commit: Commit, blobs: Sequence[bytes]) -> Words:
+            self.seen.append(tuple(event["word"] for event in commit.events))
+            return super().apply(state, commit, blobs)
+
+    log = new_log()
+    together(log, begin(log), [say("x"), say("y")])
+    reader = Log(log.store, "t", Watching(), options=replace(log.options))
+    assert reader.load().state == ("one", "first", "x", "y")
+    assert Watching.seen == [("one",), ("first",), ("x", "y")]
+
+
+def test_a_grown_log_is_shared_from_old_views() -> None:
+    log = new_log()
+    old = begin(log)
+    newest = old
+    while newest.version < 2 * REMEMBERED:
+        newest = log.commit(newest, say("w")).view
+    assert versions(together(log, old, [say("x"), say("y")])) == [newest.version + 2] * 2
