@@ -60,8 +60,8 @@ def decode_table(blob: bytes) -> pa.Table:
 class EncodedTable:
     """A table that `encode_table` wrote, whose columns are decoded when they are asked for: the others cost nothing.
 
-    FormatError when the bytes are broken, or would expand too far: of all columns at first, but for values of those
-    that are not decoded.
+    FormatError when the bytes are broken, or would expand too far, in whichever column. Values are checked as they are
+    decoded.
     """
 
     def __init__(self, blob: bytes) -> None:
