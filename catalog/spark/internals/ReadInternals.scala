@@ -114,8 +114,10 @@ private[lakelog] object ReadInternals {
     ParquetOptions.INT96_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString)
 
   /** How large the parts are at most that Spark splits files of these sizes into. It depends on all that a scan reads. */
-  def splitBytes(sizes: Array[Long]): Long =
-    FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + conf.filesOpenCostInBytes).sum)
+  def splitBytes(sizes: Array[Long]): Long = {
+    val openCost = conf.filesOpenCostInBytes
+    FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
+  }
 
   /** Files of these sizes, with these constants, split into parts of `splitBytes` and packed by Spark's own rules. */
   def inputPartitions(
