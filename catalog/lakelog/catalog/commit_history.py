@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.times import time_text
@@ -40,7 +41,7 @@ class History(Iterator[HistoryEntry]):
                 entry.writer.get("user"),
                 entry.writer.get("engine"),
             )
-            for entry in self._first or self._newest()
+            for entry in self._first or islice(self._newest(), 1)
         ]
         hint = None if self._first else "the newest change; list(…) reads all of them"
         return as_html(f"History of {self._name}", {"shown": hint}, header, rows)

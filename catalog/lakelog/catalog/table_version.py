@@ -245,7 +245,7 @@ class TableVersion(ArrowRows):
         yield from islice(entries_of(own), limit)
 
     def _newest(self) -> Iterator[HistoryEntry]:
-        """Yield the change that made this version."""
+        """Yield the changes that made this version, the newest first."""
         tracked = self.head.tracked
         if not tracked.transaction.is_open:
             yield from entries_of(tracked.log.commits(first=self.version, last=self.version))

@@ -161,7 +161,7 @@ class Log(Generic[S]):
         raises to give up. To retry, pass the same commit_id and the *original* base (default:
         view.version): a commit with that id since then is ours, and nothing is written. One PUT; one GET and
         one PUT more for each lost race. A change that may be `shared` is put together with those of other threads
-        that use this log at the same time, if any: its `decide` does no I/O, and its draft takes away nothing that
+        that use this log at the same time, if any: its `decide` does no I/O, and its draft takes away no file that
         another one may add (see `sharing`). Raises LogSealed, WriteFenced, ConflictError, CommitUnknown,
         StorageError (nothing happened) and what `decide` raises.
         """

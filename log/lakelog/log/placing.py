@@ -179,9 +179,10 @@ class Placing(Generic[S]):
 
     def _after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S]:
         """Return the view after `entry`, which follows ours; the head where expiry has been there."""
-        known = None if self.trail is None else self.trail.view_after(entry, settled)
-        if known is not None:
-            return known
+        if self.trail is not None and entry.prev == self.view.hash:
+            known = self.trail.view_after(entry, settled)
+            if known is not None:
+                return known
         after = self.replay.step(self.view, entry, settled)
         if isinstance(entry, Commit) and after.version == entry.version:
             if self.trail is not None:

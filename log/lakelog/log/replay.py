@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
+from lakelog.log.changes import misfit
 from lakelog.log.decisions import DecisionPlace, OpenUrl, place_of, settled_by
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, PermissionDenied, UnsupportedFormat
 from lakelog.log.format import (
@@ -381,6 +382,9 @@ class Replay(Generic[S]):
             raise FormatError(
                 f"{self.at(key)} holds version {entry.version}: it was copied or moved; restore it from a backup"
             )
+        if isinstance(entry, Commit) and (wrong := misfit(entry)) is not None:
+            # Here too: what is in none of its changes would be in no history.
+            raise FormatError(f"{self.at(key)} {wrong}; restore the log's objects from one backup")
         return entry
 
     def get_versions(self, versions: Sequence[int]) -> list[bytes | None]:

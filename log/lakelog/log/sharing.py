@@ -8,7 +8,9 @@ would put without this module. Nothing here is needed for safety, which is the p
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -60,6 +62,13 @@ class _Waiting(Generic[S]):
     done: Committed[S] | BaseException | None = None
     woken: threading.Event = field(default_factory=threading.Event)
 
+    def outcome(self) -> Committed[S]:
+        """Return what became of the change, or raise why nothing did."""
+        assert self.done is not None
+        if isinstance(self.done, BaseException):
+            raise self.done
+        return self.done
+
 
 class Sharing(Generic[S]):
     """The changes of one log that wait in this process."""
@@ -67,10 +76,16 @@ class Sharing(Generic[S]):
     def __init__(self, writer: Writer[S]) -> None:
         self._writer = writer
         self._replay = writer.replay
+        self._forget()
+        _all.add(self)
+
+    def _forget(self) -> None:
         self._trail: Trail[S] = Trail()
         self._lock = threading.Lock()
         self._queue: list[_Waiting[S]] = []
-        self._is_led = False
+        self._group: list[_Waiting[S]] = []
+        self._leader: _Waiting[S] | None = None
+        self._inside: set[int] = set()
 
     @property
     def waiting(self) -> int:
@@ -78,43 +93,74 @@ class Sharing(Generic[S]):
         return len(self._queue)
 
     def commit(self, placing: Placing[S]) -> Committed[S]:
-        """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away nothing that another
+        """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away no file that another
         one may have added. Those before it in its version show in the state of its view, and are not among what it
         passes. Raises what `Placing.place` raises."""
         own: _Waiting[S] = _Waiting(placing)
-        with self._lock:
-            self._queue.append(own)
-            leads, self._is_led = not self._is_led, True
-        if not leads:
-            self._replay.options.wait(own.woken)
-        if own.done is None:
-            self._lead(own)
-        if isinstance(own.done, BaseException):
-            raise own.done
-        assert own.done is not None
-        return own.done
-
-    def _lead(self, own: _Waiting[S]) -> None:
-        """Commit all that waits now, `own` among it, then hand over to the first of those that came meanwhile."""
-        with self._lock:
-            group, self._queue = self._queue, []
+        thread = threading.get_ident()
+        if thread in self._inside:
+            # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
+            _Group(self._writer, Trail(), [own]).commit()
+            return own.outcome()
         try:
-            _Group(self._writer, self._trail, group).commit()
-        finally:
             with self._lock:
-                following = self._queue[0] if self._queue else None
-                self._is_led = following is not None
-                if following is None:
-                    self._trail = Trail()  # it holds states
-            for each in group:
-                if each.done is None:  # this thread was interrupted
-                    each.done = _unknown(
-                        each, self._replay.location, "the thread that wrote it was interrupted"
-                    )
-                if each is not own:
+                self._inside.add(thread)
+                self._queue.append(own)
+                self._leader = self._leader or own
+            if self._leader is not own:
+                self._replay.options.wait(own.woken)
+            if self._leader is own:
+                with self._lock:
+                    self._group, self._queue = self._queue, []
+                _Group(self._writer, self._trail, self._group).commit()
+        finally:
+            self._leave(own, thread)
+        return own.outcome()
+
+    def _leave(self, own: _Waiting[S], thread: int) -> None:
+        """Hand over, however often this thread is interrupted: no other one may be left waiting for it."""
+        interrupt: BaseException | None = None
+        while True:
+            try:
+                self._hand_over(own)
+                self._inside.discard(thread)
+                break
+            except (KeyboardInterrupt, SystemExit) as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+    def _hand_over(self, own: _Waiting[S]) -> None:
+        """End what a leader has put, and wake the first of those that came meanwhile, which leads then. A thread that
+        has left is never the first. May be cut off, and run again."""
+        with self._lock:
+            if self._leader is own:
+                for each in self._group:
+                    if each.done is None:
+                        each.done = _unknown(
+                            each, self._replay.location, "the thread that wrote it was interrupted"
+                        )
                     each.woken.set()
-            if following is not None:
-                following.woken.set()
+            self._queue = [each for each in self._queue if each.done is None and each is not own]
+            if self._leader is own:
+                self._group = []
+                self._leader = self._queue[0] if self._queue else None
+            if self._leader is None:
+                self._trail = Trail()  # it holds states
+            elif self._leader is not own:
+                self._leader.woken.set()
+
+
+_all: weakref.WeakSet[Sharing[Any]] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """A forked child has none of the threads that led, or wait."""
+    for each in list(_all):
+        each._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 class _Group(Generic[S]):
@@ -158,8 +204,8 @@ class _Group(Generic[S]):
             return
         except LakelogError:
             # One of them makes a version that cannot be: by itself it says which.
-            self.alone += [each for each, _ in judged.decided]
-            self.pending = [each for each in self.pending if each not in self.alone]
+            for each, _ in judged.decided:
+                self._set_apart(each)
             return
         if not isinstance(put, Placed):
             self.lost += 1
@@ -179,6 +225,9 @@ class _Group(Generic[S]):
             if len(judged.decided) == CHANGES_MAX or judged.size_bytes > SHARED_SIZE_MAX:
                 break
             placing = each.placing
+            if placing.view.hash != view.hash:  # of another log, which was at this place before
+                self._set_apart(each)
+                continue
             if any(decided.commit_id == placing.commit_id for _, decided in judged.decided):
                 continue  # a retry of another thread, which will find that it happened
             try:
@@ -194,8 +243,7 @@ class _Group(Generic[S]):
                 judged.add(self.writer, each, draft)
             except Exception:
                 # What it is, or that it cannot be folded, its own put says.
-                self.alone.append(each)
-                self.pending.remove(each)
+                self._set_apart(each)
         return judged
 
     def _put(self, judged: _Judged[S]) -> Placed[S] | bytes:
@@ -220,15 +268,25 @@ class _Group(Generic[S]):
 
     def _failed(self, error: StorageError, decided: Sequence[_Waiting[S]]) -> None:
         """End those of a put without effect by its error, unless an earlier try of one had an effect."""
-        try:
-            first = decided[0]
-            self._pass(first, first.placing.newer(None, batch=1, patient=True))
-            self._level(read=False)
-        except LakelogError:
-            pass
+        for each in decided:
+            # One of them reads up to the head; the others pass what it found. Not one that finds its own commit before.
+            if each in self.pending and self._looked_for_all(each):
+                break
+        self._level(read=False)
         for each in decided:
             if each in self.pending:
-                self._end(each, error)
+                self._end(each, _own(error))
+
+    def _looked_for_all(self, each: _Waiting[S]) -> bool:
+        try:
+            found = each.placing.rebase(each.placing.newer(None, batch=1, patient=True))
+        except StorageError:
+            return True  # nor will the others
+        except LakelogError:
+            return False
+        if found is not None:
+            self._end(each, found)
+        return found is None
 
     def _level(self, *, read: bool) -> None:
         """Take all to one version, past what is known to follow theirs, or by a read."""
@@ -253,7 +311,8 @@ class _Group(Generic[S]):
 
     def _place_alone(self, each: _Waiting[S]) -> None:
         def place() -> Committed[S]:
-            done = each.placing.place()
+            known = each.placing.rebase(self.trail.following(each.placing.view))
+            done = known or each.placing.place()
             if isinstance(done, Committed):
                 return done
             self.trail.add(done.commit, None, done.after)
@@ -263,6 +322,10 @@ class _Group(Generic[S]):
             each.done = each.run(place)
         except Exception as error:
             each.done = error
+
+    def _set_apart(self, each: _Waiting[S]) -> None:
+        self.alone.append(each)
+        self.pending.remove(each)
 
     def _end(self, each: _Waiting[S], done: Committed[S] | BaseException) -> None:
         each.done = done
@@ -304,6 +367,14 @@ class _Judged(Generic[S]):
         self.view = replace(self.view, state=state, steps=self.view.steps + 1)
         self.decided.append((each, decided))
         self.blobs, self.size_bytes = self.blobs or draft.blobs, self.size_bytes + size_bytes
+
+
+def _own(error: StorageError) -> StorageError:
+    """Return the error for another thread: what one raises has the frames of that thread."""
+    own = type(error).__new__(type(error), *error.args)
+    own.__dict__.update(error.__dict__)
+    own.__cause__ = error.__cause__
+    return own
 
 
 def _unknown(each: _Waiting[Any], location: str, why: str) -> CommitUnknown:

@@ -203,7 +203,10 @@ def test_the_commands_and_fsck_know_versions_of_many(
 ) -> None:
     table = catalog.create_table("t", SCHEMA)
     side_by_side(lambda number: catalog.load_table("t").append(rows(number)))
-    assert any(commit.changes for commit in table.refresh().head.commits())
+    table = table.refresh()
+    assert any(commit.changes for commit in table.head.commits())
+    shared = next(each.version for each in table.head.commits() if each.changes)
+    assert table.at(version=shared).history()._repr_html_().count("append") == 1  # the newest change
     assert run_command(["history", "t", "--warehouse", warehouse]) == 0
     assert capsys.readouterr().out.count("append") == THREADS
     assert run_command(["fsck", "--warehouse", warehouse]) == 0, capsys.readouterr().out

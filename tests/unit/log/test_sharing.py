@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,6 +24,7 @@ from lakelog.log import (
     Draft,
     FormatError,
     InvalidInput,
+    LocalStore,
     Log,
     LogSealed,
     MemoryStore,
@@ -31,6 +36,7 @@ from lakelog.log import (
     expiry,
 )
 from lakelog.log.format import CHANGES_MAX, Change, Tombstone, decode_entry, encode
+from lakelog.log.ids import new_id
 from lakelog.log.placing import Decide
 from lakelog.log.sharing import REMEMBERED
 
@@ -57,6 +63,7 @@ def together(
     decides: Sequence[Decide[Words]],
     *,
     ids: Sequence[str] = (),
+    views: Sequence[View[Words]] = (),
     meanwhile: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
     """Commit a word, and while that is decided have a thread for each of `decides` wait; return what becomes of these.
@@ -73,12 +80,13 @@ def together(
     def change(i: int) -> None:
         try:
             commit_id = ids[i] if ids else f"own-{i}"
-            outcomes[i] = log.commit(view, decides[i], commit_id=commit_id, shared=True)
+            seen = views[i] if views else view
+            outcomes[i] = log.commit(seen, decides[i], commit_id=commit_id, shared=True)
         except BaseException as error:
             outcomes[i] = error
 
     def lead() -> None:
-        with suppress(LogSealed):
+        with suppress(LogSealed, StorageError):
             log.commit(view, first, shared=True)
 
     leader = threading.Thread(target=lead)
@@ -240,10 +248,20 @@ def test_of_changes_with_sidecars_one_goes_into_a_version() -> None:
     def blob(word: str) -> Decide[Words]:
         return lambda view, passed: Draft(events=({"blob": 0},), blobs=(word.encode(),))
 
-    log = new_log()
-    outcomes = together(log, begin(log), [say("x"), blob("b1"), blob("b2"), say("y")])
+    log = new_log(store := Gated())
+    view, puts = begin(log), store.puts
+    outcomes = together(log, view, [say("x"), blob("b1"), blob("b2"), say("y")])
     assert versions(outcomes) == [3, 3, 4, 3]
     assert log.load().state == ("one", "first", "x", "b1", "y", "b2")
+    assert len([*store.list_after(log.keys.sidecar(""))]) == 2
+    assert store.puts - puts == 3
+
+
+def test_one_that_waited_alone_knows_what_was_put_meanwhile() -> None:
+    log = new_log(store := Gated())
+    view, puts = begin(log), store.puts
+    assert versions(together(log, view, [say("x")])) == [3]
+    assert store.puts - puts == 2
 
 
 def test_no_version_has_more_changes_than_a_tombstone_can_keep() -> None:
@@ -275,6 +293,26 @@ def test_where_nothing_can_be_put_each_fails_and_an_earlier_try_is_looked_for() 
     assert isinstance(outcomes[0], StorageError) and not isinstance(outcomes[0], CommitUnknown)
     assert versions(outcomes[1:]) == [3]
     assert log.load().state == ("one", "first", "y")
+
+
+def test_where_nothing_can_be_put_all_earlier_tries_are_looked_for() -> None:
+    store = Gated()
+    log, other = new_log(store), new_log(store)
+    view = begin(log)
+
+    def before_put(key: str) -> None:
+        if key == log.keys.commit(3):
+            store.before_put = lambda key: None
+            for i in range(2):
+                other.commit(other.load(), say(f"w{i}"), commit_id=f"own-{i}", base=1)
+            raise StorageError("full", location=key, without_effect=True)
+
+    store.before_put = before_put
+    outcomes = together(log, view, [say("w0"), say("w1"), say("w2"), say("w3")])
+    assert versions(outcomes[:2]) == [3, 4]
+    assert all(type(outcome) is StorageError and outcome.without_effect for outcome in outcomes[2:])
+    assert outcomes[2] is not outcomes[3]  # each thread raises its own
+    assert log.load().state == ("one", "first", "w0", "w1")
 
 
 def test_where_the_outcome_is_unknown_it_is_unknown_to_each_by_its_own_id() -> None:
@@ -309,6 +347,124 @@ def test_an_interrupted_leader_leaves_no_thread_waiting() -> None:
     assert isinstance(outcomes[0], KeyboardInterrupt)
     assert isinstance(outcomes[1], CommitUnknown) and outcomes[1].commit_id == "own-1"
     assert log.commit(view, say("z"), shared=True).version == 3
+
+
+@pytest.mark.parametrize("is_led", [False, True])
+def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> None:
+    interrupted = threading.Event()
+
+    def wait(woken: threading.Event) -> None:
+        if threading.current_thread().name == "interrupted":
+            assert (woken if is_led else interrupted).wait(20)
+            raise KeyboardInterrupt
+        assert woken.wait(4)
+
+    log = new_log()
+    log = Log(log.store, "t", WordsProjection(), options=replace(log.options, wait=wait))
+    view, outcomes = begin(log), dict[str, Any]()
+    leads, all_wait = threading.Event(), threading.Event()
+
+    def first(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        leads.set()
+        assert all_wait.wait(20)
+        return Draft(events=({"word": "first"},))
+
+    def change(name: str, decide: Decide[Words]) -> threading.Thread:
+        def commit() -> None:
+            try:
+                outcomes[name] = log.commit(view, decide, shared=True)
+            except BaseException as error:
+                outcomes[name] = error
+
+        waiting = log.sharing.waiting
+        thread = threading.Thread(target=commit, name=name, daemon=True)
+        thread.start()
+        while decide is not first and log.sharing.waiting == waiting:
+            threading.Event().wait(0.001)
+        return thread
+
+    threads = [change("first", first)]
+    assert leads.wait(20)
+    threads += [change("interrupted", say("x")), change("other", say("y"))]
+    if not is_led:
+        interrupted.set()
+        threads[1].join(20)
+    all_wait.set()
+    for thread in threads:
+        thread.join(20)
+    assert isinstance(outcomes["interrupted"], KeyboardInterrupt)
+    assert versions([outcomes["other"], log.commit(view, say("z"), shared=True)]) == [3, 4]
+    assert log.load().state == ("one", "first", "y", "z")
+
+
+def test_a_handler_of_a_signal_commits_while_its_thread_does() -> None:
+    log = new_log()
+    view = begin(log)
+
+    def interrupted(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        if view.version == 1:
+            assert log.commit(view, say("handler"), shared=True).version == 2
+        return Draft(events=({"word": "x"},))
+
+    committed = list[Committed[Words]]()
+    thread = threading.Thread(
+        target=lambda: committed.append(log.commit(view, interrupted, shared=True)), daemon=True
+    )
+    thread.start()
+    thread.join(4)
+    assert versions(committed) == [3]
+    assert log.load().state == ("one", "handler", "x")
+
+
+def test_a_forked_child_does_not_wait_for_threads_that_it_has_not(tmp_path: Path) -> None:
+    log = new_log()
+    log = Log(LocalStore(str(tmp_path)), "t", WordsProjection(), options=replace(log.options, new_id=new_id))
+    view = begin(log)
+    child = 0
+
+    def meanwhile() -> None:
+        nonlocal child
+        child = os.fork()
+        if child == 0:
+            signal.alarm(4)
+            os._exit(log.commit(view, say("child"), shared=True).version)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
+        assert versions(together(log, view, [say("x")], meanwhile=meanwhile))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) > 1
+    assert sorted(log.load().state) == ["child", "first", "one", "x"]
+
+
+@pytest.mark.parametrize("leader_fails", [False, True])
+def test_a_view_of_a_log_that_was_removed_is_not_judged_with_those_of_the_log_there_now(
+    leader_fails: bool,
+) -> None:
+    log = new_log(store := Gated())
+    removed = begin(log)
+    store.delete([*store.list_after("")])
+    view = log.create(Draft(events=({"word": "new"},)), log_id="log-2")
+    seen = list[tuple[str, str]]()
+
+    def decide(name: str) -> Decide[Words]:
+        def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+            seen.append((name, view.log_id))
+            return Draft(events=({"word": name},))
+
+        return decide
+
+    def fail(key: str) -> None:
+        store.before_put = lambda key: None
+        raise StorageError("full", location=key, without_effect=True)
+
+    if leader_fails:
+        store.before_put = fail
+    views = {"x": view, "old": removed, "y": view}
+    outcomes = together(log, view, [decide(name) for name in views], views=[*views.values()])
+    assert len({*versions([outcomes[0], outcomes[2]])}) == 1
+    assert isinstance(outcomes[1], FormatError)
+    assert ("old", "log-2") not in seen
+    assert [word for word in log.load().state if word != "first"] == ["new", "x", "y"]
 
 
 def test_a_seal_ends_all_that_wait() -> None:
@@ -354,6 +510,8 @@ def test_a_version_that_contradicts_itself_is_refused(wrong: dict[str, Any]) -> 
     log.store.put(log.keys.commit(2), encode(msgspec.structs.replace(commit, **wrong)))
     with pytest.raises(FormatError):
         log.load()
+    with pytest.raises(FormatError):
+        [*log.replay.effects(2, 2)]  # as histories and audits read it, which fold nothing
 
 
 def test_threads_that_never_stop_are_a_serial_order() -> None:

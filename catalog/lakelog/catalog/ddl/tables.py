@@ -33,11 +33,13 @@ from lakelog.catalog.schema import (
     Written,
     assign_ids,
     check_alterable,
+    check_columns_named,
     check_defined,
     check_iceberg,
     check_identity,
     check_properties,
     clustering_from,
+    dotted,
     schema_from_arrow,
     sort_order_from,
     spec_from_transforms,
@@ -243,6 +245,7 @@ def _stage(
     )
     check_identity(stage)
     check_iceberg(schema, properties)
+    check_columns_named(properties, {dotted(path) for path, _ in schema.walk()})
     return stage
 
 

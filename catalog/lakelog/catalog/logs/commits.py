@@ -10,7 +10,14 @@ from typing import Any, assert_never
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict, NoSuchTable, ValuesGone
-from lakelog.catalog.files import DataFile, RemovedFile, encode_files, encode_removed, removed_file
+from lakelog.catalog.files import (
+    DataFile,
+    RemovedFile,
+    encode_files,
+    encode_removed,
+    removed_file,
+    with_kept_statistics,
+)
 from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import (
@@ -159,7 +166,7 @@ def files_event(
     """
     blobs: list[bytes] = []
     added_sidecar = removed_sidecar = None
-    coming = [*added, *(after for _, after in changed)]
+    coming = with_kept_statistics([*added, *(after for _, after in changed)], metadata)
     going = [*removed, *(removed_file(before) for before, _ in changed)]
     if _is_bulk(coming):
         added_sidecar = len(blobs)

@@ -7,7 +7,7 @@ word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from lakelog.log.errors import InvalidInput
@@ -21,15 +21,18 @@ _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """A known property: a number of at least `minimum`, or one of `choices`."""
+    """A known property: a number of at least `minimum`, one of `choices`, or, with `is_text`, any text."""
 
     name: str
     default: str
     about: str
     choices: tuple[str, ...] = ()
     minimum: int = 1
+    is_text: bool = False
 
     def check(self, value: str) -> None:
+        if self.is_text:
+            return
         if self.choices:
             if value not in self.choices:
                 raise InvalidInput(
@@ -52,6 +55,15 @@ COMPRESSION_CODEC = Property(
     default="zstd",
     about="How the pages of new data files are compressed.",
     choices=("zstd", "snappy", "gzip", "lz4_raw", "uncompressed"),
+)
+ALL_COLUMNS = "*"
+
+STATISTICS = Property(
+    name="lakelog.write.statistics.columns",
+    default="",
+    about="Columns, divided by commas, of which plans know the least and greatest value in each file, beside the first "
+    "32, those of partitions, orders, clusters, keys and CHECKs, and those that are NOT NULL; `*` for all.",
+    is_text=True,
 )
 
 ISOLATION = Property(
@@ -87,7 +99,7 @@ ICEBERG = Property(
 
 KNOWN: Mapping[str, Property] = {
     each.name: each
-    for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION, *WRITE_MODES.values(), ICEBERG)
+    for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, STATISTICS, ISOLATION, *WRITE_MODES.values(), ICEBERG)
 }
 
 
@@ -102,6 +114,21 @@ def check_properties(properties: Mapping[str, str]) -> None:
         check_text(name, value)
         if name.startswith(RESERVED):
             _known(name).check(value)
+
+
+def columns_named(properties: Mapping[str, str], known: Property) -> list[str]:
+    """Return the columns that a property names, as they are written in SQL."""
+    return [name for part in value_of(properties, known).split(",") if (name := part.strip())]
+
+
+def check_columns_named(properties: Mapping[str, str], columns: Container[str]) -> None:
+    """Raise InvalidInput where a property names a column that is not among `columns`, the table's."""
+    for name in columns_named(properties, STATISTICS):
+        if name != ALL_COLUMNS and name not in columns:
+            raise InvalidInput(
+                f"the property {STATISTICS.name} names the column {name}, which the table does not have: name columns "
+                f"as in SQL, divided by commas, or {ALL_COLUMNS} for all"
+            )
 
 
 def check_text(name: object, value: object) -> None:

@@ -32,7 +32,7 @@ from lakelog.catalog.schema.partitioning import (
     spec_from_transforms,
     with_schema,
 )
-from lakelog.catalog.schema.properties import check_alterable, check_properties
+from lakelog.catalog.schema.properties import check_alterable, check_columns_named, check_properties
 from lakelog.catalog.schema.schema import Schema, bind_field, check_column_name, check_fields, dotted, find_in
 from lakelog.catalog.schema.spark_types import SparkType, checked_type
 from lakelog.catalog.schema.sql_literals import parse_literal
@@ -248,6 +248,7 @@ def _set_property(table: Altered, change: SetProperty) -> Altered:
     if change.key == COMMENT:
         return replace(table, comment=change.value)
     check_properties({change.key: change.value})
+    check_columns_named({change.key: change.value}, {dotted(path) for path, _ in table.schema.walk()})
     return replace(table, properties={**table.properties, change.key: change.value})
 
 
