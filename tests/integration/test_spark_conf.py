@@ -34,6 +34,13 @@ def test_the_command_prints_what_configure_sets(tmp_path: Path, capsys: pytest.C
     assert lines == [f"--conf {name}={value}" for name, value in spark_conf(str(tmp_path)).items()]
 
 
+def test_places_are_given_as_paths(tmp_path: Path) -> None:
+    python, jar = tmp_path / "python", tmp_path / "a.jar"
+    assert spark_conf(tmp_path, python=python, jar=jar) == spark_conf(
+        str(tmp_path), python=str(python), jar=str(jar)
+    )
+
+
 OPTIONS = {
     "warehouse": (["--warehouse", "s3://b/w"], "s3://b/w"),
     "name": (["--catalog", "ice"], "ice"),

@@ -91,6 +91,7 @@ from lakelog.catalog.merge import (
     Merge,
 )
 from lakelog.catalog.names import (
+    Location,
     Name,
 )
 from lakelog.catalog.parquet import (
@@ -240,6 +241,7 @@ __all__ = [
     "KnownFolder",
     "LakelogError",
     "LinkedElsewhere",
+    "Location",
     "LocationTaken",
     "LogOptions",
     "LogSealed",

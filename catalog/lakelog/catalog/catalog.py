@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Callable, Iterator, Mapping
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
@@ -33,7 +32,7 @@ from lakelog.catalog.maintenance import (
     vacuum_wish,
     what_to_keep,
 )
-from lakelog.catalog.names import Identifier, Name, identifier, quoted, table_identifier
+from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
@@ -53,7 +52,7 @@ class Catalog(CatalogNames):
 
     def __init__(
         self,
-        warehouse: str | os.PathLike[str],
+        warehouse: Location,
         *,
         options: Mapping[str, str] | None = None,
         writer: Mapping[str, Json] | None = None,
@@ -62,7 +61,7 @@ class Catalog(CatalogNames):
         as_of_namespace: Name = (),
     ) -> None:
         identity = writer_facts() if writer is None else dict(writer)
-        places = Places(os.fspath(warehouse), options or {})
+        places = Places(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions())
         logs.after_commit = Following().committed
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
@@ -97,7 +96,7 @@ class Catalog(CatalogNames):
 
     def import_table(
         self,
-        source: str | os.PathLike[str],
+        source: Location,
         table: Name,
         *,
         format: str,
@@ -122,7 +121,7 @@ class Catalog(CatalogNames):
         self._logs.check_writable()
         return import_table(
             self._tree,
-            os.fspath(source),
+            spelled(source),
             table_identifier(table),
             format=format,
             mode=mode,
@@ -155,7 +154,7 @@ class Catalog(CatalogNames):
         table: Name | None = None,
         *,
         namespace: Name | None = None,
-        location: str | None = None,
+        location: Location | None = None,
         older_than: dt.timedelta | None = None,
         version: int | None = None,
         retain_last: int | None = None,
@@ -174,7 +173,7 @@ class Catalog(CatalogNames):
         wish = what_to_keep(older_than=older_than, version=version, retain_last=retain_last)
         self._check_there(location)
         found = chosen_scope(
-            self._tree, *_identifiers(table, namespace), location=location, progress=progress
+            self._tree, *_identifiers(table, namespace), location=spelled(location), progress=progress
         )
         if version is not None and not found.is_one_table:
             raise InvalidInput(
@@ -189,7 +188,7 @@ class Catalog(CatalogNames):
         table: Name | None = None,
         *,
         namespace: Name | None = None,
-        location: str | None = None,
+        location: Location | None = None,
         older_than: dt.timedelta | None = None,
         dropped_older_than: dt.timedelta | None = None,
         dry_run: bool = True,
@@ -214,7 +213,7 @@ class Catalog(CatalogNames):
         )
         self._check_there(location)
         found = chosen_scope(
-            self._tree, *_identifiers(table, namespace), location=location, progress=progress
+            self._tree, *_identifiers(table, namespace), location=spelled(location), progress=progress
         )
         return vacuum_logs(self._tree, found, asked)
 
@@ -227,7 +226,7 @@ class Catalog(CatalogNames):
         until: Moment | None = None,
         table: Name | None = None,
         namespace: Name | None = None,
-        location: str | None = None,
+        location: Location | None = None,
         user: str | None = None,
         operation: str | None = None,
         newest_first: bool = True,
@@ -242,7 +241,7 @@ class Catalog(CatalogNames):
             until=until,
             table=table,
             namespace=namespace,
-            location=location,
+            location=spelled(location),
             user=user,
             operation=operation,
             newest_first=newest_first,
@@ -278,7 +277,7 @@ class Catalog(CatalogNames):
             progress=progress,
         )
 
-    def _check_there(self, location: str | None) -> None:
+    def _check_there(self, location: Location | None) -> None:
         """NoSuchWarehouse where there is none, unless the question is of a place by itself: of a path with a typo it is
         not said that nothing has happened there, or that all is well."""
         if location is None:

@@ -47,7 +47,7 @@ from lakelog.catalog.logs import (
     writing_as,
 )
 from lakelog.catalog.maintenance import drop_and_purge
-from lakelog.catalog.names import Identifier, Name, identifier, quoted, table_identifier
+from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.schema import Schema, Stated, ViewDefinition, Written
 from lakelog.catalog.state import (
     NAMESPACE,
@@ -192,10 +192,10 @@ class CatalogNames(DefinedNames):
         return table if ref is None else table.at(ref=ref)
 
     def table_at(
-        self, location: str, *, version: int | None = None, timestamp_us: int | None = None
+        self, location: Location, *, version: int | None = None, timestamp_us: int | None = None
     ) -> Table:
         """Return the table whose log is at `location`, a folder or an S3 URL. NoSuchTable."""
-        tracked = self._logs.table(self._logs.location(location))
+        tracked = self._logs.table(self._logs.location(spelled(location)))
         try:
             view = tracked.at_its_place()
         except NotFound as error:
@@ -214,7 +214,7 @@ class CatalogNames(DefinedNames):
         sort_by: Sequence[str | Mapping[str, Any]] = (),
         cluster_by: Sequence[str | Sequence[str]] = (),
         properties: Mapping[str, str] | None = None,
-        location: str | None = None,
+        location: Location | None = None,
         comment: str | None = None,
         if_not_exists: bool = False,
     ) -> Table:
@@ -250,7 +250,7 @@ class CatalogNames(DefinedNames):
         rename_table(self._tree, table_identifier(old), table_identifier(new), token)
 
     def register_table(
-        self, name: Name, location: str, *, take_over: bool = False, token: Token | None = None
+        self, name: Name, location: Location, *, take_over: bool = False, token: Token | None = None
     ) -> Table:
         """Give a name to the table whose log is at `location`, a folder or an S3 URL, and that no name leads to.
 
@@ -259,7 +259,7 @@ class CatalogNames(DefinedNames):
         more. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
         """
         path = table_identifier(name)
-        found = register_table(self._tree, path, location, take_over, token)
+        found = register_table(self._tree, path, spelled(location), take_over, token)
         return Table(TableHead.named(self._logs, found, path))
 
     def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
@@ -279,9 +279,9 @@ class CatalogNames(DefinedNames):
         target = None if to is None else table_identifier(to)
         return undrop_table(self._tree, table_identifier(name), id, target, token)
 
-    def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
+    def drop_table_at(self, location: Location, *, token: Token | None = None) -> bool:
         """Drop a table that has no name, by its place; False where it does not exist. Its data stays."""
-        return drop_table_at(self._tree, self._logs.location(location), token)
+        return drop_table_at(self._tree, self._logs.location(spelled(location)), token)
 
     def dropped(self, namespace: Name = (), *, recursive: bool = False) -> list[DroppedEntry]:
         """Return the dropped objects of a namespace that can be restored, the latest drop first. NoSuchNamespace.
@@ -302,7 +302,7 @@ class CatalogNames(DefinedNames):
         sort_by: Sequence[Written] = (),
         cluster_by: Sequence[str | Sequence[str]] = (),
         properties: Mapping[str, str] | None = None,
-        location: str | None = None,
+        location: Location | None = None,
         comment: str | None = None,
         provider: str | None = None,
         constraints: Sequence[Stated | Mapping[str, Any]] = (),
@@ -320,7 +320,7 @@ class CatalogNames(DefinedNames):
             sort_by=sort_by,
             cluster_by=cluster_by,
             properties=properties or {},
-            location=location,
+            location=spelled(location),
             comment=comment,
             provider=provider,
             constraints=constraints,
@@ -345,16 +345,16 @@ class CatalogNames(DefinedNames):
                 self._tree.find_table(path)
         return new_token(self._logs, self._tree.known_on_path(path))
 
-    def token_at(self, location: str) -> Token:
+    def token_at(self, location: Location) -> Token:
         """Return a token for one change of the table at `location` (see `token`)."""
-        tracked = self._logs.table(self._logs.location(location))
+        tracked = self._logs.table(self._logs.location(spelled(location)))
         if tracked.known is None:
             self.table_at(location)
         return new_token(self._logs, [tracked])
 
-    def token_of_write(self, location: str, write: WriteRef) -> Token:
+    def token_of_write(self, location: Location, write: WriteRef) -> Token:
         """Return the token of a write to the table at `location` whose commit was requested without a token."""
-        return Token(commit_id=write.id, bases={self._logs.location(location): write.version})
+        return Token(commit_id=write.id, bases={self._logs.location(spelled(location)): write.version})
 
     def was_committed(self, token: Token) -> bool:
         """Return whether a transaction happened whose process has ended, by its `commit_token`. Costs about 2 GETs.

@@ -1,14 +1,16 @@
 """Identifiers of namespaces and tables: how they are written, and which are refused.
 
 A name is any text without control characters, up to `NAME_LIMIT_BYTES` of UTF-8. Names never become paths, so
-nothing else has to be forbidden: ids locate things, names only find them.
+nothing else has to be forbidden: ids locate things, names only find them. Where a user chose a place, it is a
+`Location`.
 """
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from lakelog.log.errors import InvalidInput
 
@@ -22,6 +24,19 @@ Identifier: TypeAlias = tuple[str, ...]
 
 Name: TypeAlias = str | Sequence[str]
 """An identifier as users give it: `"a.b.t"` (backticks around parts with dots) or the parts."""
+
+
+Location: TypeAlias = str | os.PathLike[str]
+"""A folder or a file as users give it: its path, or a URL."""
+
+
+@overload
+def spelled(location: Location) -> str: ...
+@overload
+def spelled(location: None) -> None: ...
+def spelled(location: Location | None) -> str | None:
+    """Return a place as text."""
+    return None if location is None else os.fspath(location)
 
 
 def identifier(value: Name) -> Identifier:

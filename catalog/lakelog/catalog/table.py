@@ -17,6 +17,7 @@ from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metad
 from lakelog.catalog.imports import check_files_unclaimed
 from lakelog.catalog.logs import TableHead, Token, check_not_own
 from lakelog.catalog.merge import Merge
+from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
 from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
@@ -136,7 +137,7 @@ class Table(TableVersion):
 
     def add_files(
         self,
-        source: str,
+        source: Location,
         *,
         partition_filter: Mapping[str, str | None] | None = None,
         ignore_extra_columns: bool = False,
@@ -148,8 +149,9 @@ class Table(TableVersion):
         values. Such files are read, and never deleted. InvalidInput, naming the file, where one does not fit the table,
         is in it already, or does not prove a single value of a partition field.
         """
-        check_not_own(source, of_ids=False)
-        found = found_files(source, self.schema, partition_filter or {}, self.head.logs.places.open_url)
+        place, open_url = spelled(source), self.head.logs.places.open_url
+        check_not_own(place, of_ids=False)
+        found = found_files(place, self.schema, partition_filter or {}, open_url)
         return self.add_found_files(found, ignore_extra_columns=ignore_extra_columns, token=token)
 
     def add_found_files(
@@ -316,14 +318,14 @@ class Table(TableVersion):
 
     # For readers of other formats
 
-    def export_iceberg(self, to: str | None = None) -> Exported:
+    def export_iceberg(self, to: Location | None = None) -> Exported:
         """Let readers of Iceberg read the newest version, with its history, tags and branches.
 
         The metadata comes into the table's own place, or into the folder or URL `to`; data files stay where they are.
         Costs what has changed since the last export. Unsupported where readers of Iceberg would read rows wrongly, or
         the property `lakelog.iceberg` is `off`.
         """
-        return self._exported(to)[0]
+        return self._exported(spelled(to))[0]
 
     def iceberg_metadata(self) -> tuple[str, bytes]:
         """Return the URL and the JSON of Iceberg's metadata of the newest version, which is exported if it was not.

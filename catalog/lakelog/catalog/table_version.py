@@ -235,7 +235,7 @@ class TableVersion(ArrowRows):
 
     def _history(self, limit: int | None) -> Iterator[HistoryEntry]:
         if limit is not None and limit < 0:
-            raise InvalidInput(f"the limit of {limit} versions is negative: use 0 or more")
+            raise InvalidInput(f"the limit of {limit} changes is negative: use 0 or more")
         tracked = self.head.tracked
         tracked.transaction.note_rows_read(None)
         if tracked.transaction.creates_log:

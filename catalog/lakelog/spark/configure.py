@@ -29,7 +29,7 @@ LISTS = ("spark.jars", "spark.sql.extensions")
 
 
 def spark_conf(
-    warehouse: str,
+    warehouse: str | os.PathLike[str],
     *,
     name: str = "lake",
     endpoint: str | None = None,
@@ -40,8 +40,8 @@ def spark_conf(
     as_of_namespace: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
-    python: str | None = None,
-    jar: str | None = None,
+    python: str | os.PathLike[str] | None = None,
+    jar: str | os.PathLike[str] | None = None,
     session_catalog: bool = False,
 ) -> dict[str, str]:
     """Return the settings for a catalog called `name` in `warehouse`, a folder or an s3:// URL.
@@ -71,9 +71,10 @@ def spark_conf(
         raise InvalidInput(
             f"as_of_namespace is {as_of_namespace!r} and as_of is not given: give the name of a cut of that namespace"
         )
+    executable = os.fspath(python) if python else sys.executable
     options = {
-        "warehouse": canonical_url(warehouse),
-        "python": python or sys.executable,
+        "warehouse": canonical_url(os.fspath(warehouse)),
+        "python": executable,
         "endpoint": endpoint,
         "region": region,
         "path_style": None if path_style is None else str(path_style).lower(),
@@ -83,8 +84,8 @@ def spark_conf(
         "statement-text": statement_text,
         "stored-code": stored_code,
     }
-    settings = {"spark.jars": jar or str(jar_path()), "spark.sql.extensions": EXTENSIONS_CLASS}
-    if python in (None, sys.executable) and (folders := own_folders()):
+    settings = {"spark.jars": os.fspath(jar or jar_path()), "spark.sql.extensions": EXTENSIONS_CLASS}
+    if executable == sys.executable and (folders := own_folders()):
         settings[PYTHON_PATH] = os.pathsep.join(folders)
     catalogs = {name: CATALOG_CLASS} | ({SESSION_CATALOG: SESSION_CATALOG_CLASS} if session_catalog else {})
     for catalog, implementation in catalogs.items():
@@ -107,7 +108,7 @@ def own_folders() -> list[str]:
 
 def configure(
     builder: "SparkSession.Builder",
-    warehouse: str,
+    warehouse: str | os.PathLike[str],
     *,
     name: str = "lake",
     endpoint: str | None = None,
@@ -118,8 +119,8 @@ def configure(
     as_of_namespace: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
-    python: str | None = None,
-    jar: str | None = None,
+    python: str | os.PathLike[str] | None = None,
+    jar: str | os.PathLike[str] | None = None,
     session_catalog: bool = False,
 ) -> "SparkSession.Builder":
     """Return `builder` with the settings of `spark_conf`; jars and extensions that it names already stay.

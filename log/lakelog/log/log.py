@@ -162,7 +162,8 @@ class Log(Generic[S]):
         view.version): a commit with that id since then is ours, and nothing is written. One PUT; one GET and
         one PUT more for each lost race. A change that may be `shared` is put together with those of other threads
         that use this log at the same time, if any: its `decide` does no I/O, and its draft takes away no file that
-        another one may add (see `sharing`). Raises LogSealed, WriteFenced, ConflictError, CommitUnknown,
+        another one may add; what shares its version with it is in the view's state, and not among `passed`
+        (see `sharing`). Raises LogSealed, WriteFenced, ConflictError, CommitUnknown,
         StorageError (nothing happened) and what `decide` raises.
         """
         placing = self.placing(view, decide, commit_id or self.options.new_id(), base)

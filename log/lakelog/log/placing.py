@@ -6,7 +6,7 @@ on each state that it is put after. It waits for an undecided transaction before
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 from lakelog.log.changes import each_change, is_same_commit
 from lakelog.log.decisions import settled_by, wait_or_abort
@@ -24,12 +24,33 @@ class Busy(Exception):
     """Another writer's intent is undecided where a placing that does not wait would go on."""
 
 
-class Known(Protocol[S]):
-    """Versions that this process has read or written, for several changes that pass them."""
+REMEMBERED = 64
 
-    def add(self, entry: Commit | Tombstone, settled: Settled | None, after: View[S]) -> None: ...
 
-    def view_after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S] | None: ...
+class Trail(Generic[S]):
+    """The newest versions as this process has read or written them, so that many changes pass them by one read. It
+    holds states: let go of it once no change is under way."""
+
+    def __init__(self) -> None:
+        self._after: dict[int, tuple[Commit | Tombstone, Settled | None, View[S]]] = {}
+
+    def add(self, entry: Commit | Tombstone, settled: Settled | None, after: View[S]) -> None:
+        self._after[entry.version] = entry, settled, after
+        while len(self._after) > REMEMBERED:
+            del self._after[next(iter(self._after))]
+
+    def view_after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S] | None:
+        """Return the view after an entry where it is known: its hash says all that came before it."""
+        known = self._after.get(entry.version)
+        if known is None or known[0].hash != entry.hash or known[1] != settled:
+            return None
+        return known[2]
+
+    def following(self, view: View[S]) -> Iterator[tuple[Commit | Tombstone, Settled | None]]:
+        """Yield what is known to follow a view, without a gap."""
+        while (known := self._after.get(view.version + 1)) is not None and known[0].prev == view.hash:
+            entry, settled, view = known
+            yield entry, settled
 
 
 class Placing(Generic[S]):
@@ -54,7 +75,7 @@ class Placing(Generic[S]):
         self.commit_id = commit_id
         self.passed: list[Commit] = []
         self.lost = 0
-        self.trail: Known[S] | None = None
+        self.trail: Trail[S] | None = None
         """What other changes of this process have read."""
 
     def asked_before(self) -> Committed[S] | None:

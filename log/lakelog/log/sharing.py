@@ -11,45 +11,19 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.format import CHANGES_MAX, FORMAT, Commit, Settled, Tombstone, encode
-from lakelog.log.placing import Placing, lost_too_often
+from lakelog.log.placing import Placing, Trail, lost_too_often
 from lakelog.log.view import Committed, Draft, S, View
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
 
 SHARED_SIZE_MAX = 4 * 1024 * 1024
 """Of the events of a version that is shared; what is above goes into the next one."""
-REMEMBERED = 64
-
-
-class Trail(Generic[S]):
-    """The newest versions as this process has read or written them, so that many changes pass them by one read."""
-
-    def __init__(self) -> None:
-        self._after: dict[int, tuple[Commit | Tombstone, Settled | None, View[S]]] = {}
-
-    def add(self, entry: Commit | Tombstone, settled: Settled | None, after: View[S]) -> None:
-        self._after[entry.version] = entry, settled, after
-        while len(self._after) > REMEMBERED:
-            del self._after[next(iter(self._after))]
-
-    def view_after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S] | None:
-        """Return the view after an entry where it is known: its hash says all that came before it."""
-        known = self._after.get(entry.version)
-        if known is None or known[0].hash != entry.hash or known[1] != settled:
-            return None
-        return known[2]
-
-    def following(self, view: View[S]) -> Iterator[tuple[Commit | Tombstone, Settled | None]]:
-        """Yield what is known to follow a view, without a gap."""
-        while (known := self._after.get(view.version + 1)) is not None and known[0].prev == view.hash:
-            entry, settled, view = known
-            yield entry, settled
 
 
 @dataclass(eq=False)

@@ -231,7 +231,7 @@ def _stream(data: Path, size_bytes: float) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         left, number = size_bytes, 0
         while True:
-            for batch in pq.ParquetFile(data, memory_map=False).iter_batches(32 * 1024):
+            for batch in pq.ParquetFile(data, pre_buffer=False).iter_batches(32 * 1024):
                 keys = pc.add(batch.column(0), number << 40)
                 batch = batch.set_column(0, batch.schema.field(0), keys)
                 left -= batch.nbytes

@@ -37,8 +37,7 @@ from lakelog.log import (
 )
 from lakelog.log.format import CHANGES_MAX, Change, Tombstone, decode_entry, encode
 from lakelog.log.ids import new_id
-from lakelog.log.placing import Decide
-from lakelog.log.sharing import REMEMBERED
+from lakelog.log.placing import REMEMBERED, Decide
 
 Outcome = Committed[Words] | BaseException
 

@@ -66,7 +66,7 @@ from lakelog.catalog.files.file_tables import (
     with_rows,
     without,
 )
-from lakelog.catalog.files.kept_statistics import columns_with_statistics, with_kept_statistics
+from lakelog.catalog.files.kept_statistics import with_kept_statistics
 from lakelog.catalog.files.live_rows import (
     LiveRows,
     Numbers,
@@ -108,8 +108,6 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
-    "columns_with_statistics",
-    "with_kept_statistics",
     "AROUND_BYTES",
     "HEAD_BYTES",
     "VECTOR_MAGIC",
@@ -185,6 +183,7 @@ __all__ = [
     "started_at",
     "upper_text",
     "with_ids",
+    "with_kept_statistics",
     "with_rows",
     "with_version",
     "without",

@@ -49,7 +49,6 @@ from lakelog.catalog.parquet.read_ahead import (
 )
 from lakelog.catalog.parquet.reading import (
     ID_FIELDS,
-    READ_AHEAD_FILES,
     OpenUrl,
     PlacedRows,
     read_files,
@@ -71,7 +70,6 @@ __all__ = [
     "OpenFile",
     "OpenUrl",
     "PlacedRows",
-    "READ_AHEAD_FILES",
     "RowChecks",
     "check_rows",
     "codec_of",

@@ -18,33 +18,43 @@ from lakelog.log.errors import FormatError
 TAIL_BYTES = 64 * 1024
 """The size of the first read at a file's end, which has the footer of most files."""
 
+WHOLE_BYTES_MAX = 256 * 1024
+"""A file of which rows are read is read at once up to this size: that takes less time than to read parts of it."""
+
 MAGIC = b"PAR1"
 _TRAILER_BYTES = 8  # the footer's length and the magic number
 
 
 def open_parquet(
-    source: BinaryIO, size_bytes: int | None, footer_crc: int | None, *, pre_buffer: bool = False
+    source: BinaryIO, size_bytes: int | None, footer_crc: int | None, *, for_rows: bool = False
 ) -> pq.ParquetFile:
     """Open a data file of `size_bytes` with a footer of that CRC-32; None where either is not known.
+
+    `for_rows`: all chosen columns of it are going to be read.
 
     FormatError for a different file; pa.ArrowInvalid and OSError without a number where it is not a Parquet file.
     Reading it verifies the checksums of pages that have one.
     """
-    footer = None
+    footer, opened = None, source
     if size_bytes is not None:
         found = source.seek(0, os.SEEK_END)
         if found != size_bytes:
             raise FormatError(f"it has {found:,} bytes, and was written with {size_bytes:,}")
-        if footer_crc is not None:
+        if for_rows and found <= WHOLE_BYTES_MAX:
+            content = _last(source, found, found)
+            if footer_crc is not None and footer_crc_of(content) != footer_crc:
+                raise FormatError("its footer is not the one that was written")
+            opened, for_rows = pa.BufferReader(content), False
+        elif footer_crc is not None:
             data = _footer(source, found)
             if zlib.crc32(data) != footer_crc:
                 raise FormatError("its footer is not the one that was written")
             footer = pq.read_metadata(pa.BufferReader(data))
         source.seek(0)
     return pq.ParquetFile(
-        source,
+        opened,
         metadata=footer,
-        pre_buffer=pre_buffer,
+        pre_buffer=for_rows,
         page_checksum_verification=True,
         # Times of the deprecated type are read with all of their range, as nanoseconds end in the year 2262.
         coerce_int96_timestamp_unit="us",

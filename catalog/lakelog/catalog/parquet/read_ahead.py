@@ -8,10 +8,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 Source = TypeVar("Source")
 Item = TypeVar("Item")
+
+TOGETHER_BYTES_MAX = 1024 * 1024
+"""Small sources that follow each other are handed over together, up to this size."""
 
 _ITEMS_AHEAD = 4
 _STOP_CHECK_S = 0.05
@@ -25,13 +29,62 @@ class _End:
 
 
 def in_order(
-    sources: Sequence[Source], read: Callable[[Source], Iterator[Item]], at_once: int
+    sources: Sequence[Source],
+    read: Callable[[Source], Iterator[Item]],
+    at_once: int,
+    *,
+    sizes: Sequence[int | None] = (),
 ) -> Iterator[Item]:
     """Yield the items of `read` for each of `sources`, one source after another, while the next ones are being read.
 
     At most `at_once` sources are open, each a few items ahead. An error is raised in place of its source's next item.
-    Closing this iterator early ends the threads.
+    Closing this iterator early ends the threads. With `sizes`, of many small sources some are read by a thread before
+    their items are handed over, which then takes less time than to read them.
     """
+    groups = _together(sources, sizes, max(1, len(sources) // (8 * at_once)))
+    for items in _groups_in_order(groups, partial(_handed_over, read), at_once):
+        yield from items
+
+
+def _handed_over(
+    read: Callable[[Source], Iterator[Item]], group: Sequence[Source]
+) -> Iterator[Sequence[Item]]:
+    """Yield the items of one source one by one, and those of several at once."""
+    if len(group) == 1:
+        for item in read(group[0]):
+            yield (item,)
+        return
+    items: list[Item] = []
+    try:
+        for source in group:
+            for item in read(source):
+                items.append(item)
+    except BaseException:
+        yield items
+        raise
+    yield items
+
+
+def _together(
+    sources: Sequence[Source], sizes: Sequence[int | None], count_max: int
+) -> Sequence[Sequence[Source]]:
+    """Return the sources in their order, so few small ones together that many are still read at once."""
+    found: list[list[Source]] = []
+    total = 0
+    for source, known in zip(sources, sizes or [None] * len(sources), strict=True):
+        size = TOGETHER_BYTES_MAX if known is None else known
+        if found and len(found[-1]) < count_max and total + size <= TOGETHER_BYTES_MAX:
+            found[-1].append(source)
+            total += size
+        else:
+            found.append([source])
+            total = size
+    return found
+
+
+def _groups_in_order(
+    sources: Sequence[Source], read: Callable[[Source], Iterator[Item]], at_once: int
+) -> Iterator[Item]:
     if len(sources) < 2:
         for source in sources:
             yield from read(source)

@@ -42,7 +42,7 @@ from lakelog.catalog.files import (
 from lakelog.catalog.logs import read_vector
 from lakelog.catalog.parquet.opening import open_parquet
 from lakelog.catalog.parquet.read_ahead import in_order
-from lakelog.catalog.parquet.reshape import to_logical
+from lakelog.catalog.parquet.reshape import OwnColumns, to_logical
 from lakelog.catalog.planning import Bound, Specs, evaluate, may_match, terms
 from lakelog.catalog.schema import AtomicType, Schema, schema_to_arrow, type_from_arrow, value_type
 from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
@@ -62,6 +62,8 @@ ID_FIELDS = (pa.field("_row_id", pa.int64()), pa.field("_row_version", pa.int64(
 BATCH_ROWS = 128 * 1024
 _NARROW = frozenset(("boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp"))
 READ_AHEAD_FILES = 4
+THREADED_ROWS_MIN = 32 * 1024
+"""Columns of so many rows are decoded by several threads: of fewer, to hand them over takes longer."""
 
 
 def read_files(
@@ -86,7 +88,7 @@ def read_files(
     whole = schema_to_arrow(schema)
     result = pa.schema([*(whole.field(name) for name in chosen), *(ID_FIELDS if row_ids else ())])
     reading = _Reading(store, prefix, schema, chosen, predicate, open_url, row_ids=row_ids)
-    return result, in_order(_sources(plan), reading.batches, READ_AHEAD_FILES)
+    return result, _ahead(_sources(plan), reading.batches)
 
 
 def read_positions(
@@ -111,7 +113,7 @@ def read_positions(
         if positions:
             yield file.path, positions
 
-    return in_order(_sources(plan), found, READ_AHEAD_FILES)
+    return _ahead(_sources(plan), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +134,15 @@ def read_placed_rows(
     open_url: OpenUrl | None = None,
     *,
     predicate: Bound | None = None,
+    of: Callable[[PlacedRows], PlacedRows] = lambda rows: rows,
     files_ahead: int = READ_AHEAD_FILES,
+    batch_rows: int = BATCH_ROWS,
 ) -> Iterator[PlacedRows]:
-    """Yield the live rows of files: these columns of them, ids and versions. Raises as `read_files`.
+    """Yield the live rows of files, or what `of` takes of them: these columns, ids and versions. Raises as
+    `read_files`.
 
     Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns. At most
-    `files_ahead` files are open, each with some batches in memory.
+    `files_ahead` files are open, each with some batches of `batch_rows` in memory, for which `of` is called in threads.
     """
     # Rows are counted by a column, which is best a narrow one.
     narrow = (
@@ -151,8 +156,9 @@ def read_placed_rows(
         predicate,
         open_url,
         row_ids=True,
+        batch_rows=batch_rows,
     )
-    return in_order(_sources(plan), reading.placed, files_ahead)
+    return _ahead(_sources(plan), lambda file: map(of, reading.placed(file)), files_ahead)
 
 
 def _sources(plan: pa.Table) -> list[_Source]:
@@ -161,6 +167,12 @@ def _sources(plan: pa.Table) -> list[_Source]:
         for name in ("path", "size", "rows", FOOTER, NAMES, CONSTANTS, DELETES, FIRST_ROW, VERSION)
     )
     return list(map(_Source, *columns))
+
+
+def _ahead(
+    files: Sequence[_Source], read: Callable[[_Source], Iterator[Taken]], at_once: int = READ_AHEAD_FILES
+) -> Iterator[Taken]:
+    return in_order(files, read, at_once, sizes=[file.size_bytes for file in files])
 
 
 def read_file(
@@ -221,8 +233,10 @@ class _Reading:
         open_url: OpenUrl | None = None,
         *,
         row_ids: bool = False,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         self._row_ids = row_ids
+        self._batch_rows = batch_rows
         self._open_url = open_url
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
@@ -232,6 +246,7 @@ class _Reading:
         tested = [] if predicate is None else [term.path[0] for term in terms(predicate)]
         self._needed = list(dict.fromkeys([*columns, *tested]))
         self._fields = [schema.find((name,), case_sensitive=True) for name in self._needed]
+        self._own = OwnColumns(schema, self._needed)
 
     def batches(self, file: _Source) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of one file."""
@@ -268,7 +283,7 @@ class _Reading:
         names, constants = self._said(file)
         with self._open(file, store, key) as source:
             try:
-                opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
+                opened = open_parquet(source, file.size_bytes, file.footer_crc, for_rows=True)
                 present = set(opened.schema_arrow.names)
                 physical = self._present(present, names, constants)
                 if self._row_ids and names is None:
@@ -278,7 +293,12 @@ class _Reading:
                     self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
                 )
                 live, done = self._live(file, opened.metadata, groups), 0
-                for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical):
+                for batch in opened.iter_batches(
+                    self._batch_rows,
+                    row_groups=groups,
+                    columns=physical,
+                    use_threads=live.count >= THREADED_ROWS_MIN,
+                ):
                     yield from take(_Batch(file, batch, done, live, names, constants))
                     done += batch.num_rows
                 if done != live.count:
@@ -356,6 +376,8 @@ class _Reading:
 
     def _logical(self, batch: _Batch) -> pa.Table:
         rows = batch.live.of(batch.rows, batch.start)
+        if batch.names is None and not batch.constants:
+            return self._own.logical(rows)
         return to_logical(rows, self._schema, self._needed, names=batch.names, constants=batch.constants)
 
     def _row_groups(self, file: pq.ParquetFile) -> list[int]:
@@ -402,7 +424,8 @@ def _with_ids(rows: pa.Table, batch: _Batch) -> pa.Table:
     ids = versions = pa.nulls(count, pa.int64())
     # Rows that a transaction adds get ids when it commits, which may differ from those now.
     if file.version != UNCOMMITTED:
-        versions = pa.array([file.version], pa.int64()).take(pa.repeat(0, count))
+        if file.version is not None:
+            versions = pa.array(np.full(count, file.version, dtype=np.int64))
         if file.first_row is not None:
             ids = pa.array(batch.live.positions(batch.start, batch.rows.num_rows) + file.first_row)
     for field, name, values in zip(ID_FIELDS, (ROW_ID, ROW_VERSION), (ids, versions), strict=True):

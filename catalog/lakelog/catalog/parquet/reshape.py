@@ -97,6 +97,30 @@ def to_logical(
     return reshape_columns(data, fields, rules)
 
 
+class OwnColumns:
+    """The columns that are read of lakelog's own files. Most files have them in the same form, which is found out once:
+    where only names differ, rows are renamed at the cost of no more than that. Safe to share between threads."""
+
+    def __init__(self, schema: Schema, columns: Sequence[str]) -> None:
+        self._schema = schema
+        self._columns = columns
+        self._fields = [schema.find((name,)) for name in columns]
+        self._logical = pa.schema([field_to_arrow(field) for field in self._fields])
+        self._renamed: tuple[pa.Schema, list[int]] | None = None
+
+    def logical(self, rows: pa.RecordBatch) -> pa.Table:
+        """Return the rows of a file as `to_logical` does."""
+        known = self._renamed
+        if known is not None and known[0].equals(rows.schema):
+            return pa.Table.from_arrays([rows.column(at) for at in known[1]], schema=self._logical)
+        places = [at for at in _FROM_FILE.pick(rows.schema.names, self._fields, ()) if at is not None]
+        if [rows.schema.types[at] for at in places] == self._logical.types and all(
+            isinstance(field.type, AtomicType) and field.type.family != "variant" for field in self._fields
+        ):
+            self._renamed = rows.schema, places
+        return to_logical(rows, self._schema, self._columns)
+
+
 def to_physical(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
     """Return rows of the logical schema in the form of a data file."""
     return reshape_columns(data, schema.fields, _TO_FILE)

@@ -1,13 +1,15 @@
 """Writing rows to data files: split by partition, sorted, rolled at the target size, with statistics.
 
 Files have the physical names and types of the schema, and are put under `<prefix>/data/`, see `data_file.file_path`.
-Readers do not see them before they are committed.
+Readers do not see them before they are committed. Rows are encoded while the next ones are read, and files are put
+while the next ones are made; the files are the same as if one came after the other.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -26,6 +28,8 @@ from lakelog.catalog.files import (
     footer_statistics,
     measured_columns,
 )
+from lakelog.catalog.parquet.beside import Beside
+from lakelog.catalog.parquet.dictionaries import columns_without_dictionary
 from lakelog.catalog.parquet.opening import footer_crc_of
 from lakelog.catalog.parquet.reshape import to_physical
 from lakelog.catalog.parquet.row_order import clusters, sorted_rows
@@ -67,15 +71,27 @@ def write_files(
     """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file.
 
     With `row_ids`, the last two columns of `rows` are their ids and versions (see `row_ids`). Rows are collected up to
-    `buffered_bytes` before they are split and written, each part as a row group.
-    On an error, the files that were put already are deleted.
+    `buffered_bytes` before they are split and written, each part as a row group: two such parts are in memory, and
+    two files of the target size. On an error, the files that were put already are deleted.
     """
+
+    def encode(part: pa.Table) -> None:
+        for key, cluster in clusters(part, schema, spec):
+            writing.write(key, sorted_rows(cluster, schema, sort_order))
+
     writing = _Writing(store, prefix, write, schema, spec, properties, row_ids=row_ids)
     try:
-        for part in _buffered(rows, buffered_bytes):
-            for key, cluster in clusters(part, schema, spec):
-                writing.write(key, sorted_rows(cluster, schema, sort_order))
-        return writing.finish()
+        with writing, Beside("lakelog-encode") as encoding:
+            for part, is_last in _buffered(rows, buffered_bytes):
+                if is_last:
+                    # So few rows as most writes have are written without a thread.
+                    encoding.wait()
+                    encode(part)
+                else:
+                    encoding.run(partial(encode, part))
+                    del part
+            encoding.wait()
+            return writing.finish()
     except BaseException:
         writing.discard()
         raise
@@ -103,15 +119,17 @@ def write_empty_files(
     """
     writing = _Writing(store, prefix, write, schema, spec, properties)
     try:
-        for key in partitions:
-            writing.write_nothing(key)
-        return writing.finish()
+        with writing:
+            for key in partitions:
+                writing.write_nothing(key)
+            return writing.finish()
     except BaseException:
         writing.discard()
         raise
 
 
-def _buffered(rows: pa.RecordBatchReader, limit_bytes: int) -> Iterator[pa.Table]:
+def _buffered(rows: pa.RecordBatchReader, limit_bytes: int) -> Iterator[tuple[pa.Table, bool]]:
+    """Yield rows in parts of about that size, and the rest, for which the second value is true."""
     batches: list[pa.RecordBatch] = []
     size = 0
     for batch in rows:
@@ -119,10 +137,12 @@ def _buffered(rows: pa.RecordBatchReader, limit_bytes: int) -> Iterator[pa.Table
             batches.append(batch)
             size += batch.nbytes
         if size >= limit_bytes:
-            yield pa.Table.from_batches(batches)
+            part = pa.Table.from_batches(batches)
             batches, size = [], 0
+            yield part, False
+            del part
     if batches:
-        yield pa.Table.from_batches(batches)
+        yield pa.Table.from_batches(batches), True
 
 
 class _Writing:
@@ -152,13 +172,23 @@ class _Writing:
         self._measured = measured_columns(schema)
         self._floats = [column for column in self._measured if column.is_float]
         self._with_nan: set[str] = set()
+        self._plain: set[str] | None = None
         self._codec = codec_of(properties)
         self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
         self._open: dict[tuple[Any, ...], OpenFile] = {}
+        self._closed = 0
+        self._putting = Beside("lakelog-put")
         self._done: list[DataFile] = []
 
+    def __enter__(self) -> None:
+        self._putting.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._putting.__exit__(*error)
+
     def write(self, key: tuple[Any, ...], rows: pa.Table) -> None:
-        """Append `rows` of one partition to its file, or to several files of about the target size."""
+        """Append `rows` of one partition to its file, or to several files of about the target size, which are put in
+        the background."""
         physical = self._to_physical(rows)
         # Compressed, rows are rarely larger than in memory: pieces of the target size are never too large.
         pieces = max(1, -(-physical.nbytes // self._target_size_bytes))
@@ -168,37 +198,46 @@ class _Writing:
             self._with_nan |= columns_with_nan(piece)
             file = self._open.pop(key, None)
             if file is not None and not self._with_nan <= file.unbounded:
-                self._close(key, file)
+                self._close(key, file, self._putting.run)
                 file = None
-            file = file or OpenFile(self._physical, self._codec, self._with_nan)
+            if self._plain is None:
+                self._plain = columns_without_dictionary(piece)
+            file = file or OpenFile(self._physical, self._codec, self._with_nan, self._plain or ())
             file.write(piece, self._floats)
             if file.size_bytes >= self._target_size_bytes:
-                self._close(key, file)
+                self._close(key, file, self._putting.run)
             else:
                 # Put back at the end, so that the first is the least recently written one.
                 self._open[key] = file
         while len(self._open) > OPEN_FILES_LIMIT or self._open_bytes() > OPEN_BYTES_LIMIT:
             oldest = next(iter(self._open))
-            self._close(oldest, self._open.pop(oldest))
+            self._close(oldest, self._open.pop(oldest), self._putting.run)
 
     def write_nothing(self, key: tuple[Any, ...]) -> None:
         """Put a file without rows of one partition."""
-        self._close(key, OpenFile(self._physical, self._codec, ()))
+        self._close(key, OpenFile(self._physical, self._codec, ()), _now)
 
     def finish(self) -> list[DataFile]:
+        self._putting.wait()
         for key, file in self._open.items():
-            self._close(key, file)
+            self._close(key, file, _now)
         self._open.clear()
         return self._done
 
     def discard(self) -> None:
         self._store.delete([self._prefix + file.path for file in self._done])
 
-    def _close(self, key: tuple[Any, ...], file: OpenFile) -> None:
+    def _close(self, key: tuple[Any, ...], file: OpenFile, run: Callable[[Callable[[], None]], None]) -> None:
         content, footer = file.close()
+        number, self._closed = self._closed, self._closed + 1
+        run(lambda: self._put(number, key, file, content, footer))
+
+    def _put(
+        self, number: int, key: tuple[Any, ...], file: OpenFile, content: bytes, footer: pq.FileMetaData
+    ) -> None:
         # The same write may have new rows, too, in files of other names.
         copied = "-copied" if self._row_ids else ""
-        path = file_path(self._write, f"{len(self._done):05d}{copied}")
+        path = file_path(self._write, f"{number:05d}{copied}")
         self._store.put(self._prefix + path, content)
         nans = dict.fromkeys((column.id for column in self._floats), 0)
         measured = footer_statistics(footer, self._measured, range(footer.num_row_groups), nans)
@@ -234,9 +273,12 @@ class OpenFile:
 
     Columns of floats that are `unbounded` have no statistics in it, nor have floats in nested columns: Parquet's bounds
     leave NaN out, so that a reader for which NaN is the largest number would skip it. Only such columns may have NaN.
+    Columns that are `plain` get no dictionary.
     """
 
-    def __init__(self, schema: pa.Schema, codec: str, unbounded: Collection[str]) -> None:
+    def __init__(
+        self, schema: pa.Schema, codec: str, unbounded: Collection[str], plain: Collection[str] = ()
+    ) -> None:
         self.unbounded = frozenset(unbounded)
         self.statistics: dict[int, ColumnStats] = {}
         # Unlike Arrow's own buffer, it gives its content away without a copy.
@@ -250,6 +292,7 @@ class OpenFile:
             store_decimal_as_integer=True,
             write_page_checksum=True,
             write_statistics=_bounded(schema, self.unbounded),
+            use_dictionary=[path for path, _ in _leaves(schema) if path not in plain] if plain else True,
         )
 
     @property
@@ -269,6 +312,10 @@ class OpenFile:
         return self._sink.getvalue(), self._writer.writer.metadata
 
 
+def _now(work: Callable[[], None]) -> None:
+    work()
+
+
 def columns_with_nan(rows: pa.Table) -> set[str]:
     """Return the names of columns that have NaN, nested ones left out."""
     return {
@@ -283,13 +330,16 @@ def _bounded(schema: pa.Schema, unbounded: Collection[str]) -> list[str] | bool:
     plain = {field.name for field in schema if pa.types.is_floating(field.type)} - set(unbounded)
     if not unbounded and not any(pa.types.is_nested(field.type) for field in schema):
         return True
+    return [path for path, type in _leaves(schema) if type not in ("FLOAT", "DOUBLE") or path in plain]
+
+
+def _leaves(schema: pa.Schema) -> list[tuple[str, str]]:
+    """Return the paths of the columns in Parquet, those of nested ones too, with their types there."""
     nothing = pq.ParquetWriter(io.BytesIO(), schema)
     nothing.close()
     parquet = nothing.writer.metadata.schema
     columns = [parquet.column(index) for index in range(len(parquet))]
-    return [
-        each.path for each in columns if each.physical_type not in ("FLOAT", "DOUBLE") or each.path in plain
-    ]
+    return [(each.path, each.physical_type) for each in columns]
 
 
 def _with_values(known: ColumnStats | None, values: pa.ChunkedArray) -> ColumnStats:

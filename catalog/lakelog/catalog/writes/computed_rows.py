@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,6 @@ from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import (
     ID_FIELDS,
-    READ_AHEAD_FILES,
     Numbering,
     PlacedRows,
     RowChecks,
@@ -54,13 +53,16 @@ if TYPE_CHECKING:
     Places = Mapping[str, BitMap]
 
 FILE_BYTES_MAX = 32 * 1024 * 1024
-BUFFERED_BYTES = 32 * 1024 * 1024
-"""Files and row groups are made in memory, where DuckDB has its share too: a change makes none much larger than
-this."""
+BUFFERED_BYTES = 16 * 1024 * 1024
+"""Files and row groups are made in memory, two at a time, where DuckDB has its share too: a change makes none much
+larger than this."""
 
 
 COPIED_FILES_AHEAD = 2
 """Of rows that are copied, all columns are in memory, and to write them takes longer than to read them."""
+
+BATCH_ROWS = 32 * 1024
+"""Several batches of several files are read ahead: of a narrower reader's size, they would take most of the memory."""
 
 
 class TargetRows:
@@ -104,10 +106,9 @@ class TargetRows:
         columns: Sequence[str],
         predicate: Bound | None = None,
         paths: Collection[str] | None = None,
-        *,
-        files_ahead: int = READ_AHEAD_FILES,
+        **how: Any,
     ) -> Iterator[PlacedRows]:
-        """Yield the rows, of all files or of some."""
+        """Yield the rows, of all files or of some; `how` is as for `read_placed_rows`."""
         head, plan = self._head, self._plan
         if paths is not None:
             plan = plan.filter(pc.is_in(plan["path"], value_set=pa.array(sorted(paths), pa.string())))
@@ -121,33 +122,44 @@ class TargetRows:
             columns,
             open_url,
             predicate=predicate,
-            files_ahead=files_ahead,
+            batch_rows=BATCH_ROWS,
+            **how,
         )
 
     def at(self, columns: Sequence[str], places: Places) -> Iterator[PlacedRows]:
         """Yield the rows at `places`."""
         wanted = {path: np.asarray(each, dtype=np.int64) for path, each in places.items()}
-        for each in self.placed(columns, paths=places.keys()):
-            yield _some(each, are_among(each.positions, wanted[each.path]))
+        return self.placed(
+            columns,
+            paths=places.keys(),
+            of=lambda each: _some(each, are_among(each.positions, wanted[each.path])),
+        )
 
     def beside(self, places: Places) -> Iterator[PlacedRows]:
         """Yield the other rows of the files that have rows at `places`, with all columns."""
         columns = [field.name for field in self._head.schema.fields]
         gone = {path: np.asarray(each, dtype=np.int64) for path, each in places.items()}
-        for each in self.placed(columns, paths=places.keys(), files_ahead=COPIED_FILES_AHEAD):
-            yield _some(each, ~are_among(each.positions, gone[each.path]))
+        return self.placed(
+            columns,
+            paths=places.keys(),
+            of=lambda each: _some(each, ~are_among(each.positions, gone[each.path])),
+            files_ahead=COPIED_FILES_AHEAD,
+        )
 
     def positions(self, found: Iterable[pa.RecordBatch]) -> dict[str, BitMap]:
-        """Return places by paths, from numbers of files, in order, and positions."""
+        """Return places by paths, from numbers of files and positions. Rows of one file mostly come together: then it
+        costs least. Files are in the order of the plan."""
         from pyroaring import BitMap
 
         places: dict[str, BitMap] = {}
         for batch in found:
             files, positions = (np.asarray(column) for column in batch.columns)
+            order = np.argsort(files, kind="stable")
+            files, positions = files[order], positions[order]
             starts = np.concatenate([[0], np.flatnonzero(np.diff(files)) + 1])
             for file, some in zip(files[starts], np.split(positions, starts[1:]), strict=True):
                 places.setdefault(self._paths[int(file)], BitMap()).update(some.astype(np.uint32))
-        return places
+        return {path: places[path] for path in self._paths if path in places}
 
 
 def _some(placed: PlacedRows, mask: np.ndarray) -> PlacedRows:

@@ -175,7 +175,7 @@ class _Merge:
     def _positions(self, rows: TargetRows) -> dict[str, BitMap]:
         """Return the rows that are updated or deleted, by the paths of their files."""
         return rows.positions(
-            self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE action IS NOT NULL ORDER BY file")
+            self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE action IS NOT NULL")
         )
 
     # What becomes of them
@@ -194,9 +194,7 @@ class _Merge:
         there = f"SELECT pair.file AS {own['file']}, pair.position AS {own['position']}"
         # The rows of the table come as a stream, which the join sends past a table of the others.
         other = f"({there}, {SOURCE}.* FROM {both})" if is_matched else f"({there} FROM {pairs} AS pair)"
-        at = rows.positions(
-            self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE {chosen} ORDER BY file")
-        )
+        at = rows.positions(self._engine.rows(f"SELECT file, position FROM {_PAIRS} WHERE {chosen}"))
         on = " AND ".join(f"{TARGET}.{own[each]} = {SOURCE}.{own[each]}" for each in ("file", "position"))
         stream = rows.stream(values.target, list(self._own.values()), only=at)
         with self._engine.stream("target_rows", *stream):

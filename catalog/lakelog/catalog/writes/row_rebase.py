@@ -69,7 +69,12 @@ class Rebase:
 
     def __post_init__(self) -> None:
         prepared, change = self.prepared, self.prepared.change
-        there = self.head.entries({*change.removed, *change.deletes})
+        # Mostly there is no other commit, and so nothing to look up again.
+        there = (
+            prepared.before
+            if self.head.view is prepared.base.view
+            else self.head.entries({*change.removed, *change.deletes})
+        )
         # A path may come back by another write: that is another file.
         self.files = {
             path: file for path, file in there.items() if file.write_id == prepared.before[path].write_id

@@ -28,8 +28,10 @@ GROUP_ROWS = 122_880
 THREADS_MAX = 2
 """Each thread needs memory of its own: with more of them, the limit would not do for a large join."""
 
-BATCH_ROWS = 64 * 1024
-PART_BYTES = 32 * 1024 * 1024
+BATCH_ROWS = 16 * 1024
+"""Results come in batches that are small beside the memory that DuckDB may take: it does not count them."""
+
+PART_BYTES = 16 * 1024 * 1024
 """Rows that are kept come in parts of about this size: DuckDB holds their Arrow memory until a part is committed."""
 
 # DuckDB narrows what a join reads by filters that mistake NaN and the two zeros. Of streams it does not know the size:
@@ -71,6 +73,8 @@ class SqlEngine:
         settings: dict[str, str | int | bool] = {
             "memory_limit": f"{MEMORY_MB}MB",
             "threads": min(THREADS_MAX, os.cpu_count() or 1),
+            # What it has freed goes back to the system, and not only after 128 MB of it.
+            "allocator_flush_threshold": "8MB",
             "temp_directory": str(folder),
             "preserve_insertion_order": False,
             "disabled_optimizers": _DISABLED,

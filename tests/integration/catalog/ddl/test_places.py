@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
+import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
@@ -284,3 +285,22 @@ def test_a_place_that_no_log_can_have_is_refused_before_anything_is_written(
         with pytest.raises(InvalidInput, match="cannot be a table's|is relative"):
             create(location.format(place=place))
     assert set(tmp_path.rglob("*")) == before
+
+
+def test_places_are_given_as_paths(tmp_path: Path) -> None:
+    catalog, mine, other = Catalog(tmp_path / "w", options={"fsync": "off"}), tmp_path / "t", tmp_path / "o"
+    table = catalog.create_table("t", SCHEMA, location=mine)
+    write, bases = table.begin_write(), {str(mine): table.version}
+    assert catalog.token_at(mine).bases == catalog.token_of_write(mine, write).bases == bases
+    assert catalog.table_at(mine).append(rows(1)).location == str(mine)
+    assert catalog.expire(location=mine, retain_last=1) and catalog.vacuum(location=mine)
+    assert len(list(catalog.audit(location=mine))) == 2
+    assert table.export_iceberg(other).url.startswith(str(other))
+    other.joinpath("parquet").mkdir()
+    pq.write_table(rows(2), other / "parquet" / "two.parquet")
+    assert table.refresh().add_files(other / "parquet" / "two.parquet").row_count == 2
+    assert catalog.import_table(other / "parquet", "imported", format="parquet").table
+    for name in ("staged", "dropped"):
+        catalog.commit_stage(catalog.stage("create", None, SCHEMA, location=tmp_path / name))
+    assert catalog.register_table("staged", tmp_path / "staged").location == str(tmp_path / "staged")
+    assert catalog.drop_table_at(tmp_path / "dropped")

@@ -20,7 +20,7 @@ from lakelog.catalog.files.statistics import (
     upper_bytes,
     upper_text,
 )
-from lakelog.catalog.parquet.read_ahead import in_order
+from lakelog.catalog.parquet.read_ahead import TOGETHER_BYTES_MAX, in_order
 from lakelog.catalog.parquet.reading import read_file, read_files
 from lakelog.catalog.parquet.writing import write_files
 from lakelog.catalog.planning.binding import bind
@@ -275,17 +275,40 @@ def test_sources_are_read_ahead_and_given_in_order() -> None:
     )
 
 
-def test_an_error_comes_in_its_place() -> None:
+@pytest.mark.parametrize("sizes", [(), [10] * 99])
+def test_an_error_comes_in_its_place(sizes: list[int]) -> None:
     def items(source: int) -> Iterator[int]:
         yield source
-        if source == 2:
-            raise InvalidInput("two")
+        if source == 4:
+            raise InvalidInput("four")
 
     taken: list[int] = []
-    with pytest.raises(InvalidInput, match="two"):
-        for item in in_order(range(9), items, 3):
+    with pytest.raises(InvalidInput, match="four"):
+        for item in in_order(range(99), items, 3, sizes=sizes):
             taken.append(item)
-    assert taken == [0, 1, 2]
+    assert taken == [0, 1, 2, 3, 4]
+
+
+SMALL, HALF, WHOLE = 10, TOGETHER_BYTES_MAX // 2, TOGETHER_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "expected"),
+    [(48, SMALL, 6), (48, HALF, 2), (48, WHOLE, 1), (48, None, 1), (15, SMALL, 1)],
+)
+def test_small_sources_are_read_together_where_there_are_many(
+    count: int, size: int | None, expected: int
+) -> None:
+    read: list[int] = []
+
+    def items(source: int) -> Iterator[int]:
+        read.append(source)
+        yield source
+
+    taken = in_order(range(count), items, 1, sizes=[size] * count)
+    assert next(taken) == 0
+    assert read == list(range(expected)), "these are handed over together"
+    assert [0, *taken] == read == list(range(count))
 
 
 def test_leaving_early_ends_the_threads() -> None:

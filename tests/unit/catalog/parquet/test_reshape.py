@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelog.catalog.parquet.conform import conform
-from lakelog.catalog.parquet.reshape import to_logical, to_physical
+from lakelog.catalog.parquet.reshape import OwnColumns, to_logical, to_physical
 from lakelog.catalog.schema.arrow_types import schema_from_arrow, schema_to_arrow
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema.schema import Schema
@@ -151,3 +151,26 @@ def test_a_file_of_another_type_is_refused_by_the_columns_name() -> None:
         to_logical(strange, schema)
     with pytest.raises(FormatError, match="the column p is int64 in a data file"):
         to_logical(file.set_column(1, "p_2", pa.array([1, 2, 3])), schema)
+
+
+def test_rows_of_files_with_the_same_columns_are_renamed_and_others_are_made_as_ever() -> None:
+    schema = schema_from_arrow(pa.schema([("a", pa.int32()), ("b", pa.string())]))
+    now = altered(
+        schema,
+        {"change": "rename-column", "name": ["a"], "new_name": "c"},
+        {"change": "update-column-type", "name": ["c"], "type": "long"},
+        {"change": "add-column", "name": ["d"], "type": "string"},
+    )
+    old = pa.record_batch({"a_1": pa.array([1, 2], pa.int32()), "b_2": ["x", None]})
+    new = pa.record_batch({"b_2": ["y"], "d_3": ["z"], "a_1": pa.array([3], pa.int64())})
+    own = OwnColumns(now, ["c", "d", "b"])
+    for rows in (new, old, new, new, old, old.slice(1), new):
+        found = own.logical(rows)
+        assert found.equals(to_logical(rows, now, ["c", "d", "b"]))
+        found.validate(full=True)
+    assert own.logical(new).schema.equals(to_logical(new, now, ["c", "d", "b"]).schema, check_metadata=True)
+
+    nested, schema = written()
+    (batch,) = nested.to_batches()
+    columns = OwnColumns(schema, [field.name for field in schema.fields])
+    assert [columns.logical(batch).to_pylist() for _ in range(2)] == [ROWS.to_pylist()] * 2
