@@ -13,7 +13,7 @@ from tests.sim.mutations import removing
 from lakelog.catalog import transaction
 from lakelog.catalog.ddl import definitions, drop, restore, staging
 from lakelog.catalog.logs import (
-    cache,
+    clocks,
     commits,
     consistent_cut,
     name_tree,
@@ -38,12 +38,12 @@ def a_cut_is_not_checked_again(real: Any, self: Any) -> None:
     return None
 
 
-@removes(cache.LogCache, "_saw")
+@removes(clocks.Clocks, "saw")
 def clocks_do_not_follow_what_was_read(real: Any, self: Any, time_us: int) -> None:
     return None
 
 
-@removes(cache.LogCache, "now_us")
+@removes(clocks.Clocks, "now_us")
 def ages_are_judged_by_the_hosts_clock(real: Any, self: Any, location: str = "") -> int:
     own_us: int = self.host_us()
     return own_us
@@ -218,7 +218,7 @@ def a_rollback_takes_back_which_values_are_taken(
 
 @contextmanager
 def _any_moment() -> Iterator[None]:
-    with patch.object(cache.LogCache, "seen_us", 0):
+    with patch.object(clocks.Clocks, "seen_us", 0):
         yield
 
 

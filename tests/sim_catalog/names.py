@@ -192,7 +192,7 @@ class Names:
     def show(self, catalog: Catalog) -> None:
         """See all names at one moment: not before anything that this client has seen, but maybe before what others
         have seen since. So it is judged by the times of what was committed, not by the order of requests."""
-        seen_us, first = catalog._logs._seen_us, len(self.world.store.created)
+        seen_us, first = catalog._logs.clocks._seen_us, len(self.world.store.created)
         tx = catalog.begin(SNAPSHOT)
         shown: dict[str, dict[str, str]] = {}
         for name in ["", *(path[0] for path in tx.list_namespaces())]:

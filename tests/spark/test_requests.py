@@ -21,6 +21,16 @@ for name in ("get", "put_if_absent", "list_after"):
     counted(name)
 """
 
+ASKED = """
+from lakelog.spark.dispatch import Dispatch
+answer = Dispatch.answer
+def call(self, method, *args, **kwargs):
+    with open({log!r}, "a") as log:
+        log.write(method + chr(10))
+    return answer(self, method, *args, **kwargs)
+Dispatch.answer = call
+"""
+
 
 @pytest.fixture
 def cost(make_lake, warm, tmp_path):
@@ -100,3 +110,28 @@ def test_a_schema_change_and_its_data_cost_one_put(cost):
     insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT 1 AS id, 2 AS c{}"
     gets, puts, lists = measure(lambda: lake.sql(insert.format(next(numbers))))
     assert (puts, lists) == (1, 0) and gets <= 13
+
+
+def test_a_scan_is_planned_once_whatever_spark_wants_to_know_of_it(make_lake, warm, tmp_path):
+    log = tmp_path / "asked"
+    lake = make_lake(python=warm.program(tmp_path, ASKED.format(log=str(log))))
+    for name in "tu":
+        lake.sql(f"CREATE TABLE lake.{name} (id BIGINT, k STRING) PARTITIONED BY (k)")
+        lake.sql(f"INSERT INTO lake.{name} SELECT id, concat('k', id % 3) FROM range(9)")
+
+    def asked(query):
+        log.write_text("")
+        rows = lake.sql(query)
+        looks = ("plan", "aggregate", "partition_keys")
+        return rows, [method for method in log.read_text().split() if method in looks]
+
+    assert asked("SELECT k, id FROM lake.t WHERE id = 4") == ([("k1", 4)], ["plan"])
+    assert asked("SELECT k, sum(id) FROM lake.t GROUP BY k ORDER BY k LIMIT 1") == ([("k0", 9)], ["plan"])
+    rows, looks = asked("SELECT sum(t.id * u.id) FROM lake.t JOIN lake.u USING (k)")
+    assert (rows, looks) == ([(450,)], ["plan", "plan"])
+    # A count that metadata knows needs no plan, and one that it does not know is asked for once, too.
+    assert asked("SELECT k, count(*) FROM lake.t GROUP BY k ORDER BY k")[1] == ["aggregate"]
+    assert asked("SELECT id, count(*) FROM lake.t GROUP BY id ORDER BY id LIMIT 1")[1] == [
+        "aggregate",
+        "plan",
+    ]

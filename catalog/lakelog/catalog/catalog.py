@@ -63,7 +63,7 @@ class Catalog(CatalogNames):
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions())
-        logs.after_commit = Following(logs).committed
+        logs.after_commit = Following().committed
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
 
     # Several changes at once
@@ -305,7 +305,7 @@ def _as_of(logs: LogCache, as_of: str | dt.datetime | int | None, namespace: Ide
 
     def check_past() -> None:
         # Asked once a log was read: so the store's time is known without a request.
-        if logs.is_future(at_us):
+        if logs.clocks.is_future(at_us):
             raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
 
     return TransactionLogs(logs, Cut(logs, at_us=at_us, check_past=check_past), refusal=refusal)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet import ID_FIELDS, read_files
-from lakelog.catalog.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down
+from lakelog.catalog.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down, terms
 from lakelog.catalog.schema import (
     AtomicType,
     Field,
@@ -61,9 +61,13 @@ class Scan(ArrowRows):
 
         No rows are read: None where that would be needed, or where a file has matching rows and others.
         """
-        chunks = self._head.chunks()
         if self._limit is not None:
             return None
+        named = {*group_by, *(each.column for each in wanted)}
+        looked_at = {field.id for field in self._metadata.schema.fields if field.name in named}
+        if self._predicate is not None:
+            looked_at |= {term.column_id for term in terms(self._predicate)}
+        chunks = self._head.chunks(looked_at)
         if self._predicate is not None:
             matching = decided(chunks, self._predicate, self._metadata.specs)
             if matching is None:

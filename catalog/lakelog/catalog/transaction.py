@@ -12,6 +12,7 @@ the newest state.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -57,9 +58,8 @@ class Transaction(CatalogNames, OutsideOnly):
         self._isolation = isolation
         if isolation not in (None, SNAPSHOT, SERIALIZABLE):
             raise InvalidInput(f"{isolation!r} is not an isolation level: use {SNAPSHOT} or {SERIALIZABLE}")
-        self._overlay = TransactionLogs(under, Cut(under, waits=self._is_serializable))
+        self._overlay = TransactionLogs(under, Cut(under, waits=partial(_is_serializable, isolation)))
         super().__init__(self._overlay)
-        self._overlay.validate_written = self._validate_written
         self._under = under
         self._is_unknown = False
         self.commit_id = under.new_id()
@@ -106,7 +106,7 @@ class Transaction(CatalogNames, OutsideOnly):
             f"commit {self.commit_id} of this transaction was begun: nothing else can be changed in it"
         )
         try:
-            with writing_as({}):
+            with writing_as({}), self._overlay.validating(self._validate_written):
                 self._commit(was_unknown)
         except CommitUnknown:
             raise
@@ -194,25 +194,15 @@ class Transaction(CatalogNames, OutsideOnly):
         return Token(commit_id=self.commit_id, bases=bases)
 
     def _close(self, how: str) -> None:
-        self._overlay.closed = f"this transaction was {how}: begin another one"
+        self._overlay.close(f"this transaction was {how}: begin another one")
 
     # Isolation
 
     def _is_validated(self, log: TransactionLog[Any]) -> bool:
-        if log.start is None or not self._is_serializable(log.start):
+        if log.start is None or not _is_serializable(self._isolation, log.start):
             return False
         # A transaction that loaded a table has read its columns and properties; of a namespace, only certain names.
         return isinstance(log.start.state, TableState) or bool(log.transaction.names_read)
-
-    def _is_serializable(self, view: View[Any]) -> bool:
-        if self._isolation is not None:
-            return self._isolation == SERIALIZABLE
-        state = view.state
-        return (
-            isinstance(state, TableState)
-            and state.metadata is not None
-            and value_of(state.metadata.properties, ISOLATION) == SERIALIZABLE
-        )
 
     def _validate_read(self, read: Sequence[TransactionLog[Any]]) -> None:
         """Validate logs that were only read, between the last intent and the decision."""
@@ -289,6 +279,18 @@ class Transaction(CatalogNames, OutsideOnly):
             version=now.version,
             by=by,
         )
+
+
+def _is_serializable(isolation: str | None, view: View[Any]) -> bool:
+    """Whether a log is read at that isolation level; None is that of the table."""
+    if isolation is not None:
+        return isolation == SERIALIZABLE
+    state = view.state
+    return (
+        isinstance(state, TableState)
+        and state.metadata is not None
+        and value_of(state.metadata.properties, ISOLATION) == SERIALIZABLE
+    )
 
 
 def _named(state: NamespaceState, space: str, name: str | None) -> Any:

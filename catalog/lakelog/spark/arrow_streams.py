@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -29,9 +29,11 @@ def in_arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
     return stream
 
 
-def files_in_arrow(files: pa.Table) -> bytes:
-    """Return planned files as an Arrow stream."""
+def files_in_arrow(files: pa.Table, keys: Sequence[pa.Array] = ()) -> bytes:
+    """Return planned files as an Arrow stream, the columns key0, key1, … behind."""
     known = files.select([name for name in PLANNED_COLUMNS if name in files.column_names])
+    for place, values in enumerate(keys):
+        known = known.append_column(f"key{place}", values)
     return in_arrow(known.schema, known.to_batches())
 
 

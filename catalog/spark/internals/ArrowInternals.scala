@@ -10,7 +10,7 @@ import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.connector.read.PartitionReader
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.ArrowUtils
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 
@@ -41,14 +41,16 @@ private[lakelog] object ArrowInternals {
 
   /**
    * Reads an Arrow stream of the columns path, size, rows and, where any file has some, footer, names, constants, deletes,
-   * first_row and version.
+   * first_row and version. Where all files have keys, their values are in the columns key0, key1, …, of `keyTypes`.
    */
-  def plannedFiles(arrow: Array[Byte], location: String): PlannedFiles = {
+  def plannedFiles(arrow: Array[Byte], location: String, keyTypes: Seq[DataType] = Nil): PlannedFiles = {
     val (paths, sizes, rows) = (Array.newBuilder[String], Array.newBuilder[Long], Array.newBuilder[Long])
     val (footers, ids, versions) =
       (Array.newBuilder[Option[Long]], Array.newBuilder[Option[Long]], Array.newBuilder[Option[Long]])
     val (names, constants, deletes) =
       (Array.newBuilder[String], Array.newBuilder[String], Array.newBuilder[String])
+    val keys = Array.newBuilder[InternalRow]
+    var hasKeys = keyTypes.nonEmpty
     foreachBatch(arrow, "lakelog-plan") { root =>
       def whole(column: String) = root.getVector(column).asInstanceOf[BigIntVector]
       val (path, size, count) = (root.getVector("path"), whole("size"), whole("rows"))
@@ -66,10 +68,13 @@ private[lakelog] object ArrowInternals {
           texts += Option(root.getVector(column)).flatMap(v => Option(v.getObject(i))).map(_.toString).orNull
         }
       }
+      val keyed = keyTypes.indices.map(i => root.getVector(s"key$i"))
+      hasKeys &&= !keyed.contains(null)
+      if (hasKeys) keys ++= unsafeRows(keyed, root.getRowCount, UnsafeProjection.create(keyTypes.toArray))
     }
     new PlannedFiles(
       paths.result(), sizes.result(), rows.result(), footers.result(), names.result(), constants.result(),
-      deletes.result(), ids.result(), versions.result(), location)
+      deletes.result(), ids.result(), versions.result(), location, if (hasKeys) Some(keys.result()) else None)
   }
 
   /** Reads the rows of an Arrow stream whose columns have these types. */
@@ -77,10 +82,14 @@ private[lakelog] object ArrowInternals {
     val toUnsafe = UnsafeProjection.create(schema)
     val found = Array.newBuilder[InternalRow]
     foreachBatch(arrow, "lakelog-rows") { root =>
-      val columns = root.getFieldVectors.asScala.map(new ArrowColumnVector(_): ColumnVector).toArray
-      new ColumnarBatch(columns, root.getRowCount).rowIterator.asScala.foreach(row => found += toUnsafe(row).copy())
+      found ++= unsafeRows(root.getFieldVectors.asScala.toSeq, root.getRowCount, toUnsafe)
     }
     found.result()
+  }
+
+  private def unsafeRows(vectors: Seq[ValueVector], count: Int, toUnsafe: UnsafeProjection): Iterator[InternalRow] = {
+    val columns = vectors.map(new ArrowColumnVector(_): ColumnVector).toArray
+    new ColumnarBatch(columns, count).rowIterator.asScala.map(toUnsafe(_).copy())
   }
 
   private def foreachBatch(arrow: Array[Byte], name: String)(use: VectorSchemaRoot => Unit): Unit = {

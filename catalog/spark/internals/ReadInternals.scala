@@ -113,12 +113,16 @@ private[lakelog] object ReadInternals {
     ParquetOptions.DATETIME_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString,
     ParquetOptions.INT96_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString)
 
-  /** Files of these sizes, with these constants, split and packed by Spark's own rules. */
+  /** How large the parts are at most that Spark splits files of these sizes into. It depends on all that a scan reads. */
+  def splitBytes(sizes: Array[Long]): Long = {
+    val openCost = conf.filesOpenCostInBytes
+    FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
+  }
+
+  /** Files of these sizes, with these constants, split into parts of `splitBytes` and packed by Spark's own rules. */
   def inputPartitions(
       paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]], deletes: Array[Option[DeletionVector]],
-      constants: Int => InternalRow): Array[InputPartition] = {
-    val openCost = conf.filesOpenCostInBytes
-    val splitBytes = FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
+      constants: Int => InternalRow, splitBytes: Long): Array[InputPartition] = {
     val parts = paths.indices.flatMap { i =>
       val path = SparkPath.fromPath(paths(i))
       val values = constants(i)

@@ -8,8 +8,10 @@ import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
 /** Aggregates of all rows of a table that Python knows without a look at the files; see `lakelog.catalog.aggregates`. */
 private[lakelog] final class AggregateScan(
-    table: LakeTable, together: ReadTogether, wanted: Seq[AggregateScan.Wanted], groups: Seq[StructField])
+    table: LakeTable, together: ReadTogether, asked: AggregateScan.Asked)
   extends LocalScan {
+
+  import asked.{groups, wanted}
 
   private val schema = StructType(groups ++ wanted.map(_.field))
 
@@ -48,19 +50,22 @@ private[lakelog] object AggregateScan {
     def asked: wire.Aggregated = wire.Aggregated(kind, column)
   }
 
+  /** Aggregates, and the columns by which rows are grouped. */
+  final case class Asked(wanted: Seq[Wanted], groups: Seq[StructField])
+
   /**
-   * The scan that returns these aggregates; None where the rows have to be read.
+   * What an aggregation asks of metadata; None where the rows have to be read.
    *
    * Also None where there are none: of a global aggregate whose outputs are all constants, such as an EXISTS of one, Spark
    * pushes an aggregation without functions and groups, whose result is one row without columns. An answer of
    * metadata has no row then.
    */
-  def of(aggregation: Aggregation, table: LakeTable, together: ReadTogether): Option[AggregateScan] = {
+  def asked(aggregation: Aggregation, table: LakeTable): Option[Asked] = {
     val schema = SchemaInternals.withoutCharVarchar(table.schema)
     val wanted = aggregation.aggregateExpressions.toSeq.map(this.wanted(_, schema))
     val groups = aggregation.groupByExpressions.toSeq.map(column(_, schema))
     if ((wanted ++ groups).isEmpty || (wanted ++ groups).exists(_.isEmpty)) None
-    else Some(new AggregateScan(table, together, wanted.flatten, groups.flatten)).filter(_.isPossible)
+    else Some(Asked(wanted.flatten, groups.flatten))
   }
 
   private def wanted(function: AggregateFunc, schema: StructType): Option[Wanted] = function match {

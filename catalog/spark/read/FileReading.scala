@@ -21,10 +21,13 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
     ReadInternals.readsColumns(StructType(most.columns.fields ++ most.constants.fields))
   }
 
-  def partitions(files: PlannedFiles): Array[InputPartition] =
-    files.shapes.toArray.flatMap { case (shape, places) => partitionsOf(files.at(places), shape) }
+  def partitions(files: PlannedFiles): Array[InputPartition] = partitions(files, FileReading.splitBytes(files))
 
-  private def partitionsOf(files: PlannedFiles, shape: FileShape): Array[InputPartition] = {
+  /** Of some of the files that a scan reads, whose parts are as large as those of the others. */
+  def partitions(files: PlannedFiles, splitBytes: Long): Array[InputPartition] =
+    files.shapes.toArray.flatMap { case (shape, places) => partitionsOf(files.at(places), shape, splitBytes) }
+
+  private def partitionsOf(files: PlannedFiles, shape: FileShape, splitBytes: Long): Array[InputPartition] = {
     val paths = files.paths.map(Locations.file(facts.location, _))
     val schema = table.physical.forRead(required, shape)
     val deletes = files.deletes.zip(files.rows).map { case (json, live) =>
@@ -32,7 +35,7 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
     }
     val partitions = ReadInternals.inputPartitions(
       paths, files.sizes, files.footers, deletes,
-      i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files, i, schema))
+      i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files, i, schema), splitBytes)
     if (shape == FileShape.Own) partitions else partitions.map(new ShapedPartition(shape, _))
   }
 
@@ -53,4 +56,13 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
       schema.columns, filters.toArray, configuration, schema.constants, schema.position)
     (factory, schema)
   }
+}
+
+private[lakelog] object FileReading {
+
+  /** How large the parts are at most that files are read in. Of all files of a scan: of few, they would be too small. */
+  def splitBytes(files: PlannedFiles): Long = ReadInternals.splitBytes(files.sizes)
+
+  /** For files that one task reads, one after the other. */
+  val WholeFiles: Long = Long.MaxValue
 }

@@ -69,8 +69,34 @@ private[lakelog] final class LakeScan(
 
   override def planInputPartitions(): Array[InputPartition] = {
     val all = files
-    keyed.partitions(version, limit.map(all.first).getOrElse(all))(reading.partitions)
+    val read = limit.map(all.first).getOrElse(all)
+    val splitBytes = splitBytesAtFirst(read)
+    keyed.partitions(read, packedOf(read))(reading.partitions(_, splitBytes))
   }
+
+  /**
+   * For files of one key, the same with filters at run time as before: these leave out files, and Spark fails where the
+   * rest of a key's files are more parts than all of them were. Fewer files in the same order are never packed into more.
+   */
+  private def splitBytesAtFirst(files: PlannedFiles): Long = synchronized {
+    splitBytes = splitBytes.orElse(Some(FileReading.splitBytes(files)))
+    splitBytes.get
+  }
+
+  private var splitBytes: Option[Long] = None
+
+  /** The files as tasks read them, whatever keys they have. Of many files that takes a while, and Spark wants it twice. */
+  private def packedOf(files: PlannedFiles): Array[InputPartition] = synchronized {
+    packed match {
+      case Some((`files`, partitions)) => partitions
+      case _ =>
+        val partitions = reading.partitions(files)
+        packed = Some((files, partitions))
+        partitions
+    }
+  }
+
+  private var packed: Option[(PlannedFiles, Array[InputPartition])] = None
 
   override def createReaderFactory(): PartitionReaderFactory = keyed.factory(reading.factory(files))
 
@@ -81,14 +107,12 @@ private[lakelog] final class LakeScan(
     })
 
   /** A statement that changes rows has an order of its own for them. */
-  private lazy val keyed = new KeyedFiles(
-    table, required, predicates.filterNot(FileNames.areIn(_, metadata)), isWanted = use == ScanUse.Query)
+  private lazy val keyed = new KeyedFiles(facts, required, isWanted = use == ScanUse.Query)
 
   /** As [[estimateStatistics]], of a version that is perhaps not read in the end. */
   override def outputPartitioning(): Partitioning = {
-    val version = together.versionIfSettled(table)
-    val files = filesOf(version)
-    keyed.partitioning(version, files, reading.partitions(files).length)
+    val files = filesOf(together.versionIfSettled(table))
+    keyed.partitioning(files, packedOf(files).length)
   }
 
   /**
@@ -156,8 +180,9 @@ private[lakelog] final class LakeScan(
   private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
       val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
-      val request = wire.Plan(facts.referenceOf(version), Predicates.toPython(ofRows), top.map(_.asked))
-      val found = ArrowInternals.plannedFiles(table.access.channel.bytes(request), facts.location)
+      val request =
+        wire.Plan(facts.referenceOf(version), Predicates.toPython(ofRows), top.map(_.asked), keyed.fieldIds)
+      val found = ArrowInternals.plannedFiles(table.access.channel.bytes(request), facts.location, keyed.types)
       ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
     }
 

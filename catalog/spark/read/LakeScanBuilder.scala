@@ -1,5 +1,7 @@
 package org.apache.spark.sql.lakelog
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.connector.expressions.SortOrder
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -55,12 +57,21 @@ private[lakelog] final class LakeScanBuilder(
 
   /** Spark asks only where no filter is left to apply, which are all of them. */
   override def supportCompletePushDown(wanted: Aggregation): Boolean =
-    predicates.isEmpty && use == ScanUse.Query && AggregateScan.of(wanted, table, together).isDefined
+    fromMetadata(wanted).isDefined
 
   override def pushAggregation(wanted: Aggregation): Boolean = {
-    if (predicates.isEmpty && use == ScanUse.Query) aggregates = AggregateScan.of(wanted, table, together)
+    aggregates = fromMetadata(wanted)
     aggregates.isDefined
   }
+
+  private def fromMetadata(wanted: Aggregation): Option[AggregateScan] =
+    if (predicates.nonEmpty || use != ScanUse.Query) None
+    else AggregateScan.asked(wanted, table).map { asked =>
+      scansOfMetadata.getOrElseUpdate(asked, new AggregateScan(table, together, asked))
+    }.filter(_.isPossible)
+
+  /** Spark asks whether an aggregation is possible, and then pushes it: each is asked of Python once. */
+  private val scansOfMetadata = mutable.Map.empty[AggregateScan.Asked, AggregateScan]
 
   /** For conflicts, a query that takes aggregates from metadata has read all rows. */
   override def build(): Scan = {

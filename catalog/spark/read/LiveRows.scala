@@ -8,15 +8,51 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
 import org.apache.spark.unsafe.types.UTF8String
 
+/**
+ * The positions of a file's deleted rows, passed through once beside its rows: a reader gives these in the order of their
+ * positions. Where it does not, it is begun anew.
+ */
+private[lakelog] final class DeletedPositions(deleted: RoaringBitmap) {
+
+  private var left = deleted.getIntIterator
+  private var known = take()
+  private var asked = 0L
+
+  /** The first deleted position that is not before `position`; beyond all positions where there is none. */
+  def from(position: Long): Long = {
+    if (position < asked) {
+      left = deleted.getIntIterator
+      known = take()
+    }
+    asked = position
+    if (known < position) {
+      if (position <= DeletedPositions.Last) left.advanceIfNeeded(position.toInt)
+      known = if (position <= DeletedPositions.Last) take() else DeletedPositions.None
+    }
+    known
+  }
+
+  private def take(): Long = if (left.hasNext) Integer.toUnsignedLong(left.next()) else DeletedPositions.None
+}
+
+private[lakelog] object DeletedPositions {
+  private val Last = 0xffffffffL
+  private val None = Long.MaxValue
+}
+
 /** The rows that are not deleted, of a reader whose column `position` says where in the file each row is. */
-private[lakelog] final class LiveRows(inner: PartitionReader[InternalRow], position: Int, deleted: RoaringBitmap)
+private[lakelog] final class LiveRows(inner: PartitionReader[InternalRow], position: Int, bitmap: RoaringBitmap)
   extends PartitionReader[InternalRow] {
+
+  private val deleted = new DeletedPositions(bitmap)
 
   override def next(): Boolean = {
     var found = inner.next()
-    while (found && deleted.contains(inner.get().getLong(position).toInt)) found = inner.next()
+    while (found && isDeleted(inner.get().getLong(position))) found = inner.next()
     found
   }
+
+  private def isDeleted(at: Long): Boolean = deleted.from(at) == at
 
   override def get(): InternalRow = inner.get()
 
@@ -24,9 +60,10 @@ private[lakelog] final class LiveRows(inner: PartitionReader[InternalRow], posit
 }
 
 /** The same in columns: a batch stays as it is, seen through the numbers of those of its rows that are left. */
-private[lakelog] final class LiveBatches(inner: PartitionReader[ColumnarBatch], position: Int, deleted: RoaringBitmap)
+private[lakelog] final class LiveBatches(inner: PartitionReader[ColumnarBatch], position: Int, bitmap: RoaringBitmap)
   extends PartitionReader[ColumnarBatch] {
 
+  private val deleted = new DeletedPositions(bitmap)
   private var batch: ColumnarBatch = _
 
   override def next(): Boolean = {
@@ -41,19 +78,25 @@ private[lakelog] final class LiveBatches(inner: PartitionReader[ColumnarBatch], 
 
   /** None of its rows is null. */
   private def live(all: ColumnarBatch): ColumnarBatch = {
-    val positions = all.column(position)
-    val kept = new Array[Int](all.numRows)
-    var (count, row) = (0, 0)
-    while (row < all.numRows) {
-      if (!deleted.contains(positions.getLong(row).toInt)) {
-        kept(count) = row
-        count += 1
+    val (positions, rows) = (all.column(position), all.numRows)
+    var next = if (rows == 0) 0L else deleted.from(positions.getLong(0))
+    if (rows == 0 || next > positions.getLong(rows - 1)) all
+    else {
+      val kept = new Array[Int](rows)
+      var (count, row) = (0, 0)
+      while (row < rows) {
+        val at = positions.getLong(row)
+        if (next < at) next = deleted.from(at)
+        if (next != at) {
+          kept(count) = row
+          count += 1
+        }
+        row += 1
       }
-      row += 1
+      if (count == rows) all
+      else if (count == 0) null
+      else new ColumnarBatch(Array.tabulate(all.numCols)(i => new PickedRows(all.column(i), kept): ColumnVector), count)
     }
-    if (count == all.numRows) all
-    else if (count == 0) null
-    else new ColumnarBatch(Array.tabulate(all.numCols)(i => new PickedRows(all.column(i), kept): ColumnVector), count)
   }
 }
 

@@ -1,14 +1,18 @@
 package org.apache.spark.sql.lakelog
 
+import org.apache.spark.sql.catalyst.InternalRow
+
 /**
  * The files that a scan has to read, in arrays of the same length. Paths are relative to `location`, or absolute; `rows`
  * counts those that are not deleted; `footers` are CRC-32s of the files' footers, where they are known; names, constants
- * and deletes are JSON, null where a file has none; `ids` are those of the first rows.
+ * and deletes are JSON, null where a file has none; `ids` are those of the first rows. `keys` are the values of the partition
+ * fields that the plan was asked for; None where some file is not partitioned by all of these.
  */
 private[lakelog] final class PlannedFiles(
     val paths: Array[String], val sizes: Array[Long], val rows: Array[Long],
     val footers: Array[Option[Long]], val names: Array[String], val constants: Array[String],
-    val deletes: Array[String], ids: Array[Option[Long]], versions: Array[Option[Long]], location: String) {
+    val deletes: Array[String], ids: Array[Option[Long]], versions: Array[Option[Long]], location: String,
+    val keys: Option[Array[InternalRow]]) {
 
   /** What the file at that place is called in the metadata column. */
   def name(i: Int): String = Locations.url(Locations.file(location, paths(i)))
@@ -47,7 +51,8 @@ private[lakelog] final class PlannedFiles(
   /** The files at these places. */
   def at(places: Array[Int]): PlannedFiles = new PlannedFiles(
     places.map(paths(_)), places.map(sizes(_)), places.map(rows(_)), places.map(footers(_)), places.map(names(_)),
-    places.map(constants(_)), places.map(deletes(_)), places.map(ids(_)), places.map(versions(_)), location)
+    places.map(constants(_)), places.map(deletes(_)), places.map(ids(_)), places.map(versions(_)), location,
+    keys.map(all => places.map(all(_))))
 }
 
 private object PlannedFiles {

@@ -16,30 +16,6 @@ private[lakelog] object ListPartitions extends Companion[ListPartitions] {
     take[Map[String, Scalar]](json, "where"))
 }
 
-/** The values of these partition fields, of each file that `plan` gives, and its path, as an Arrow stream. */
-private[lakelog] final case class PartitionKeys(table: LoadedTable, fields: Seq[Long], predicate: Expression)
-  extends Request[Complete]("partition_keys") {
-  override def members: Members = table.members ++ List("fields" -> put(fields), "predicate" -> put(predicate))
-  override def answer(json: JObject): Complete = Complete.of(json)
-}
-
-private[lakelog] object PartitionKeys extends Companion[PartitionKeys] {
-  override def of(json: JObject): PartitionKeys = PartitionKeys(
-    LoadedTable.of(json),
-    take[Seq[Long]](json, "fields"),
-    take[Expression](json, "predicate"))
-}
-
-/** Whether all files are partitioned by all of these fields; else there are no bytes. */
-private[lakelog] final case class Complete(complete: Boolean)
-  extends Message {
-  override def members: Members = List("complete" -> put(complete))
-}
-
-private[lakelog] object Complete extends Companion[Complete] {
-  override def of(json: JObject): Complete = Complete(take[Boolean](json, "complete"))
-}
-
 /** Add partitions without rows. */
 private[lakelog] final case class AddPartitions(
     table: LoadedTable,

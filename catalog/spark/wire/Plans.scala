@@ -21,10 +21,20 @@ private[lakelog] object Top extends Companion[Top] {
     take[Long](json, "limit"))
 }
 
-/** The files that may have rows like `predicate`, as an Arrow stream. */
-private[lakelog] final case class Plan(table: LoadedTable, predicate: Expression, top: Option[Top] = None)
+/**
+ * The files that may have rows like `predicate`, as an Arrow stream; with the values of the partition fields `keys`
+ * where all of the files are partitioned by these.
+ */
+private[lakelog] final case class Plan(
+    table: LoadedTable,
+    predicate: Expression,
+    top: Option[Top] = None,
+    keys: Seq[Long] = Nil)
   extends Request[Done]("plan") {
-  override def members: Members = table.members ++ List("predicate" -> put(predicate), "top" -> putIfAny(top))
+  override def members: Members = table.members ++ List(
+    "predicate" -> put(predicate),
+    "top" -> putIfAny(top),
+    "keys" -> put(keys))
   override def answer(json: JObject): Done = Done.of(json)
 }
 
@@ -32,7 +42,8 @@ private[lakelog] object Plan extends Companion[Plan] {
   override def of(json: JObject): Plan = Plan(
     LoadedTable.of(json),
     take[Expression](json, "predicate"),
-    takeIfAny[Top](json, "top"))
+    takeIfAny[Top](json, "top"),
+    takeIfAny[Seq[Long]](json, "keys").getOrElse(Nil))
 }
 
 /** The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream. */

@@ -104,7 +104,7 @@ class Log(Generic[S]):
 
     def read_blobs(self, names: Sequence[str]) -> list[bytes]:
         """Return the blobs of a dump by their names, in one round. Raises NotFound where one has expired."""
-        return snapshots.read_blobs(self.replay, names)
+        return snapshots.read_blobs(self.store, self.keys, names)
 
     def snapshot(self, view: View[S]) -> None:
         """Write a snapshot and the hint now. The log does so by itself, after acknowledging."""

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.format import encode
 from lakelog.log.grammar import is_blob
-from lakelog.log.keys import blob_version
+from lakelog.log.keys import Keys, blob_version
 from lakelog.log.replay import Replay, is_aborted, is_outdated
+from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Dump, S, View, root_of
 
 
@@ -85,14 +86,14 @@ def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
     return dump
 
 
-def read_blobs(replay: Replay[S], names: Sequence[str]) -> list[bytes]:
+def read_blobs(store: ObjectStore, log: Keys, names: Sequence[str]) -> list[bytes]:
+    """Return the blobs of a log's dump by their names, in one round. Raises NotFound where one has expired."""
     blobs = []
-    for name, blob in zip(
-        names, replay.store.get_many([replay.keys.manifest(name) for name in names]), strict=True
-    ):
+    keys = [log.manifest(name) for name in names]
+    for key, blob in zip(keys, store.get_many(keys), strict=True):
         if blob is None:
             raise NotFound(
-                f"{replay.at(replay.keys.manifest(name))} is gone: the version that it belongs to has expired "
+                f"{store.url}/{key} is gone: the version that it belongs to has expired "
                 "meanwhile; load the current version and try again"
             )
         blobs.append(blob)

@@ -19,11 +19,16 @@ from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.schema.schema import Schema
 from lakelog.catalog.schema.types import AtomicType, Field
 
-SCHEMA = Schema(fields=(Field(id=1, name="a", physical="a_1", type=AtomicType("long")),), last_id=1)
+SCHEMA = Schema(
+    fields=tuple(Field(id=id, name=f"a{id}", physical=f"a_{id}", type=AtomicType("long")) for id in (1, 2)),
+    last_id=2,
+)
 
 
 def file_numbered(number: int) -> DataFile:
     stats = {1: ColumnStats(nulls=number % 3, min=number, max=number + 3)}
+    if number % 4:
+        stats[2] = ColumnStats(nulls=number % 5, min=-number, max=number)
     return DataFile(path=f"data/{number}", size_bytes=number + 1, rows=number % 7, stats=stats, write_id="w")
 
 
@@ -103,6 +108,25 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
     @rule()
     def read(self) -> None:
         self._check(self.files, self.model)
+
+    @rule(statistics=st.sets(st.integers(1, 2)))
+    def plan(self, statistics: set[int]) -> None:
+        """A plan sees all files, and what is known of the columns that it looks at; perhaps more."""
+        found = {}
+        for chunk in self.files.chunks(self.fetch, statistics):
+            known = {id for id in (1, 2) if f"lo{id}" in chunk.column_names}
+            for row in chunk.to_pylist():
+                stats = self.model[row["path"]].stats
+                assert row["rows"] == self.model[row["path"]].rows
+                for id in statistics | known:
+                    each = stats.get(id, ColumnStats())
+                    seen = [row.get(f"{kind}{id}") for kind in ("nulls", "lo", "hi")]
+                    assert seen == [each.nulls, each.min, each.max] or (
+                        id not in statistics and seen == [None] * 3
+                    )
+                found[row["path"]] = row
+        assert found.keys() == self.model.keys()
+        assert sum(chunk.num_rows for chunk in self.files.chunks(self.fetch, statistics)) == len(found)
 
     @invariant()
     def totals_are_exact(self) -> None:

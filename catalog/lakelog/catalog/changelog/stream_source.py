@@ -115,7 +115,7 @@ class Stream:
         except NotFound:
             return 1
         # Where no version shows that the time has come, the store's clock has to.
-        if version > head.version and head.logs.is_future(timestamp_us, head.tracked.location):
+        if version > head.version and head.logs.clocks.is_future(timestamp_us, head.tracked.location):
             raise InvalidInput(
                 f"startingTimestamp is {time_text(timestamp_us)}, which is in the future: a stream begins with what "
                 f"there is, or at startingVersion {LATEST}"

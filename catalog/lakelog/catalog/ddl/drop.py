@@ -124,7 +124,7 @@ def _drop_name(
 def _is_left(tree: NameTree, view: View[Any], link: Link) -> bool:
     """Whether a log is not to be sealed by the drop of a name: it has another one (the name was forged, or the table
     was taken over by another warehouse), or its time is far ahead, so that no transaction takes it."""
-    return view.state.link != link or (not tree.logs.is_a_cut and tree.logs.is_far_ahead(view))
+    return view.state.link != link or (not tree.logs.is_a_cut and tree.logs.clocks.is_far_ahead(view))
 
 
 def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:

@@ -250,7 +250,7 @@ def collect(logs: LogCache, namespace: Identifier, tracked: TrackedLog[Namespace
     Where a log moves during the collection, the moment is put before that, and all logs are read again as of then; but
     not before anything that this process had seen.
     """
-    at_us, seen_us = FOREVER_US, logs.seen_us
+    at_us, seen_us = FOREVER_US, logs.clocks.seen_us
     for _ in range(COLLECTIONS_MAX):
         cut = Cut(logs, at_us=at_us)
         views: dict[str, View[Any]] = {}

@@ -8,7 +8,8 @@ texts are valid. Pure. It must not know which columns a list of files has.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -52,18 +53,45 @@ def _written(table: pa.Table, compression: str | None) -> bytes:
 
 def decode_table(blob: bytes) -> pa.Table:
     """Return the table that `encode_table` wrote. FormatError when the bytes are broken, or would expand too far."""
+    encoded = EncodedTable(blob)
+    return encoded.columns(encoded.names)
+
+
+class EncodedTable:
+    """A table that `encode_table` wrote, whose columns are decoded when they are asked for: the others cost nothing.
+
+    FormatError when the bytes are broken, or would expand too far, in whichever column. Values are checked as they are
+    decoded.
+    """
+
+    def __init__(self, blob: bytes) -> None:
+        self._blob = blob
+        with _as_broken():
+            expanded = sum(_expanded_bytes(blob))
+            if expanded > _expanded_max(blob):
+                raise FormatError(
+                    f"a list of files of {len(blob):,} bytes expands to {expanded:,} bytes, and the limit is "
+                    f"{_expanded_max(blob):,}: find out which client wrote this object"
+                )
+            schema = pa.ipc.open_stream(pa.py_buffer(blob)).schema
+            _check_columns(schema)
+        self.names: list[str] = schema.names
+
+    def columns(self, names: Collection[str]) -> pa.Table:
+        """Return these columns, all of which are there, in the order that they have in the table."""
+        with _as_broken():
+            places = [place for place, name in enumerate(self.names) if name in names]
+            options = pa.ipc.IpcReadOptions(included_fields=places)
+            table = pa.ipc.open_stream(pa.py_buffer(self._blob), options=options).read_all()
+            table.validate(full=True)
+            return table
+
+
+@contextmanager
+def _as_broken() -> Iterator[None]:
+    """Raise FormatError in the place of what Arrow says of broken bytes."""
     try:
-        expanded = sum(_expanded_bytes(blob))
-        if expanded > _expanded_max(blob):
-            raise FormatError(
-                f"a list of files of {len(blob):,} bytes expands to {expanded:,} bytes, and the limit is "
-                f"{_expanded_max(blob):,}: find out which client wrote this object"
-            )
-        reader = pa.ipc.open_stream(pa.py_buffer(blob))
-        _check_columns(reader.schema)
-        table = reader.read_all()
-        table.validate(full=True)
-        return table
+        yield
     except (
         pa.ArrowException,
         OSError,

@@ -18,14 +18,14 @@ the file was written; readers convert them before comparing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
+from lakelog.catalog.files.arrow_lists import EncodedTable, check_list, decode_table, encode_table
 from lakelog.catalog.files.deletion_vectors import Deletes, deletes_from_json, deletes_to_json
 from lakelog.catalog.schema import PartitionSpec, Scalar, Schema, from_arrow, to_arrow, value_type
 from lakelog.log import WriteRef
@@ -54,6 +54,8 @@ DELETED, DELETES = "deleted", "deletes"
 
 FIRST_ROW, VERSION = "first_row", "version"
 """The columns of `DataFile.first_row` and `version`, each left out where it is not known of any file."""
+
+_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
 _COLUMNS = {field.name: field.type for field in BASE_SCHEMA} | {
     **dict.fromkeys((CRC, FOOTER, FIRST_ROW, VERSION, DELETED), pa.int64()),
@@ -368,20 +370,45 @@ def encode_files(
 
 def decode_files(blob: bytes) -> pa.Table:
     """Return the table that `encode_files` wrote. FormatError when it is broken, or has other columns or values."""
-    table = decode_table(blob)
-    missing = [field.name for field in BASE_SCHEMA if field.name not in table.column_names]
-    if missing:
-        raise FormatError(
-            f"a list of data files lacks the columns {', '.join(missing)}: another program wrote it"
-        )
-    check_list(table, _COLUMNS)
-    for name in table.column_names:
-        if split_name(name)[0] in ("nulls", "nans"):
-            check_list(table.select([name]), {name: pa.int64()})
-    for name, read in _READ.items():
-        for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
-            read(text)
-    return table
+    return EncodedFiles(blob).table()
+
+
+class EncodedFiles:
+    """What `encode_files` wrote, decoded by column: of many files, statistics of all columns are most of it."""
+
+    def __init__(self, blob: bytes) -> None:
+        """FormatError when it is broken, or has other columns; of values once they are decoded."""
+        self._encoded = EncodedTable(blob)
+        missing = [field.name for field in BASE_SCHEMA if field.name not in self._encoded.names]
+        if missing:
+            raise FormatError(
+                f"a list of data files lacks the columns {', '.join(missing)}: another program wrote it"
+            )
+
+    def names(self, statistics: Collection[int] | None) -> list[str]:
+        """Return the columns of a table that has what a plan needs (see `is_planned`); None stands for all."""
+        return [name for name in self._encoded.names if statistics is None or is_planned(name, statistics)]
+
+    def table(self, names: Collection[str] | None = None) -> pa.Table:
+        """Return some of the columns, or all. FormatError when they have other values."""
+        table = self._encoded.columns(self._encoded.names if names is None else names)
+        check_list(table, _COLUMNS)
+        for name in table.column_names:
+            if split_name(name)[0] in ("nulls", "nans"):
+                check_list(table.select([name]), {name: pa.int64()})
+        for name, read in _READ.items():
+            for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
+                read(text)
+        return table
+
+
+def is_planned(name: str, statistics: Collection[int]) -> bool:
+    """Whether a column is needed to plan a scan that looks at the `statistics` of these columns, by their ids.
+
+    Partition values always are: to leave them out would mean NULL.
+    """
+    kind, id = split_name(name)
+    return name in _PLANNED or kind == "p" or (kind != "" and id in statistics)
 
 
 def encode_removed(files: Iterable[RemovedFile]) -> bytes:

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow
+from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import joined, tiered, without
 from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
@@ -60,19 +60,28 @@ class StoredIn:
     removed_since: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Narrow:
+    """The live files without statistics of columns that no plan has looked at."""
+
+    statistics: frozenset[int]
+    tables: tuple[pa.Table, ...]
+
+
 class FileSet:
     """The live data files of one version of a table. See the module for what is cheap."""
 
-    __slots__ = ("file_count", "row_count", "size_bytes", "_origin", "_tables", "_dumped")
+    __slots__ = ("file_count", "row_count", "size_bytes", "_origin", "_tables", "_narrow", "_dumped")
 
     def __init__(self, file_count: int, row_count: int, size_bytes: int, origin: Manifests | _Step) -> None:
         self.file_count = file_count
         self.row_count = row_count
         self.size_bytes = size_bytes
-        # These three are caches of the same content in another form. Each is replaced by one assignment, so that
+        # These four are caches of the same content in another form. Each is replaced by one assignment, so that
         # threads that share a set see the old form or the new one.
         self._origin = origin
         self._tables: tuple[pa.Table, ...] | None = None
+        self._narrow: _Narrow | None = None
         self._dumped: tuple[Manifests, frozenset[str]] | None = None
 
     @staticmethod
@@ -107,19 +116,66 @@ class FileSet:
         """Return the set of no files."""
         return FileSet.empty()
 
-    def chunks(self, fetch: Fetch) -> list[pa.Table]:
-        """Return the live files as tables (see `data_file`), with differing columns. The first call reads manifests."""
+    def chunks(self, fetch: Fetch, statistics: Collection[int] | None = None) -> list[pa.Table]:
+        """Return the live files as tables (see `data_file`), with differing columns. The first call reads manifests.
+
+        With all columns, or those that a plan needs which looks at some `statistics` (see `is_planned`), and perhaps
+        others: of many files and columns, to decode them all would take most of the time and of the memory.
+        """
         tables = self._tables
-        if tables is None:
-            base, added, removed = self._since(lambda files: files._tables)
-            if isinstance(base, Manifests):
-                base = base.live(fetch)
-            else:
-                self._release_predecessor()
-            tables = tiered([*(without(table, removed) for table in base), *added])
-            self._check_totals(tables)
-            self._tables = tables
+        if tables is None and statistics is None:
+            tables = self._made(lambda files: files._tables, fetch, None)
+            self._tables, self._narrow = tables, None
+        elif tables is None:
+            tables = self._with_statistics(frozenset(statistics or ()), fetch)
         return list(tables)
+
+    def _with_statistics(self, statistics: frozenset[int], fetch: Fetch) -> tuple[pa.Table, ...]:
+        own = self._narrow
+        if own is not None and statistics <= own.statistics:
+            return own.tables
+        wanted = statistics if own is None else statistics | own.statistics
+
+        def known(files: FileSet) -> tuple[pa.Table, ...] | None:
+            narrow = files._narrow
+            if narrow is not None and wanted <= narrow.statistics:
+                return narrow.tables
+            return files._tables
+
+        nearest = self._nearest(known)
+        if nearest is not None and nearest._tables is not None:
+            # What has all columns goes on with all: a commit that comes between two plans may need them.
+            return tuple(self.chunks(fetch))
+        tables = self._made(known, fetch, wanted)
+        self._narrow = _Narrow(wanted, tables)
+        return tables
+
+    def _nearest(self, known: Callable[[FileSet], tuple[pa.Table, ...] | None]) -> FileSet | None:
+        """Return the nearest set on the way back to manifests of which something is known."""
+        files = self
+        while known(files) is None:
+            if isinstance(files._origin, Manifests):
+                return None
+            files = files._origin.parent
+        return files
+
+    def _made(
+        self,
+        known: Callable[[FileSet], tuple[pa.Table, ...] | None],
+        fetch: Fetch,
+        statistics: frozenset[int] | None,
+    ) -> tuple[pa.Table, ...]:
+        """Return the live files from what is `known` of a predecessor, which is then released, or from manifests."""
+        base, added, removed = self._since(known)
+        if isinstance(base, Manifests):
+            base = base.live(fetch, statistics)
+        else:
+            self._release_predecessor(known)
+        if statistics is not None:
+            added = [_narrowed(table, statistics) for table in added]
+        tables = tiered([*(without(table, removed) for table in base), *added])
+        self._check_totals(tables)
+        return tables
 
     def _check_totals(self, tables: Sequence[pa.Table]) -> None:
         """Raise FormatError where the entries are not those that the totals are of: an error instead of wrong rows."""
@@ -132,17 +188,14 @@ class FileSet:
                 "where the log allows that"
             )
 
-    def _release_predecessor(self) -> None:
+    def _release_predecessor(self, known: Callable[[FileSet], tuple[pa.Table, ...] | None]) -> None:
         """Release the tables that this set's were made from: a process that reads every version keeps one copy.
 
         A reader of the older version makes them again.
         """
-        files = self
-        while isinstance(files._origin, _Step):
-            files = files._origin.parent
-            if files._tables is not None:
-                files._tables = None
-                return
+        files = self._nearest(known)
+        if files is not None and files is not self:
+            files._tables = files._narrow = None
 
     def table(self, fetch: Fetch) -> pa.Table:
         """Return the live files as one table."""
@@ -220,6 +273,10 @@ class FileSet:
                 changes.append(_surviving(origin.change, removed))
             files = origin.parent
         return base, _to_tables(reversed(changes)), removed
+
+
+def _narrowed(table: pa.Table, statistics: Collection[int]) -> pa.Table:
+    return table.select([name for name in table.column_names if is_planned(name, statistics)])
 
 
 def _surviving(change: _Added, removed: set[str]) -> _Added:

@@ -14,6 +14,9 @@ from lakelog.log.grammar import shortened
 TIER_RATIO = 2
 """A table that is kept is at least this many times as long as the next one; so there are log2(n) of them."""
 
+LONG = 100_000
+"""A table of so many rows stays as it is: a copy of it costs more than one chunk more for every plan."""
+
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return all rows of `tables` as one table without chunks. A column that was widened gets its widest type."""
@@ -41,12 +44,12 @@ def without(table: pa.Table, paths: Collection[str] | pa.Array) -> pa.Table:
 
 
 def tiered(tables: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
-    """Return `tables` with the last ones joined until every one is longer than the next by `TIER_RATIO`."""
+    """Return `tables` with the last ones joined until every one is longer than the next by `TIER_RATIO`, or `LONG`."""
     kept = [table for table in tables if table.num_rows]
     if not kept:
         return ()
     first, length = len(kept) - 1, kept[-1].num_rows
-    while first > 0 and kept[first - 1].num_rows < TIER_RATIO * length:
+    while first > 0 and kept[first - 1].num_rows < min(TIER_RATIO * length, LONG):
         first -= 1
         length += kept[first].num_rows
     return (*kept[:first], joined(kept[first:]))

@@ -12,7 +12,8 @@ of main, read by another thread, may come from that. So each number is higher th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
-from lakelog.catalog.files.data_file import decode_files
+from lakelog.catalog.files.data_file import EncodedFiles
 from lakelog.catalog.files.file_tables import TIER_RATIO, joined, without
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
@@ -46,13 +47,53 @@ class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Manifest:
-    """A stored list with its content, once it was read or while it is being written."""
+    """A stored list with its content, once it was read or while it is being written.
 
-    __slots__ = ("stored", "table")
+    What was read is kept encoded, and by columns as they are asked for; once all are decoded, as a table only.
+    """
+
+    __slots__ = ("stored", "_read")
 
     def __init__(self, stored: StoredList, table: pa.Table | None = None) -> None:
         self.stored = stored
-        self.table = table
+        # Replaced by one assignment, as threads share a manifest.
+        self._read: pa.Table | _Partly | None = table
+
+    @property
+    def is_read(self) -> bool:
+        return self._read is not None
+
+    def read(self, blob: bytes, *, removed: bool) -> None:
+        """Keep the bytes of the manifest, or of a list of removed paths. FormatError for others than are named."""
+        if hashlib.sha256(blob).hexdigest() != self.stored.sha256:
+            raise FormatError(
+                f"the manifest {self.stored.name} does not have the content that its snapshot names: it was "
+                "altered or truncated. Run lakelog fsck --repair, which writes it anew where the log allows that"
+            )
+        with self._naming():
+            self._read = _removed_paths(blob) if removed else _Partly(EncodedFiles(blob), None)
+
+    def columns(self, statistics: Collection[int] | None = None) -> pa.Table:
+        """Return all columns, or at least those that a plan needs (see `is_planned`). FormatError for other values."""
+        read = self._read
+        if read is None:
+            raise FormatError(f"the manifest {self.stored.name} was not read before it was used")
+        if isinstance(read, pa.Table):
+            return read
+        with self._naming():
+            wider = read.with_columns(statistics)
+        if statistics is None:
+            self._read = wider.known
+        elif wider is not read and self._read is read:
+            self._read = wider
+        return wider.known
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except FormatError as error:
+            raise FormatError(f"the manifest {self.stored.name}: {error.message}") from error
 
     @staticmethod
     def new(table: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:
@@ -65,6 +106,30 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class _Partly:
+    """A manifest of which the columns in `known` are decoded."""
+
+    encoded: EncodedFiles
+    known: pa.Table | None
+
+    def with_columns(self, statistics: Collection[int] | None) -> _Partly:
+        """Return it with the columns of `EncodedFiles.names`, too; itself where these are decoded."""
+        there = set() if self.known is None else set(self.known.column_names)
+        missing = [name for name in self.encoded.names(statistics) if name not in there]
+        if not missing:
+            return self
+        found = self.encoded.table(missing)
+        if self.known is not None:
+            for name in self.known.column_names:
+                found = found.append_column(self.known.schema.field(name), self.known[name])
+        # As they are stored, so that what is written of them is the same whenever it was decoded.
+        return _Partly(
+            self.encoded,
+            found.select([name for name in self.encoded.names(None) if name in found.column_names]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Manifests:
     """The manifests of one dump, and the lists of paths that are removed from them."""
 
@@ -72,17 +137,21 @@ class Manifests:
     removed: tuple[Manifest, ...] = ()
     _live: list[tuple[pa.Table, ...]] = field(default_factory=list, compare=False)
 
-    def live(self, fetch: Fetch) -> tuple[pa.Table, ...]:
+    def live(self, fetch: Fetch, statistics: Collection[int] | None = None) -> tuple[pa.Table, ...]:
         """Return the live entries of each manifest. Reads what is not in memory yet in one round, and keeps it.
 
-        FormatError for an object that was altered or truncated.
+        With all columns, or those that a plan needs which looks at some `statistics` (see `is_planned`), and perhaps
+        others. FormatError for an object that was altered or truncated.
         """
-        if not self._live:
-            self._load(self.entries, fetch)
-            gone = self._gone()
-            live = (_live_of(manifest, gone) for manifest in self.entries)
-            self._live.append(tuple(table for table in live if table.num_rows))
-        return self._live[0]
+        if self._live:
+            return self._live[0]
+        self._load(self.entries, fetch)
+        gone = self._gone()
+        live = (_live_of(manifest, gone, statistics) for manifest in self.entries)
+        tables = tuple(table for table in live if table.num_rows)
+        if statistics is None:
+            self._live.append(tables)
+        return tables
 
     def after(
         self, version: int, added: pa.Table, removed: Collection[str], fetch: Fetch | None
@@ -113,29 +182,23 @@ class Manifests:
         return Manifests(kept, lists if kept else ()), blobs
 
     def _load(self, manifests: Sequence[Manifest], fetch: Fetch) -> None:
-        wanted = [each for each in (*manifests, *self.removed) if each.table is None]
+        wanted = [each for each in (*manifests, *self.removed) if not each.is_read]
         if not wanted:
             return
         for manifest, blob in zip(wanted, fetch([each.stored.name for each in wanted]), strict=True):
-            if hashlib.sha256(blob).hexdigest() != manifest.stored.sha256:
-                raise FormatError(
-                    f"the manifest {manifest.stored.name} does not have the content that its snapshot names: it was "
-                    "altered or truncated. Run lakelog fsck --repair, which writes it anew where the log allows that"
-                )
-            try:
-                manifest.table = _removed_paths(blob) if manifest in self.removed else decode_files(blob)
-            except FormatError as error:
-                raise FormatError(f"the manifest {manifest.stored.name}: {error.message}") from error
+            manifest.read(blob, removed=manifest in self.removed)
 
     def _available(self, manifests: Sequence[Manifest], fetch: Fetch | None) -> bool:
         if fetch is not None:
             self._load(manifests, fetch)
-        return all(manifest.table is not None for manifest in (*manifests, *self.removed))
+        return all(manifest.is_read for manifest in (*manifests, *self.removed))
 
     def _gone(self) -> pa.Table | None:
         """Return all removed paths with their `seq`."""
         return (
-            pa.concat_tables([each.table for each in self.removed]).combine_chunks() if self.removed else None
+            pa.concat_tables([each.columns() for each in self.removed]).combine_chunks()
+            if self.removed
+            else None
         )
 
     def _with_removed(
@@ -148,7 +211,7 @@ class Manifests:
         )
         older = self.removed
         if older and self._available((), fetch):
-            table, older = pa.concat_tables([*(each.table for each in older), table]).combine_chunks(), ()
+            table, older = pa.concat_tables([*(each.columns() for each in older), table]).combine_chunks(), ()
         return Manifests(self.entries, (*older, Manifest.new(table, version, seq, blobs)))
 
     def _worth_rewriting(self) -> bool:
@@ -162,7 +225,7 @@ class Manifests:
         kept, tables = [], []
         for manifest in self.entries:
             live = _live_of(manifest, gone)
-            if live is manifest.table:
+            if live is manifest.columns():
                 kept.append(manifest)
             else:
                 tables.append(live)
@@ -177,14 +240,13 @@ def _removed_paths(blob: bytes) -> pa.Table:
     return table
 
 
-def _live_of(manifest: Manifest, gone: pa.Table | None) -> pa.Table:
-    if manifest.table is None:
-        raise FormatError(f"the manifest {manifest.stored.name} was not read before it was used")
+def _live_of(
+    manifest: Manifest, gone: pa.Table | None, statistics: Collection[int] | None = None
+) -> pa.Table:
+    table = manifest.columns(statistics)
     if gone is None:
-        return manifest.table
-    return without(
-        manifest.table, gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks()
-    )
+        return table
+    return without(table, gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks())
 
 
 def _merges(manifest: Manifest, length: int) -> bool:

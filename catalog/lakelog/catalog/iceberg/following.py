@@ -22,12 +22,11 @@ _LOGGER = logging.getLogger("lakelog.catalog")
 class Following:
     """Exports what was committed to tables whose property `lakelog.iceberg` is `on`. Safe to share between threads."""
 
-    def __init__(self, logs: LogCache) -> None:
-        self._logs = logs
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._exported: dict[str, int] = {}
 
-    def committed(self, tracked: TrackedLog[Any], view: View[Any]) -> None:
+    def committed(self, logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
         """Have a new version of a log exported soon, if it is such a table's. Costs nothing here."""
         state = view.state
         if not isinstance(state, TableState) or state.metadata is None or view.sealed:
@@ -35,9 +34,9 @@ class Following:
         if value_of(state.metadata.properties, ICEBERG) == ICEBERG_ON:
             # Each commit asks for itself: one that comes while an export is under way is not in that.
             name = f"version {view.version} of {tracked.log.location}, as an Iceberg table"
-            self._logs.log_options.in_background(name, lambda: self._export(tracked, view))
+            logs.log_options.in_background(name, lambda: self._export(logs, tracked, view))
 
-    def _export(self, tracked: TrackedLog[TableState], view: View[TableState]) -> None:
+    def _export(self, logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]) -> None:
         key = f"{tracked.location} {view.log_id}"
         with self._lock:
             if self._exported.get(key, 0) >= view.version:
@@ -47,7 +46,7 @@ class Following:
             if newest is None or newest.log_id != view.log_id:
                 # It was dropped meanwhile. Its place may be purged by now, or another table's.
                 return
-            done = export(TableHead.at_place(self._logs, tracked, newest))
+            done = export(TableHead.at_place(logs, tracked, newest))
         except LakelogError as error:
             _LOGGER.warning(
                 "%s was not exported for readers of Iceberg, who find an older version: %s",

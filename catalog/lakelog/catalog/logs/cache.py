@@ -7,11 +7,13 @@ question. A change of one log goes through its `TrackedLog`, a change of several
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from lakelog.catalog.logs.clocks import Clocks
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.logs.writer_now import Facts, as_here
@@ -30,16 +32,13 @@ from lakelog.log import (
     commit_together,
     refresh_many,
 )
-from lakelog.log.clocks import host_clock_us
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import shortened
 from lakelog.log.keys import Keys
 from lakelog.log.participants import is_url
 from lakelog.log.placing import Decide
-from lakelog.log.view import CLOCK_TOLERANCE_US, is_far_ahead
-
-DATE_STEP_US = 1_000_000
-"""A server's Date has whole seconds, rounded down: it may be so much later there."""
+from lakelog.log.snapshots import read_blobs
+from lakelog.log.stores import ObjectStore
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -78,16 +77,18 @@ class _Unread:
 class LogCache:
     """Opens the logs of one warehouse, and of the places that users chose, under one configuration.
 
-    A commit's time is later than all that this process has read, so that a cut by time never holds an effect without
-    its cause, even if clocks are wrong. Ages are judged by `now_us`, which no time in a log moves. `after_commit` is
-    called with each log that was committed to, and must not wait.
+    `clocks` are what it judges times by. `after_commit` is called with this cache and each log that was committed to,
+    and must not wait.
+
+    It keeps its logs, and they do not keep it: a catalog that is dropped releases all that it knows at once, where
+    that can be hundreds of megabytes, and does not wait for Python to look for cycles.
     """
 
     def __init__(self, places: Places, writer: Mapping[str, Json], log_options: LogOptions) -> None:
         self.places = places
         self.writer = dict(writer)
-        self._seen_us = 0
-        self.after_commit: Callable[[TrackedLog[Any], View[Any]], None] = lambda tracked, view: None
+        self.clocks = Clocks(places, log_options.clock_us)
+        self.after_commit: Callable[[LogCache, TrackedLog[Any], View[Any]], None] = _nothing
         in_parallel = log_options.in_parallel
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
@@ -101,43 +102,6 @@ class LogCache:
 
     def new_id(self) -> str:
         return self.log_options.new_id()
-
-    @property
-    def seen_us(self) -> int:
-        """The time of the newest version that this process has read or written."""
-        return self._seen_us
-
-    def now_us(self, location: str = "") -> int | None:
-        """Return the time, by the clock of the store that has `location`, and by this host's where the two agree.
-
-        None where the store's cannot be known. No request, unless this process has had no answer of that store.
-        """
-        store_us, own_us = self._clocks(location)
-        return own_us if store_us is not None and _agree(own_us, store_us) else store_us
-
-    def likely_us(self, location: str = "") -> int:
-        """As `now_us`; this host's time where the store's cannot be known. Nothing may be deleted by that alone."""
-        now_us = self.now_us(location)
-        return self.host_us() if now_us is None else now_us
-
-    def is_future(self, time_us: int, location: str = "") -> bool:
-        """Whether `time_us` is still to come at the store that has `location`: not what may be past there already."""
-        store_us, own_us = self._clocks(location)
-        if store_us is None or _agree(own_us, store_us):
-            return time_us > own_us
-        return time_us > store_us + DATE_STEP_US
-
-    def is_far_ahead(self, view: View[Any]) -> bool:
-        """Whether no transaction takes the log of a view, as its time is far ahead. No request where it is not."""
-        return is_far_ahead(view.time_us, host_clock_us()) and is_far_ahead(view.time_us, self._clocks("")[0])
-
-    def _clocks(self, location: str) -> tuple[int | None, int]:
-        store, prefix = self.places.open(location)
-        return store.now_us(Keys(prefix).latest), self.host_us()
-
-    def host_us(self) -> int:
-        """Return the time by this host's clock, whatever the store's is."""
-        return self.log_options.clock_us()
 
     @property
     def clock_is_the_hosts(self) -> bool:
@@ -165,23 +129,22 @@ class LogCache:
         # Names are looked up far more often than changed, each time through all namespaces above.
         every = self.log_options.hint_every_versions or _versions_per_hint
         options = replace(self.log_options, hint_every_versions=every)
-        return self._tracked(self._namespaces, location, NamespaceProjection(), options)
+        return self._tracked(self._namespaces, location, lambda store, keys: NamespaceProjection(), options)
 
     def table(self, location: str) -> TrackedLog[TableState]:
-        def fetch(names: Sequence[str]) -> list[bytes]:
-            return self.table(location).log.read_blobs(names)
-
-        return self._tracked(self._tables, location, TableProjection(fetch))
+        return self._tracked(
+            self._tables, location, lambda store, keys: TableProjection(partial(read_blobs, store, keys))
+        )
 
     def unread(self, location: str) -> TrackedLog[None]:
         """Return the log at a location, whatever it is of, to look for commits in it."""
-        return self._tracked({}, location, _Unread())
+        return self._tracked({}, location, lambda store, keys: _Unread())
 
     def _tracked(
         self,
         cache: dict[str, TrackedLog[S]],
         location: str,
-        projection: Projection[S],
+        projection: Callable[[ObjectStore, Keys], Projection[S]],
         options: LogOptions | None = None,
     ) -> TrackedLog[S]:
         tracked = cache.get(location)
@@ -190,28 +153,18 @@ class LogCache:
             log = Log(
                 store,
                 prefix,
-                projection,
+                projection(store, Keys(prefix)),
                 writer=Facts(self.writer),
-                options=replace(options or self.log_options, clock_us=partial(self._time_us, location)),
+                options=replace(
+                    options or self.log_options, clock_us=partial(self.clocks.commit_us, location)
+                ),
                 open_url=self.places.open_url,
                 opened=self.places.warehouse,
             )
             with self._lock:
-                made = TrackedLog(log, location, store, prefix, self._saw, self._committed)
+                made = TrackedLog(log, location, store, prefix, self.clocks.saw, _reporting(self))
                 tracked = cache.setdefault(location, made)
         return tracked
-
-    def _time_us(self, location: str) -> int:
-        """Return a writer's clock: the store's time where this host's differs too much. Else the log would discard the
-        host's, and with it the times that this process has seen."""
-        return max(self.likely_us(location), self._seen_us + 1)
-
-    def _committed(self, tracked: TrackedLog[Any], view: View[Any]) -> None:
-        self.after_commit(tracked, view)
-
-    def _saw(self, time_us: int) -> None:
-        with self._lock:
-            self._seen_us = max(self._seen_us, time_us)
 
     # Several logs at once
 
@@ -278,11 +231,23 @@ def _versions_per_hint(state: NamespaceState) -> int:
     return state.versions_per_hint
 
 
+def _nothing(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
+    pass
+
+
+def _reporting(logs: LogCache) -> Callable[[TrackedLog[Any], View[Any]], None]:
+    """Return what reports commits to `logs`, without keeping it: a caller that commits to one of its logs does."""
+    known = weakref.ref(logs)
+
+    def committed(tracked: TrackedLog[Any], view: View[Any]) -> None:
+        logs = known()
+        if logs is not None:
+            logs.after_commit(logs, tracked, view)
+
+    return committed
+
+
 def _home_of(view: View[Any]) -> str | None:
     """Return the location of the namespace that links a table."""
     link = view.state.link if isinstance(view.state, TableState) else None
     return None if link is None else link.namespace
-
-
-def _agree(own_us: int, store_us: int) -> bool:
-    return abs(own_us - store_us) <= CLOCK_TOLERANCE_US

@@ -58,7 +58,7 @@ class Cut:
         self._asked_us = at_us
         self._versions = versions
         self._shown = shown or {}
-        self._first_us = logs.seen_us if at_us == FOREVER_US and versions is None else 0
+        self._first_us = logs.clocks.seen_us if at_us == FOREVER_US and versions is None else 0
         self._last_us = at_us
         self._chosen: dict[str, _Chosen] = {}
         self._batch: set[str] = set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,9 +14,11 @@ from lakelog.catalog.state import TableState
 from lakelog.log import View
 
 
-def chunks_of(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
+def chunks_of(
+    tracked: TrackedLog[TableState], view: View[TableState], statistics: Collection[int] | None = None
+) -> list[pa.Table]:
     """Return the live files of a view (see `FileSet.chunks`)."""
-    return tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
+    return tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs, statistics))
 
 
 def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Table:

@@ -242,9 +242,9 @@ class TableHead:
 
     # Its contents
 
-    def chunks(self) -> list[pa.Table]:
+    def chunks(self, statistics: Collection[int] | None = None) -> list[pa.Table]:
         """Return the live files (see `FileSet.chunks`)."""
-        return chunks_of(self.tracked, self.view)
+        return chunks_of(self.tracked, self.view, statistics)
 
     def all_files(self) -> pa.Table:
         """Return the live files in one table."""

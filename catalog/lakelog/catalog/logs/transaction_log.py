@@ -8,9 +8,11 @@ end, on the state that the log has by then. So all code that changes a catalog w
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs.cache import LogCache, LogChange
@@ -41,6 +43,10 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
+Validate: TypeAlias = "Callable[[TransactionLog[Any], View[Any], Sequence[Commit]], None]"
+"""Raises CommitConflict where what a transaction has read of a log has changed since."""
+
+
 @dataclass(frozen=True, slots=True)
 class Creation:
     """A log that does not exist yet: its first draft, and the ids that it will be created with."""
@@ -64,8 +70,15 @@ class TransactionLog(TrackedLog[S]):
         self.steps: list[Step[S]] = []
         self._decided: list[Draft] = []
         """The drafts of the steps when they were last decided, after other clients' commits."""
-        self._logs = logs
+        self._all = weakref.ref(logs)
         self.transaction: OwnPart[S] = OwnPart(self)
+
+    @property
+    def _logs(self) -> TransactionLogs:
+        """The transaction's logs, which keep this one, as all do that use it."""
+        logs = self._all()
+        assert logs is not None, "a log of a transaction is used with the transaction's logs"
+        return logs
 
     @property
     def outside(self) -> TrackedLog[S]:
@@ -238,6 +251,10 @@ class TransactionLog(TrackedLog[S]):
             view = folded(self.log, view, draft)
         return merged_drafts(drafts)
 
+    def release_decisions(self) -> None:
+        """Keep of the steps what they have changed; they are not decided again."""
+        self.steps = [replace(step, decide=_decided_already) for step in self.steps]
+
     def all_facts(self) -> dict[str, Json]:
         """Return the facts of the writer of all steps, with the statements one after another."""
         by_step = [step.facts for step in self.steps]
@@ -258,7 +275,13 @@ class OwnPart(Generic[S]):
         self.lines_read: list[tuple[str, str, Filter | None]] = []
         self.names_read: set[tuple[str, str | None]] = set()
         self._staged: dict[str, View[S]] = {}
-        self._log = log
+        self._whole = weakref.ref(log)
+
+    @property
+    def _log(self) -> TransactionLog[S]:
+        log = self._whole()
+        assert log is not None, "a part of a log is used with the log"
+        return log
 
     @property
     def is_open(self) -> bool:
@@ -299,7 +322,7 @@ class TransactionLogs(LogCache):
         self.cut = cut
         self.refusal = refusal
         self.closed: str | None = None
-        self.validate_written: Callable[[TransactionLog[Any], View[Any], Sequence[Commit]], None] = _valid
+        self.validate_written: Validate = _valid
         self.changing = threading.RLock()
         """Held by a step: two at once, in threads of one session, would each build on the state before both."""
         self._fresh: set[str] = set()
@@ -360,6 +383,22 @@ class TransactionLogs(LogCache):
         """Note that the known view of a log was not read for the current request."""
         self._fresh.discard(location)
 
+    @contextmanager
+    def validating(self, validate: Validate) -> Iterator[None]:
+        """Have what is committed validated, until the block ends: what validates keeps these logs."""
+        self.validate_written = validate
+        try:
+            yield
+        finally:
+            self.validate_written = _valid
+
+    def close(self, how: str) -> None:
+        """Refuse all that follows, and release the decisions of the steps, which keep what they were made with."""
+        self.closed = how
+        logs: list[TransactionLog[Any]] = [*self.namespaces, *self.tables]
+        for log in logs:
+            log.release_decisions()
+
     def check_open(self) -> None:
         if self.closed is not None:
             raise Unsupported(self.closed)
@@ -411,3 +450,7 @@ class TransactionLogs(LogCache):
 
 def _valid(seen: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
     """Validate nothing, for snapshot isolation: what was read may have changed since."""
+
+
+def _decided_already(view: View[Any], passed: Sequence[Commit]) -> Draft:
+    raise AssertionError("a transaction that has ended decides nothing")

@@ -47,19 +47,21 @@ def judging_us(tree: NameTree, scope: Scope, goes: Goes, *, only_look: bool, tru
         each.tracked.location for each in scope.tables
     ]
     place = near[0] if near else ""
-    now_us = logs.likely_us(place)
-    if only_look or trust_clock or not (logs.clock_is_the_hosts or logs.now_us(place) is None):
+    now_us = logs.clocks.likely_us(place)
+    if only_look or trust_clock or not (logs.clock_is_the_hosts or logs.clocks.now_us(place) is None):
         return now_us
-    newest_us = logs.seen_us
+    newest_us = logs.clocks.seen_us
     unproven = _unproven(goes, now_us, newest_us)
     if unproven:
         chosen_scope(tree)  # all that was committed counts: what is read there is seen
-        unproven = _unproven(goes, now_us, logs.seen_us) if logs.seen_us > newest_us else unproven
+        unproven = (
+            _unproven(goes, now_us, logs.clocks.seen_us) if logs.clocks.seen_us > newest_us else unproven
+        )
     if not unproven:
         return now_us
     raise ClockNotTrusted(
         f"by the clock of this host it is {time_text(now_us)}, but the newest commit of {logs.warehouse} is of "
-        f"{time_text(logs.seen_us)}, and only by that gap something is old enough ({len(unproven)} in all, "
+        f"{time_text(logs.clocks.seen_us)}, and only by that gap something is old enough ({len(unproven)} in all, "
         f"{min(unproven)} among them). Nothing was changed. Compare the clock with another one; where it is right, run "
         "this again with --trust-clock (SQL: trust_clock => true, Python: trust_clock=True)"
     )

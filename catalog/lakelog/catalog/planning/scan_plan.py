@@ -7,28 +7,12 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import (
-    BASE_SCHEMA,
-    CONSTANTS,
-    DELETED,
-    DELETES,
-    FIRST_ROW,
-    FOOTER,
-    NAMES,
-    VERSION,
-    DataFile,
-    Fetch,
-    FileSet,
-    joined,
-    split_name,
-)
-from lakelog.catalog.planning.bound import Bound, Constant, unknown_parts
+from lakelog.catalog.files import BASE_SCHEMA, DataFile, Fetch, FileSet, is_planned, joined
+from lakelog.catalog.planning.bound import Bound, Constant, terms, unknown_parts
 from lakelog.catalog.planning.file_facts import array_of, partition_values, specs_list
 from lakelog.catalog.planning.pruning import Specs, match, may_match
 from lakelog.catalog.planning.top_rows import TopRows, may_be_first
 from lakelog.catalog.schema import PartitionField, PartitionSpec, Schema, from_arrow, to_arrow, value_type
-
-_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
 
 def plan_scan(
@@ -53,9 +37,13 @@ def plan_scan(
     """
     found: list[pa.Table] = []
     missing = limit
-    chunks = files.chunks(fetch)
-    if top is not None and schema is not None and bound in (None, Constant(True)):
-        masks = may_be_first(chunks, top, schema, specs)
+    by_order = top if schema is not None and bound in (None, Constant(True)) else None
+    looked_at = {*statistics, *(term.column_id for term in terms(bound or Constant(True)))}
+    if by_order is not None and schema is not None:
+        looked_at |= {field.id for field in schema.fields if field.name == by_order.column}
+    chunks = files.chunks(fetch, looked_at)
+    if by_order is not None and schema is not None:
+        masks = may_be_first(chunks, by_order, schema, specs)
         chunks = [_filtered(chunk, mask) for chunk, mask in zip(chunks, masks, strict=True)]
     for chunk in chunks:
         kept = chunk if bound is None else _filtered(chunk, may_match(chunk, bound, specs))
@@ -81,7 +69,7 @@ def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) 
     if unknown_parts(bound):
         return None
     total = 0
-    for chunk in files.chunks(fetch):
+    for chunk in files.chunks(fetch, {term.column_id for term in terms(bound)}):
         result = match(chunk, bound, specs)
         if not pc.all(pc.or_(result.all, result.none), min_count=0).as_py():
             return None
@@ -115,9 +103,4 @@ def _filtered(files: pa.Table, mask: pa.Array) -> pa.Table:
 
 
 def _projected(files: pa.Table, statistics: Collection[int]) -> pa.Table:
-    return files.select([name for name in files.column_names if _is_wanted(name, statistics)])
-
-
-def _is_wanted(name: str, statistics: Collection[int]) -> bool:
-    kind, id = split_name(name)
-    return name in _PLANNED or kind == "p" or kind != "" and id in statistics
+    return files.select([name for name in files.column_names if is_planned(name, statistics)])

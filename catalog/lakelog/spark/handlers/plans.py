@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.planning import Aggregate, TopRows
+from lakelog.catalog.planning import Aggregate, TopRows, partition_values
 from lakelog.catalog.read_together import read_together as versions_together
-from lakelog.catalog.schema import apply_changes
+from lakelog.catalog.schema import PartitionSpec, apply_changes
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark.arrow_streams import files_in_arrow, in_arrow
 from lakelog.spark.open_catalog import OpenCatalog
@@ -17,7 +21,20 @@ from lakelog.spark.requests.base import Done, Possible
 
 def plan(at: OpenCatalog, asked: ask.Plan) -> tuple[Done, bytes]:
     top = None if asked.top is None else TopRows(**msgspec.structs.asdict(asked.top))
-    return Done(), files_in_arrow(at.loaded(asked).plan(asked.predicate, top=top))
+    table = at.loaded(asked)
+    planned = table.plan(asked.predicate, top=top)
+    return Done(), files_in_arrow(planned, _keys(planned, table.specs, asked.keys))
+
+
+def _keys(planned: pa.Table, specs: Sequence[PartitionSpec], ids: Sequence[int]) -> list[pa.Array]:
+    """Return the values of partition fields of each file; none where not all files are partitioned by all of them."""
+    if not ids:
+        return []
+    complete = [spec.id for spec in specs if {field.id for field in spec.fields} >= set(ids)]
+    if not pc.all(pc.is_in(planned["spec"], value_set=pa.array(complete, pa.int32())), min_count=0).as_py():
+        return []
+    fields = {field.id: field for spec in specs for field in spec.fields}
+    return [partition_values(planned, fields[id]) for id in ids]
 
 
 def plan_cut(at: OpenCatalog, asked: ask.PlanCut) -> tuple[Done, bytes]:

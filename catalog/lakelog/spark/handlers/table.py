@@ -130,7 +130,6 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(of_refs.CreateRef, base.Done, refs.create),
     _entry(of_refs.DropRef, base.Done, refs.drop),
     _with_bytes(of_partitions.ListPartitions, base.Done, partitions.list_partitions),
-    _with_bytes(of_partitions.PartitionKeys, of_partitions.Complete, partitions.keys),
     _entry(of_partitions.AddPartitions, base.Done, partitions.add),
     _entry(of_partitions.DropPartitions, base.Done, partitions.drop),
     _entry(of_partitions.TruncatePartitions, base.Done, partitions.truncate),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from lakelog.catalog.schema import Expression, Scalar
-from lakelog.spark.requests.base import Answer, LoadedChange, OfLoaded
+from lakelog.catalog.schema import Scalar
+from lakelog.spark.requests.base import LoadedChange, OfLoaded
 
 Values: TypeAlias = dict[str, Scalar]
 """Values of partition fields, by their names."""
@@ -15,19 +15,6 @@ class ListPartitions(OfLoaded, frozen=True, kw_only=True, tag="partitions"):
     """The partitions that have these values as an Arrow stream, with the columns files, rows and bytes."""
 
     where: Values
-
-
-class PartitionKeys(OfLoaded, frozen=True, kw_only=True, tag="partition_keys"):
-    """The values of these partition fields, of each file that `plan` gives, and its path, as an Arrow stream."""
-
-    fields: tuple[int, ...]
-    predicate: Expression
-
-
-class Complete(Answer, frozen=True, kw_only=True):
-    """Whether all files are partitioned by all of these fields; else there are no bytes."""
-
-    complete: bool
 
 
 class AddPartitions(LoadedChange, frozen=True, kw_only=True, tag="add_partitions"):

@@ -16,10 +16,12 @@ class Top(Message, frozen=True, kw_only=True):
 
 
 class Plan(OfLoaded, frozen=True, kw_only=True, tag="plan"):
-    """The files that may have rows like `predicate`, as an Arrow stream."""
+    """The files that may have rows like `predicate`, as an Arrow stream; with the values of the partition fields `keys`
+    where all of the files are partitioned by these."""
 
     predicate: Expression
     top: Top | None = None
+    keys: tuple[int, ...] = ()
 
 
 class PlanCut(OfLoaded, frozen=True, kw_only=True, tag="plan_cut"):

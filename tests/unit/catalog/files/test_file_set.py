@@ -19,6 +19,8 @@ from lakelog.catalog.files.data_file import (
     removed_file,
 )
 from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.files.file_tables import LONG, tiered
+from lakelog.catalog.files.manifests import Manifest, Manifests
 from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.catalog.schema.schema import Schema, assign_ids
 from lakelog.catalog.schema.types import AtomicType, Field
@@ -79,6 +81,57 @@ def test_planning_a_loaded_set_reads_all_manifests_in_one_round_and_only_once() 
     assert loaded.table(fetch).num_rows == 3_000
     assert loaded.added([a_file(9_999)], SCHEMA, [SPEC]).table(fetch).num_rows == 3_001
     assert len(rounds) == 1
+
+
+def test_a_plan_decodes_the_statistics_that_it_looks_at_and_others_once_they_are_needed() -> None:
+    stats = {id: ColumnStats(nulls=id, min=id, max=id) for id in (1, 2)}
+    files = FileSet.empty().added([a_file(number, stats=stats) for number in range(300)], SCHEMA, [SPEC])
+    root, blobs = files.dump(1)
+    rounds: list[Sequence[str]] = []
+
+    def fetch(names: Sequence[str]) -> list[bytes]:
+        rounds.append(names)
+        return [blobs[name] for name in names]
+
+    def columns(files: FileSet, *statistics: int) -> set[str]:
+        return {name for chunk in files.chunks(fetch, statistics) for name in chunk.column_names}
+
+    planned, first = {"path", "size", "rows", "spec", "p1000"}, {"nulls1", "lo1", "hi1"}
+    second = {"nulls2", "lo2", "hi2"}
+    loaded = FileSet.load(root)
+    assert columns(loaded) == planned
+    assert columns(loaded, 1) == planned | first
+    kept = loaded.chunks(fetch, [1])[0]
+    assert loaded.chunks(fetch, [])[0] is kept
+    # Of what follows, too, and what is known of the set before is used.
+    gone = [RemovedFile(path=a_file(7).path, rows=10, size_bytes=100)]
+    after = loaded.removed(gone).added([a_file(900, stats=stats)], SCHEMA, [SPEC])
+    assert columns(after, 1) == planned | first
+    assert sum(chunk.num_rows for chunk in after.chunks(fetch, [1])) == 300
+    assert columns(after, 2) == planned | first | second
+    whole = after.table(fetch)
+    assert whole.column_names == files.table(fetch).column_names
+    assert columns(after, 2) == set(whole.column_names)
+    assert len(rounds) == 1
+    # After a version with all columns comes one with all.
+    assert columns(after.added([a_file(901)], SCHEMA, [SPEC]), 1) >= {"write", *second}
+
+
+def test_values_of_a_column_are_checked_when_it_is_decoded() -> None:
+    table = files_to_arrow([a_file(1)], SCHEMA, [SPEC]).append_column("nulls2", pa.array([-1]))
+    blobs: dict[str, bytes] = {}
+    manifest = Manifest.new(table, 1, 1, blobs)
+    files = FileSet(1, 10, 100, Manifests((Manifest(manifest.stored),)))
+    assert files.chunks(lambda names: [blobs[name] for name in names], [1])[0].num_rows == 1
+    with pytest.raises(FormatError, match=f"the manifest {manifest.stored.name}: .* a negative number"):
+        files.chunks(lambda names: [blobs[name] for name in names])
+
+
+def test_long_lists_are_not_copied_to_be_joined() -> None:
+    long = pa.table({"path": pa.array([""] * LONG, pa.string())})
+    short = long.slice(0, 10)
+    first, second, last = tiered([long, long, short, short])
+    assert first is long and second is long and last.num_rows == 20
 
 
 def test_many_removed_files_make_their_manifests_be_rewritten() -> None:
