@@ -14,6 +14,7 @@ import pytest
 from lakelog.catalog import Catalog
 from lakelog.cli import progress
 from lakelog.cli.main import run
+from lakelog.log import wait_for_background
 
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
 
@@ -46,6 +47,7 @@ def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def objects(catalog: Catalog) -> dict[str, bytes]:
+    wait_for_background()
     root = Path(catalog.warehouse)
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 

@@ -95,4 +95,5 @@ def test_every_fixture_for_users_is_in_the_table() -> None:
 
 def test_every_property_of_a_table_is_in_the_table() -> None:
     for known in KNOWN.values():
-        assert f"| `{known.name}` | `{known.default}` | {known.about} |" in README
+        default = f"`{known.default}`" if known.default else ""
+        assert f"| `{known.name}` | {default} | {known.about} |" in README

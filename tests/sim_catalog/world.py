@@ -222,7 +222,13 @@ class CatalogWorld:
             return
 
 
-def one_by_one(sources: Sequence[Any], read: Callable[[Any], Iterator[Any]], at_once: int) -> Iterator[Any]:
+def one_by_one(
+    sources: Sequence[Any],
+    read: Callable[[Any], Iterator[Any]],
+    at_once: int,
+    *,
+    sizes: Sequence[int | None] = (),
+) -> Iterator[Any]:
     """Read as `read_ahead.in_order` does, without threads that the scheduler does not know."""
     for source in sources:
         yield from read(source)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.log import LakelogError, LocalStore, NotFound, PermissionDenied
+from lakelog.log import LakelogError, LocalStore, NotFound, PermissionDenied, wait_for_background
 from lakelog.log.stores import local_links
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -49,6 +49,7 @@ def linked(tables: dict[str, Path], part: str) -> None:
 def test_nothing_is_deleted_or_written_behind_the_link_of_another_user(
     tmp_path: Path, tables: dict[str, Path], foreign: None, part: str
 ) -> None:
+    wait_for_background()
     linked(tables, part)
     before = {path: path.read_bytes() for path in tables["victim"].rglob("*") if path.is_file()}
     catalog = Catalog(str(tmp_path))

@@ -295,6 +295,7 @@ def test_late_snapshots_and_manifests_of_expired_versions_go(
     table = catalog.create_table("t", SCHEMA)
     for number in range(30):
         table = table.append(rows(number))
+    wait_for_background()
     old = {
         key: store.get(key) for key in store.list_after("") if "/snapshots/" in key or "/manifests/" in key
     }
@@ -423,6 +424,7 @@ def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
 
     def look() -> None:
         if not seen:
+            wait_for_background()
             before = set(store.list_after(""))
             Catalog(warehouse).vacuum(older_than=dt.timedelta(0), dropped_older_than=dt.timedelta(0))
             seen.append(set(store.list_after("")) - before)
