@@ -182,7 +182,8 @@ def test_files_that_the_keys_rule_out_are_not_read(catalog: Catalog) -> None:
         if path not in table.plan(col("id").is_in([12, 45]))["path"].to_pylist():
             store.delete([f"{prefix}/{path}"])
     after = table.upsert(source(12, 45, name=["x", "y"]), on="id")
-    assert after.scan(filter=col("name").is_not_null()).to_arrow()["id"].to_pylist() == [12, 45]
+    changed = after.scan(filter=col("name").is_not_null()).to_arrow()
+    assert sorted(changed["id"].to_pylist()) == [12, 45]
 
 
 # Keys
