@@ -39,7 +39,6 @@ from lakelog.catalog.schema import (
     check_identity,
     check_properties,
     clustering_from,
-    dotted,
     schema_from_arrow,
     sort_order_from,
     spec_from_transforms,
@@ -245,7 +244,7 @@ def _stage(
     )
     check_identity(stage)
     check_iceberg(schema, properties)
-    check_columns_named(properties, {dotted(path) for path, _ in schema.walk()})
+    check_columns_named(properties, schema)
     return stage
 
 

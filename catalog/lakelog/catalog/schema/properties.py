@@ -7,9 +7,10 @@ word.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from lakelog.catalog.schema.schema import Schema, dotted
 from lakelog.log.errors import InvalidInput
 
 RESERVED = "lakelog."
@@ -121,9 +122,11 @@ def columns_named(properties: Mapping[str, str], known: Property) -> list[str]:
     return [name for part in value_of(properties, known).split(",") if (name := part.strip())]
 
 
-def check_columns_named(properties: Mapping[str, str], columns: Container[str]) -> None:
-    """Raise InvalidInput where a property names a column that is not among `columns`, the table's."""
-    for name in columns_named(properties, STATISTICS):
+def check_columns_named(properties: Mapping[str, str], schema: Schema) -> None:
+    """Raise InvalidInput where a property names a column that a table of that schema does not have."""
+    named = columns_named(properties, STATISTICS)
+    columns = {dotted(path) for path, _ in schema.walk()} if named else ()
+    for name in named:
         if name != ALL_COLUMNS and name not in columns:
             raise InvalidInput(
                 f"the property {STATISTICS.name} names the column {name}, which the table does not have: name columns "

@@ -248,7 +248,7 @@ def _set_property(table: Altered, change: SetProperty) -> Altered:
     if change.key == COMMENT:
         return replace(table, comment=change.value)
     check_properties({change.key: change.value})
-    check_columns_named({change.key: change.value}, {dotted(path) for path, _ in table.schema.walk()})
+    check_columns_named({change.key: change.value}, table.schema)
     return replace(table, properties={**table.properties, change.key: change.value})
 
 
