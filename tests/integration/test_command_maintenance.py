@@ -52,6 +52,19 @@ def objects(catalog: Catalog) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
+def test_compact_rewrites_small_files_and_says_how_many(catalog: Catalog, lakelog: Any) -> None:
+    assert lakelog("compact", "shop.orders") == "No file needs to be rewritten.\n"
+    table = catalog.load_table("shop.orders").append(rows(4)).append(rows(5))
+    assert lakelog("compact", "shop.orders", "--where", "id = 99") == "No file needs to be rewritten.\n"
+    assert lakelog("compact", "shop.orders") == f"3 files became 1 file, in version {table.version + 1}.\n"
+    assert sorted(table.refresh().to_arrow()["id"].to_pylist()) == [3, 4, 5]
+    assert json.loads(lakelog("compact", "shop.orders", "--json")) == {
+        "version": table.version + 1,
+        "added_files": 0,
+        "removed_files": 0,
+    }
+
+
 def test_expire_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, lakelog: Any) -> None:
     before = objects(catalog)
     text = lakelog("expire", "shop.orders", "--retain-last", "1")

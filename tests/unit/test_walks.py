@@ -40,6 +40,7 @@ FLOORS = [
     "catalog/lakelog/catalog/imports",
     "catalog/lakelog/catalog/maintenance",
     "catalog/lakelog/catalog/tools",
+    "catalog/lakelog/catalog/pictures",
     "catalog/lakelog/catalog/[a-z_]+.py",
     "catalog/lakelog/spark",
     "catalog/spark",

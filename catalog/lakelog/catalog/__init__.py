@@ -99,6 +99,9 @@ from lakelog.catalog.parquet import (
     FoundFile,
     Ingestible,
 )
+from lakelog.catalog.pictures import (
+    Sheet,
+)
 from lakelog.catalog.planning import (
     Aggregate,
     TopRows,
@@ -279,6 +282,7 @@ __all__ = [
     "Scan",
     "Schema",
     "Severity",
+    "Sheet",
     "SourceDiverged",
     "SortField",
     "SortOrder",

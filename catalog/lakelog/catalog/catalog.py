@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
+from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.iceberg import Following
 from lakelog.catalog.imports import SNAPSHOT, Imported, KnownFolder, import_table
 from lakelog.catalog.logs import (
@@ -33,11 +34,12 @@ from lakelog.catalog.maintenance import (
     what_to_keep,
 )
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
+from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, picture_of_namespace, picture_of_table
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import Json, LogOptions
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import FormatError, InvalidInput
 
 
 class Catalog(CatalogNames):
@@ -248,6 +250,40 @@ class Catalog(CatalogNames):
             verify=verify,
             whole_ranges=whole_ranges,
         )
+
+    def picture(
+        self,
+        name: Name | None = None,
+        *,
+        location: Location | None = None,
+        versions: int = CHANGES_MAX,
+    ) -> Sheet:
+        """Return what a table, or a namespace with all below it, holds and what happened to it, to be looked at.
+
+        Without a name, of the whole warehouse; of a table also by its `location`. The newest `versions` changes are
+        read, and verified. What is damaged is named in it and hides nothing else. A notebook shows it; `to_html` is
+        one page. NoSuchTable where there is neither a table nor a namespace of that name.
+        """
+        self._check_there(location)
+        if versions < 1:
+            raise InvalidInput(f"{versions} versions cannot be shown: give at least 1")
+        if location is not None:
+            return Sheet(self._table_picture(None, spelled(location), versions))
+        path = () if name is None else identifier(name)
+        try:
+            if path:
+                return Sheet(self._table_picture(path, None, versions))
+        except NoSuchTable:
+            if self._tree.find_namespace(path) is None:
+                raise
+        return Sheet(picture_of_namespace(self._tree, path, versions))
+
+    def _table_picture(self, path: Identifier | None, location: str | None, versions: int) -> Picture:
+        try:
+            table = self.table_at(location or "") if path is None else self.load_table(path)
+        except FormatError:
+            return picture_of_table(self._tree, None, path, location, versions)
+        return picture_of_table(self._tree, table.head, path, location, versions)
 
     def fsck(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from lakelog.catalog.pictures import what
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.times import time_text
 from lakelog.catalog.tools import ROWS_MAX, as_html
@@ -31,13 +32,12 @@ class History(Iterator[HistoryEntry]):
         return entry
 
     def _repr_html_(self) -> str:
-        header = ("version", "time", "operation", "details", "user", "engine")
+        header = ("version", "time", "what", "user", "engine")
         rows = [
             (
                 entry.version,
                 time_text(entry.timestamp_us),
-                entry.operation,
-                ", ".join(f"{name}: {value}" for name, value in entry.details.items()),
+                what(entry),
                 entry.writer.get("user"),
                 entry.writer.get("engine"),
             )

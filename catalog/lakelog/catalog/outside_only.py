@@ -41,5 +41,8 @@ class OutsideOnly:
     def audit(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("an audit covers committed changes only: run it on the catalog itself")
 
+    def picture(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported("a picture shows committed changes only: draw it of the catalog itself")
+
     def fsck(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("a check covers committed changes only: run fsck on the catalog itself")

@@ -7,7 +7,7 @@ allow them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lakelog.catalog import table_partitions
@@ -15,7 +15,7 @@ from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
 from lakelog.catalog.imports import check_files_unclaimed
-from lakelog.catalog.logs import TableHead, Token, check_not_own
+from lakelog.catalog.logs import TableHead, Token, check_not_own, no_progress
 from lakelog.catalog.merge import Merge
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
@@ -184,6 +184,7 @@ class Table(TableVersion):
         *,
         target_size_bytes: int | None = None,
         deleted_ratio: float | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> Table:
         """Rewrite small files of a partition as larger ones, and files with many deleted rows without these.
 
@@ -195,7 +196,7 @@ class Table(TableVersion):
         """
         head = self._writable("compact")
         goal = goal_of(self.properties, target_size_bytes, deleted_ratio)
-        return self._with(compaction_commit.compact(head.refreshed(), goal, filter))
+        return self._with(compaction_commit.compact(head.refreshed(), goal, filter, progress or no_progress))
 
     # Partitions, each given by its values: JSON literals by the names of the partition fields
 

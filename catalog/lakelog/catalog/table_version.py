@@ -18,6 +18,7 @@ from lakelog.catalog.commit_history import History
 from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.names import Identifier
+from lakelog.catalog.pictures import definition_of
 from lakelog.catalog.planning import TopRows, Values, bind
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.schema import (
@@ -60,18 +61,19 @@ class TableVersion(ArrowRows):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what is known of this version, without a request."""
-        files = self.head.state.files
+        files, definition = self.head.state.files, definition_of(self.metadata, self.version)
         facts = {
             "version": f"{self.version:,} of {time_text(self.timestamp_us)}",
             "branch or tag": None if self.ref == MAIN else self.ref,
             "location": self.location,
             "rows": f"{files.row_count:,} in {files.file_count:,} files, {files.size_bytes:,} bytes",
-            "partitioned by": ", ".join(field.name for field in self.spec.fields),
-            "comment": self.comment,
+            "partitioned by": ", ".join(definition.partitioning),
+            "clustered by": ", ".join(definition.clustering),
+            "comment": definition.comment,
         }
         columns = [
-            (field.name, field.type, "" if field.nullable else "NOT NULL", field.comment or "")
-            for field in self.schema.fields
+            (column.name, column.type, "" if column.nullable else "NOT NULL", column.comment or "")
+            for column in definition.columns
         ]
         return as_html(f"Table {self.name}", facts, ("column", "type", "", "comment"), columns)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
@@ -16,18 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lakelog.catalog.schema import Transform
+from lakelog.catalog.pictures import size_text
+from lakelog.catalog.tools import visible
 
-_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
-
-
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""A terminal obeys these, and any client that may write to a namespace can have them in a name."""
-
-
-def shown(text: str) -> str:
-    """Return a text as a terminal may have it: its control characters as `\\x1b`, except for tabs and line feeds."""
-    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+size = size_text
+shown = visible
 
 
 def say(text: str = "", *, err: bool = False) -> None:
@@ -65,14 +57,6 @@ def heading(text: str) -> None:
     _console().print(Text(shown(text), style="bold"))
 
 
-def size(size_bytes: int) -> str:
-    """Return a size for people: 999 B, 1.2 MB."""
-    value, unit = float(size_bytes), 0
-    while value >= 999.5 and unit < len(_SIZES) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.0f} {_SIZES[unit]}" if unit == 0 or value >= 99.95 else f"{value:.1f} {_SIZES[unit]}"
-
-
 def count(number: int) -> str:
     return f"{number:,}"
 
@@ -86,19 +70,6 @@ def iso_time(time_us: int) -> str:
     """Return a time for programs: ISO 8601 in UTC, to the microsecond."""
     seconds, micros = divmod(time_us, 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()
-
-
-def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:
-    """Return a partition's value as people write it: 2013-01 for a month, which is kept as a number since 1970."""
-    if isinstance(value, int) and transform.name == "year":
-        return str(1970 + value)
-    if isinstance(value, int) and transform.name == "month":
-        return f"{1970 + value // 12:04}-{value % 12 + 1:02}"
-    if isinstance(value, int) and transform.name == "hour":
-        return (datetime(1970, 1, 1) + timedelta(hours=value)).strftime("%Y-%m-%d %H:00")
-    if isinstance(value, bytes):
-        return value.hex()
-    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def plain(value: Any) -> Any:

@@ -13,8 +13,8 @@ import msgspec
 
 from lakelog.catalog.audit import AuditEntry
 from lakelog.catalog.names import identifier
-from lakelog.cli import answer, explain
-from lakelog.cli.inspection import quoted_where_needed
+from lakelog.catalog.pictures import quoted_where_needed, what_was_done
+from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
 
 EXIT_DAMAGE = 4
@@ -111,7 +111,7 @@ def _line(entry: AuditEntry) -> tuple[str, str, str, str, str]:
 def _what(entry: AuditEntry) -> str:
     if entry.what != "commit":
         return f"DAMAGE: {entry.note}" if entry.what == "damage" else str(entry.note)
-    text = explain.what_was_done(", ".join(entry.operations) or "nothing", entry.details)
+    text = what_was_done(", ".join(entry.operations) or "nothing", entry.details)
     if entry.base is not None and entry.base < entry.version - 1:
         text += f" (prepared on {entry.base}, rebased)"
     if entry.transaction is not None:

@@ -8,8 +8,8 @@ import click
 
 from lakelog.catalog.ddl import DroppedEntry
 from lakelog.catalog.names import Identifier, identifier
+from lakelog.catalog.pictures import quoted_where_needed
 from lakelog.cli import answer
-from lakelog.cli.inspection import quoted_where_needed
 from lakelog.cli.options import Place, takes_place
 
 

@@ -11,8 +11,9 @@ import msgspec
 
 from lakelog.catalog import Imported
 from lakelog.catalog.names import identifier
+from lakelog.catalog.pictures import quoted_where_needed
 from lakelog.cli import answer
-from lakelog.cli.inspection import load, quoted_where_needed
+from lakelog.cli.inspection import load
 from lakelog.cli.options import Place, takes_place
 from lakelog.log.grammar import PUBLISHED_FOLDER
 from lakelog.rest import Answers, BucketTree

@@ -13,11 +13,20 @@ import msgspec
 from lakelog.catalog import Table
 from lakelog.catalog.audit import METADATA_TABLES
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.names import identifier, quoted
+from lakelog.catalog.names import identifier
+from lakelog.catalog.pictures import (
+    CHANGES_MAX,
+    changes_schema,
+    graph_lines,
+    partition_value,
+    quoted_where_needed,
+    what,
+)
 from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark
 from lakelog.catalog.state import HistoryEntry
-from lakelog.cli import answer, explain
+from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.cli.view import picture
 from lakelog.log import FormatError, NotFound, open_store
 from lakelog.log.keys import Keys
 
@@ -118,19 +127,31 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
 @click.command()
 @click.argument("name", metavar="TABLE|NAMESPACE")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N commits only.")
+@click.option(
+    "--graph", is_flag=True, help="Draw branches, rebases and transactions as lines, on verified commits."
+)
 @takes_place
-def history(place: Place, name: str, limit: int | None) -> None:
+def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
     """Show what happened to TABLE or NAMESPACE.
 
     The newest commit first. "" is the warehouse's root namespace.
+
+    \b
+    With --graph, each line of contents has a column; and
+      ●  a change      ◆  one that was rebased, prepared on an older version
+      ■  one of a transaction over several tables
+      ┄  versions that have expired or were not read      ✗  damage
     """
+    if graph and not place.as_json:
+        _draw(place, name, limit)
+        return
     lines: list[tuple[HistoryEntry, str]] = []
     table, entries = _history(place, name, limit)
     for entry in entries:
         around: tuple[Schema | None, Schema | None] = (None, None)
-        if table is not None and not place.as_json and explain.changes_schema(entry):
+        if table is not None and not place.as_json and changes_schema(entry):
             around = (_schema_at(table, entry.version - 1), _schema_at(table, entry.version))
-        lines.append((entry, explain.what(entry, *around)))
+        lines.append((entry, what(entry, *around)))
     if place.as_json:
         answer.in_json([_entry_in_json(entry) for entry, _ in lines])
     else:
@@ -238,11 +259,6 @@ def inspect(
 COMMANDS = (ls, show, history, cat, files, inspect)
 
 
-def quoted_where_needed(parts: tuple[str, ...]) -> str:
-    """Return a name as the commands take it: backticks only around parts that need them."""
-    return ".".join(part if part and not set(part) & set("`./") else quoted((part,)) for part in parts)
-
-
 def load(place: Place, reference: str, version: int | None, ref: str | None = None) -> Table:
     """Return the table that a command names, as it was at `version`, or is on the tag or branch `ref`, or was then."""
     catalog = place.catalog_for(reference)
@@ -264,6 +280,20 @@ def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | N
         if is_location(reference) or not catalog.namespace_exists(identifier(reference)):
             raise
     return None, list(islice(catalog.history(identifier(reference)), limit))
+
+
+def _draw(place: Place, name: str, limit: int | None) -> None:
+    facts = picture(place, name, CHANGES_MAX if limit is None else limit).facts
+    lines = []
+    for drawing, change, names in graph_lines(facts):
+        rebased = "" if change.base is None else f" (prepared on {change.base}, rebased)"
+        writer = None if change.writer is None else facts.writers[change.writer]
+        who = "" if writer is None else " ".join(filter(None, (writer.user, writer.engine, writer.host)))
+        log = "" if facts.kind == "table" else f"{facts.logs[change.log].name}: "
+        when = "" if change.time_us is None else answer.time(change.time_us)
+        where = f"[{names}] " if names else ""
+        lines.append((drawing, str(change.version or ""), when, f"{where}{log}{change.text}{rebased}", who))
+    answer.rows(("", ">version", "time", "what", "who"), lines, empty="Nothing has happened.")
 
 
 def _schema_at(table: Table, version: int) -> Schema | None:
@@ -289,7 +319,7 @@ def _column(schema: Schema, source_id: int) -> str:
 
 def _file(row: dict[str, Any], spec: PartitionSpec) -> dict[str, Any]:
     partition = {
-        field.name: answer.partition_value(row.get(f"p{field.id}"), field.transform) for field in spec.fields
+        field.name: partition_value(row.get(f"p{field.id}"), field.transform) for field in spec.fields
     }
     return {
         "path": row["path"],

@@ -11,7 +11,19 @@ from collections.abc import Sequence
 
 import click
 
-from lakelog.cli import answer, audit, doctor, dropped, fsck, iceberg, inspection, maintenance, refs, spark
+from lakelog.cli import (
+    answer,
+    audit,
+    doctor,
+    dropped,
+    fsck,
+    iceberg,
+    inspection,
+    maintenance,
+    refs,
+    spark,
+    view,
+)
 from lakelog.log.errors import LakelogError
 
 
@@ -27,6 +39,7 @@ def cli() -> None:
 
 for command in (
     *inspection.COMMANDS,
+    *view.COMMANDS,
     *audit.COMMANDS,
     *refs.COMMANDS,
     *dropped.COMMANDS,

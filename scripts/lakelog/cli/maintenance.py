@@ -1,10 +1,14 @@
-"""The commands that delete: expire (old versions), vacuum (unreachable files). Without --apply, they only report."""
+"""The commands of upkeep: compact (small files), expire (old versions), vacuum (unreachable files).
+
+Those that delete only report what they would do without --apply.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -20,6 +24,7 @@ from lakelog.catalog.maintenance import (
 )
 from lakelog.catalog.names import identifier
 from lakelog.cli import answer
+from lakelog.cli.inspection import load
 from lakelog.cli.options import Place, is_location, takes_place
 from lakelog.cli.progress import Progress
 
@@ -47,6 +52,30 @@ _trust_clock = click.option(
     is_flag=True,
     help="This host's clock is right, though in a folder nothing was committed for more than a day.",
 )
+
+
+@click.command()
+@click.argument("table")
+@click.option("--where", metavar="CONDITION", help="Only files that may have rows for which it is true.")
+@takes_place
+def compact(place: Place, table: str, where: str | None) -> None:
+    """Rewrite small files of TABLE as larger ones, without deleted rows.
+
+    No row changes, and older versions keep their files until they expire and are vacuumed. Large tables take several
+    commits; files that others change meanwhile are left for the next time. Rows are read and written here: for very
+    large tables, CALL lake.system.compact in Spark does the same by its executors.
+    """
+    before = load(place, table, None)
+    after = before.compact(where, progress=Progress())
+    changed = takewhile(lambda entry: entry.version > before.version, after.history())
+    own = [entry.details for entry in changed if entry.operation == "compact"]
+    files, fewer = (sum(int(each.get(f"{which}_files", 0)) for each in own) for which in ("added", "removed"))
+    if place.as_json:
+        answer.in_json({"version": after.version, "added_files": files, "removed_files": fewer})
+    elif not own:
+        answer.say("No file needs to be rewritten.")
+    else:
+        answer.say(f"{_counted(fewer, 'file')} became {_counted(files, 'file')}, in version {after.version}.")
 
 
 @click.command()
@@ -244,7 +273,7 @@ def _remarks(each: Vacuumed) -> str:
     return ", ".join(remarks)
 
 
-COMMANDS = (expire, vacuum)
+COMMANDS = (compact, expire, vacuum)
 
 
 def _chosen(catalog: Catalog, what: str) -> dict[str, Any]:

@@ -42,6 +42,7 @@ OURS = {
 
 
 INSIDE = {
+    "Picture": "the facts of a Sheet, whose public form is their JSON",
     "HasHead": "a protocol that Table and TableVersion have",
     "TableHead": "what the rooms hand to each other; users have Table",
     "Changelog": "what Changes reads, and engines by their own requests",

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from lakelog.catalog.pictures import partition_value
 from lakelog.catalog.schema.partitioning import Transform
 from lakelog.cli import answer
 
@@ -44,4 +45,4 @@ def test_a_time_is_shown_in_utc_and_for_programs_to_the_microsecond() -> None:
     ],
 )
 def test_a_partition_value_is_shown_as_people_write_it(value: object, transform: str, shown: object) -> None:
-    assert answer.partition_value(value, Transform.parse(transform)) == shown
+    assert partition_value(value, Transform.parse(transform)) == shown

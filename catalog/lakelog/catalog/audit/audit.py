@@ -41,8 +41,9 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is the log's name now, or when it was dropped; None where the catalog has no name for it.
     `operations` say what a commit did and `details` with what. `transaction` is the commit id where the commit belongs
-    to a transaction over several logs. `base` is the version that it was prepared on: one below `version` - 1 means
-    that it was rebased. Of an expired range, `first_version` is its first and `version` its last; of damage, `version`
+    to a transaction over several logs, `transaction_logs` of them. `base` is the version that it was prepared on: one
+    below `version` - 1 means that it was rebased. Of an expired range, `first_version` is its first and `version` its
+    last; of damage, `version`
     is 0 where it is not about a single one. `note` describes either as text. Facts that a writer did not give are None.
     """
 
@@ -66,6 +67,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     statement: str | None = None
     commit_id: str | None = None
     transaction: str | None = None
+    transaction_logs: int | None = None
     base: int | None = None
     hash: str | None = None
     note: str | None = None
@@ -273,6 +275,7 @@ class _Stream:
             statement=_text(said.get(writer.STATEMENT)),
             commit_id=commit.commit_id,
             transaction=commit.commit_id if commit.intent is not None else None,
+            transaction_logs=commit.intent.count if commit.intent is not None else None,
             base=commit.base,
             hash=commit.hash,
         )

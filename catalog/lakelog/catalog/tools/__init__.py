@@ -8,6 +8,9 @@ It must not know tables, logs or stores: whatever has rows implements `ArrowRows
 from lakelog.catalog.tools.arrow_rows import (
     ArrowRows,
 )
+from lakelog.catalog.tools.controls import (
+    visible,
+)
 from lakelog.catalog.tools.notebook import (
     ROWS_MAX,
     as_html,
@@ -17,4 +20,5 @@ __all__ = [
     "ArrowRows",
     "ROWS_MAX",
     "as_html",
+    "visible",
 ]

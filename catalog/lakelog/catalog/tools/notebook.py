@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from lakelog.catalog.tools.controls import visible
+
 ROWS_MAX = 20
 _TEXT_MAX = 200
 
@@ -33,4 +35,4 @@ def _row(tag: str, cells: Sequence[object]) -> str:
 
 def _text(value: object) -> str:
     text = "" if value is None else str(value)
-    return escape(text if len(text) <= _TEXT_MAX else text[: _TEXT_MAX - 1] + "…")
+    return escape(visible(text if len(text) <= _TEXT_MAX else text[: _TEXT_MAX - 1] + "…"))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakelog.catalog.errors import CommitConflict, DoneInPart
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import TableHead, Token
+from lakelog.catalog.logs import Progress, TableHead, Token
 from lakelog.catalog.parquet import copied_files, leftovers
 from lakelog.catalog.planning import Constant, bind, may_match, unknown_parts
 from lakelog.catalog.schema import Filter, as_predicate
@@ -124,7 +124,7 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
     return [at for at, group in enumerate(groups) if group.files[0].path not in there]
 
 
-def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
+def compact(head: TableHead, goal: Goal, filter: Filter | None, progress: Progress) -> TableHead:
     """Rewrite the planned groups (see `plan_groups`), in as many commits as needed, and return the newest version.
 
     CommitConflict where other writers keep changing the same files; DoneInPart where some were rewritten before the
@@ -133,7 +133,7 @@ def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
     until, tries_left, commits = head.version, TRIES_MAX, 0
     while True:
         try:
-            done = _compact_next(head, goal, filter, until)
+            done = _compact_next(head, goal, filter, until, progress)
         except StorageError as error:
             if not commits:
                 raise
@@ -154,7 +154,7 @@ def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
 
 
 def _compact_next(
-    head: TableHead, goal: Goal, filter: Filter | None, until: int
+    head: TableHead, goal: Goal, filter: Filter | None, until: int, progress: Progress
 ) -> tuple[TableHead, bool] | None:
     """Rewrite the next groups in one commit; None where there are none. With whether that was lost to other writers."""
     files, groups = plan_groups(
@@ -162,6 +162,8 @@ def _compact_next(
     )
     if not groups:
         return None
+    total = sum(group.size_bytes for group in groups)
+    progress(f"rewriting {files.num_rows:,} files of {head.name}, {total:,} bytes")
     write = head.begin_write()
     copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes)
     with leftovers.kept_by_commit(head.tracked, copied):

@@ -1,13 +1,18 @@
-"""Describes a commit in one line, from its entry in the history. Pure."""
+"""Words for people: a commit in one line, a partition's value, a name and a size. Pure."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
-from lakelog.catalog.schema import Schema
+from lakelog.catalog.names import quoted
+from lakelog.catalog.schema import Schema, Transform
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.times import time_text
 from lakelog.log.grammar import shortened
+
+ROOT = "(root)"
+"""The name of the warehouse's root namespace, where a list needs one."""
 
 
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
@@ -30,7 +35,7 @@ def what_was_done(
     if id := details.get("id"):
         parts.append(id)
     if before is not None and after is not None:
-        parts.append(_columns(before, after))
+        parts.append(column_changes(before, after))
     elif columns := details.get("columns"):
         parts.append(f"{len(columns)} column{_s(len(columns))}")
     parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
@@ -39,6 +44,9 @@ def what_was_done(
         if files := details.get(f"{which}_files"):
             rows = details.get(f"{which}_rows", 0)
             parts.append(f"{sign}{_number(rows)} row{_s(rows)} in {_number(files)} file{_s(files)}")
+    if deleted := details.get("deleted_rows"):
+        files = details.get("changed_files", 0)
+        parts.append(f"{_number(deleted)} row{_s(deleted)} deleted in {_number(files)} file{_s(files)}")
     if snapshot := details.get("source_snapshot"):
         time_us = details.get("source_time_us")
         when = "" if time_us is None else f" of {time_text(time_us)}"
@@ -60,7 +68,7 @@ def changes_schema(entry: HistoryEntry) -> bool:
     return entry.version > 1 and "change schema" in entry.operation
 
 
-def _columns(before: Schema, after: Schema) -> str:
+def column_changes(before: Schema, after: Schema) -> str:
     """Return what happened to top-level columns, by their ids; a nested change counts as a change of its column."""
     old = {field.id: field for field in before.fields}
     new = {field.id: field for field in after.fields}
@@ -76,3 +84,32 @@ def _columns(before: Schema, after: Schema) -> str:
 
 def _s(number: int) -> str:
     return "" if number == 1 else "s"
+
+
+def quoted_where_needed(parts: tuple[str, ...]) -> str:
+    """Return a name as the commands take it: backticks only around parts that need them."""
+    return ".".join(part if part and not set(part) & set("`./") else quoted((part,)) for part in parts)
+
+
+def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:
+    """Return a partition's value as people write it: 2013-01 for a month, which is kept as a number since 1970."""
+    if isinstance(value, int) and transform.name == "year":
+        return str(1970 + value)
+    if isinstance(value, int) and transform.name == "month":
+        return f"{1970 + value // 12:04}-{value % 12 + 1:02}"
+    if isinstance(value, int) and transform.name == "hour":
+        return (datetime(1970, 1, 1) + timedelta(hours=value)).strftime("%Y-%m-%d %H:00")
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if value is None or isinstance(value, int | float) else str(value)
+
+
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a size for people: 999 B, 1.2 MB."""
+    value, unit = float(size_bytes), 0
+    while value >= 999.5 and unit < len(_SIZES) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.0f} {_SIZES[unit]}" if unit == 0 or value >= 99.95 else f"{value:.1f} {_SIZES[unit]}"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakelog.catalog.pictures import words
 from lakelog.catalog.schema.arrow_types import schema_from_arrow
 from lakelog.catalog.state.history import HistoryEntry
-from lakelog.cli import explain
 
 
 def entry(operation: str, *, version: int = 5, base: int = 4, **details: Any) -> HistoryEntry:
@@ -25,33 +25,38 @@ def entry(operation: str, *, version: int = 5, base: int = 4, **details: Any) ->
 
 
 def test_an_append_shows_rows_and_files() -> None:
-    assert explain.what(entry("append", added_files=1, added_rows=1234)) == "append: +1,234 rows in 1 file"
+    assert words.what(entry("append", added_files=1, added_rows=1234)) == "append: +1,234 rows in 1 file"
 
 
 def test_an_overwrite_shows_both_sides_and_its_condition() -> None:
-    text = explain.what(
+    text = words.what(
         entry("overwrite", added_files=2, added_rows=5, removed_files=1, removed_rows=3, filter="(a = 1)")
     )
     assert text == "overwrite: +5 rows in 2 files, −3 rows in 1 file, where (a = 1)"
 
 
+def test_rows_that_are_marked_as_deleted_are_counted() -> None:
+    text = words.what(entry("delete", changed_files=2, deleted_rows=3, filter="id < ?"))
+    assert text == "delete: 3 rows deleted in 2 files, where id < ?"
+
+
 def test_a_rebased_commit_says_what_it_was_prepared_on() -> None:
-    assert explain.what(entry("append", base=2, added_files=1, added_rows=1)).endswith(
+    assert words.what(entry("append", base=2, added_files=1, added_rows=1)).endswith(
         "(prepared on 2, rebased)"
     )
 
 
 def test_an_import_shows_what_its_source_calls_the_version() -> None:
     source: dict[str, Any] = {"source_url": "/lake/t", "source_snapshot": "77"}
-    assert explain.what(entry("import", source_time_us=1_767_225_600_000_000, **source)) == (
+    assert words.what(entry("import", source_time_us=1_767_225_600_000_000, **source)) == (
         "import: version 77 of 2026-01-01 00:00:00 UTC of /lake/t"
     )
-    assert explain.what(entry("import", source_time_us=None, **source)) == "import: version 77 of /lake/t"
+    assert words.what(entry("import", source_time_us=None, **source)) == "import: version 77 of /lake/t"
 
 
 def test_a_link_names_what_was_linked() -> None:
-    assert explain.what(entry("link", kind="table", name="t")) == "link: table t"
-    assert explain.what(entry("rename", name="t", new_name="u")) == "rename: t to u"
+    assert words.what(entry("link", kind="table", name="t")) == "link: table t"
+    assert words.what(entry("rename", name="t", new_name="u")) == "rename: t to u"
 
 
 def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> None:
@@ -61,21 +66,21 @@ def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> No
         type(before.fields[1])(id=2, name="c", physical="b_2", type=before.fields[1].type),
     )
     renamed = type(before)(fields=fields, last_id=2)
-    assert explain.what(entry("change schema"), before, renamed) == "change schema: renamed b to c"
+    assert words.what(entry("change schema"), before, renamed) == "change schema: renamed b to c"
     shorter = type(before)(fields=before.fields[:1], last_id=2)
-    assert explain.what(entry("change schema"), before, shorter) == "change schema: dropped b"
-    assert explain.what(entry("change schema"), shorter, before) == "change schema: added b"
+    assert words.what(entry("change schema"), before, shorter) == "change schema: dropped b"
+    assert words.what(entry("change schema"), shorter, before) == "change schema: added b"
 
 
 def test_properties_are_shown_with_their_values() -> None:
     assert (
-        explain.what(entry("set properties", set={"a": "1"}, removed=["b"]))
+        words.what(entry("set properties", set={"a": "1"}, removed=["b"]))
         == "set properties: set a=1, removed b"
     )
 
 
 def test_what_a_faulty_client_wrote_in_place_of_a_number_is_shown_as_it_is() -> None:
     assert (
-        explain.what_was_done("append", {"added_files": "many", "added_rows": [1]})
+        words.what_was_done("append", {"added_files": "many", "added_rows": [1]})
         == "append: +[1] rows in many files"
     )

@@ -1,0 +1,100 @@
+"""`lakelog view` and `lakelog history --graph`: files, JSON, exit codes."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.cli.main import run
+
+SCHEMA = pa.schema({"id": pa.int64()})
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    catalog = Catalog(
+        str(tmp_path / "warehouse"), options={"fsync": "off"}, writer={"user": "ada", "engine": "test"}
+    )
+    catalog.create_namespace("shop")
+    table = catalog.create_table("shop.orders", SCHEMA).append(pa.table({"id": [1, 2]}))
+    table.create_branch("trial").at(ref="trial").append(pa.table({"id": [3]}))
+    monkeypatch.setenv("LAKELOG_WAREHOUSE", catalog.warehouse)
+    monkeypatch.chdir(tmp_path)
+    return catalog
+
+
+def test_a_page_of_a_table_a_namespace_and_a_warehouse(
+    catalog: Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["view", "shop.orders"]) == 0
+    assert capsys.readouterr().out.startswith("shop.orders.html (")
+    assert "<title>shop.orders · lakelog</title>" in (tmp_path / "shop.orders.html").read_text()
+    assert run(["view", "shop", "-o", "there.html"]) == 0 and (tmp_path / "there.html").exists()
+    assert run(["view"]) == 0 and (tmp_path / "warehouse.html").exists()
+    location = catalog.load_table("shop.orders").location
+    assert run(["view", location, "-o", "place.html"]) == 0 and (tmp_path / "place.html").exists()
+
+
+def test_json_has_the_facts_of_the_page(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["view", "shop.orders", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == catalog.picture("shop.orders").to_dict() | {"made_us": said["made_us"]}
+    assert said["format"] == 1 and [change["version"] for change in said["changes"]] == [4, 3, 2, 1]
+    assert not list(Path().glob("*.html"))
+
+
+def test_the_graph_of_a_history(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["history", "shop.orders", "--graph"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "Z " in line]
+    assert [line[:3] for line in lines] == [
+        ["│", "●", "4"],
+        ["╰", "●", "3"],
+        ["●", "2", lines[2][2]],
+        ["●", "1", lines[3][2]],
+    ]
+    assert "[trial]" in lines[0] and "[main]" in lines[2]
+    assert run(["history", "shop", "--graph", "--limit", "2"]) == 0
+    assert "shop.orders: append" in capsys.readouterr().out
+
+
+def test_a_damaged_log_is_drawn_and_the_exit_code_says_so(
+    catalog: Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    location = Path(catalog.load_table("shop.orders").location)
+    (location / "_log" / f"{4:020}.json").write_bytes(b"{}")
+    assert run(["view", "shop.orders"]) == 4
+    assert (tmp_path / "shop.orders.html").stat().st_size > 10_000
+    assert run(["view"]) == 4
+
+
+def test_open_hands_the_file_to_the_browser(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
+    assert run(["view", "shop.orders", "--open", "-o", "a.html"]) == 0
+    assert opened == [Path("a.html").absolute().as_uri()]
+    monkeypatch.setattr(webbrowser, "open", lambda url: False)
+    assert run(["view", "shop.orders", "--open", "-o", "a.html"]) == 1
+    assert "there is no browser" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["view", "shop.nothing"], 1, "there is no table"),
+        (["view", "shop.orders", "-o", "/nowhere/at/all.html"], 1, "cannot write /nowhere/at/all.html"),
+        (["view", "shop.orders", "--versions", "0"], 2, "--versions"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    catalog: Catalog, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    assert run(arguments) == code
+    printed = capsys.readouterr().err
+    assert said in printed and printed.count("\n") == 1

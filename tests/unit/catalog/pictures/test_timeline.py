@@ -1,0 +1,129 @@
+"""Changes and the lanes that they are drawn in, from an audit's entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.catalog.pictures.pictures import change, picture
+
+from lakelog.catalog.audit import AuditEntry
+from lakelog.catalog.pictures.graph import graph_lines
+from lakelog.catalog.pictures.model import Lane, Ref
+from lakelog.catalog.pictures.timeline import LOG_COLUMNS, timeline_of
+
+
+def entry(version: int, operation: str, *, log: str = "/t", **said: Any) -> AuditEntry:
+    return AuditEntry(
+        what="commit",
+        time_us=version,
+        kind="table",
+        name=("shop", log.strip("/")),
+        dropped=False,
+        location=log,
+        version=version,
+        operations=tuple(operation.split(", ")),
+        base=said.pop("base", version - 1),
+        **said,
+    )
+
+
+def drawn(*oldest_first: AuditEntry, of_table: bool = True) -> Any:
+    places: dict[str, int] = {}
+    return timeline_of(
+        oldest_first[::-1],
+        lambda each: places.setdefault(each.location, len(places)),
+        lambda each: (None, None),
+        of_table=of_table,
+    )
+
+
+def test_a_branch_has_a_lane_from_its_first_change_to_its_drop() -> None:
+    found = drawn(
+        entry(1, "create"),
+        entry(2, "create branch", details={"name": "b", "kind": "branch", "version": 1}),
+        entry(3, "append", details={"branch": "b", "added_rows": 2}),
+        entry(4, "append", details={"added_rows": 1}),
+        entry(5, "fast-forward", details={"branch": "main", "to": "b"}),
+        entry(6, "drop branch", details={"name": "b", "kind": "branch"}),
+        entry(7, "create branch", details={"name": "c", "kind": "branch"}),
+    )
+    assert found.lanes == [
+        Lane(name="main", kind="main", column=0),
+        Lane(name="b", kind="branch", column=1, of=0, of_version=1, begun=2, ended=6),
+        Lane(name="c", kind="branch", column=1, of=0, begun=7),
+    ]
+    assert [each.lane for each in found.changes] == [2, 1, 0, 0, 1, 1, 0]
+    assert [each.joins for each in found.changes if each.version == 5] == [1]
+
+
+def test_a_branch_from_before_the_picture_has_a_lane_without_a_beginning() -> None:
+    found = drawn(entry(8, "append", details={"branch": "old"}))
+    assert found.lanes[1] == Lane(name="old", kind="branch", column=1) and found.changes[0].lane == 1
+
+
+def test_a_change_says_its_base_only_where_it_was_rebased_and_whose_it_was() -> None:
+    who = {"user": "ada", "engine": "spark"}
+    found = drawn(
+        entry(5, "append", details={"added_rows": 3, "added_bytes": 10}, **who),
+        entry(6, "append", base=3, details={"added_rows": 4, "added_bytes": 1}, **who),
+        entry(7, "append", user="joan"),
+    )
+    assert [each.base for each in found.changes] == [None, 3, None]
+    assert [(each.user, each.changes, each.added_rows, each.added_bytes) for each in found.writers] == [
+        ("joan", 1, 0, 0),
+        ("ada", 2, 7, 11),
+    ]
+
+
+def test_counts_of_a_faulty_client_are_none() -> None:
+    found = drawn(entry(1, "append", details={"added_rows": "many", "added_files": [1], "branch": ["b"]}))
+    assert found.changes[0].added_rows == 0 and found.changes[0].added_files == 0
+
+
+def test_the_busiest_logs_have_columns_of_their_own() -> None:
+    entries = [
+        entry(version, "append", log=f"/{log}")
+        for log in range(LOG_COLUMNS + 5)
+        for version in range(1, log + 2)
+    ]
+    found = drawn(*entries, of_table=False)
+    assert len(found.lanes) == LOG_COLUMNS + 1 and found.lanes[-1].kind == "others"
+    assert found.lanes[0].name == f"shop.{LOG_COLUMNS + 4}"
+    assert {each.lane for each in found.changes} == set(range(LOG_COLUMNS + 1))
+
+
+def test_the_graph_draws_lanes_joints_and_names() -> None:
+    found = drawn(
+        entry(1, "create"),
+        entry(2, "create branch", details={"name": "b", "kind": "branch"}),
+        entry(3, "append", details={"branch": "b"}),
+        entry(4, "append", transaction="x"),
+        entry(5, "fast-forward", details={"branch": "main", "to": "b"}),
+        entry(6, "append", base=4),
+    )
+    shown = picture(
+        found.changes,
+        lanes=tuple(found.lanes),
+        refs=(
+            Ref(name="main", kind="branch", version=6),
+            Ref(name="b", kind="branch", version=2),
+            Ref(name="v", kind="tag", version=1),
+        ),
+    )
+    assert [(line, each.version, names) for line, each, names in graph_lines(shown)] == [
+        ("◆ │", 6, "main"),
+        ("● ╯", 5, ""),
+        ("■ │", 4, ""),
+        ("│ ●", 3, "b"),
+        ("╰ ●", 2, ""),
+        ("●  ", 1, "tag v"),
+    ]
+
+
+def test_a_graph_of_many_lanes_stays_narrow() -> None:
+    lanes = (
+        Lane(name="main", kind="main", column=0),
+        *(Lane(name=f"b{at}", kind="branch", column=at) for at in range(1, 50)),
+    )
+    lines = list(graph_lines(picture([change(1, lane=49)], lanes=lanes)))
+    assert len(lines[0][0]) < 30 and lines[0][0].endswith("●")
