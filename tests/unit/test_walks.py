@@ -138,6 +138,8 @@ def _taken(title: str, catalog: Catalog) -> None:
         catalog.load_table("bank.savings").plan(col("id") == 1)
     elif title == "A filtered read":
         catalog.load_table("bank.savings").scan(filter="id > 1").to_arrow()
+    elif title == "A page to look at":
+        catalog.picture("bank.savings").to_html()
     elif title == "An import again":
         catalog.import_table(
             catalog.load_table("bank.savings").export_iceberg().url, "bank.imported", format="iceberg"
