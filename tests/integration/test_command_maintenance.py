@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from lakelog.catalog import Catalog
 from lakelog.cli import progress
@@ -170,3 +172,33 @@ def test_long_work_says_on_stderr_how_far_it_is(
     say("second")
     say("third")
     assert capsys.readouterr().err == "lakelog: second\n"
+
+
+def test_long_work_shows_a_bar_on_a_terminal_and_obeys_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", -1.0)
+    shown = io.StringIO()
+    with progress.Progress(Console(file=shown, force_terminal=True, width=120)) as say:
+        say("2 of 1,000: t")
+        say("3 of 1,000: [red]t\x1b[31m")
+    assert "3 of 1,000: [red]t\\x1b[31m" in shown.getvalue() and "━" in shown.getvalue()
+    assert shown.getvalue().endswith("\x1b[2K"), "the bar is removed"
+    short = io.StringIO()
+    monkeypatch.setattr(progress, "EVERY_S", 60.0)
+    with progress.Progress(Console(file=short, force_terminal=True)) as say:
+        say("1 of 2")
+    assert short.getvalue() == ""
+
+
+def test_whatever_takes_long_says_how_far_it_is(catalog: Catalog, tmp_path: Path) -> None:
+    said: list[str] = []
+    table = catalog.load_table("shop.orders").append(rows(4)).append(rows(5))
+    table.to_arrow(progress=said.append)
+    assert said[-1] == "3 rows were read"
+    table = table.compact(progress=said.append)
+    assert said[-1].startswith("rewriting 3 files of `shop`.`orders`, ")
+    table.export_iceberg(progress=said.append)
+    assert said[-1] == f"version {table.version} of {table.version} of `shop`.`orders`"
+    for id in range(70):
+        table = table.append(rows(id))
+    catalog.picture("shop.orders", versions=70, progress=said.append)
+    assert said[-1] == "64 changes were read, of at most 70"

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from tests.spark.conftest import Lake
 from tests.spark.test_child import wrapper
 
-__all__ = ["another_session", "wrapper"]
+__all__ = ["another_session", "descriptions_of_jobs", "wrapper"]
 
 
 def another_session(lake: Lake, *others: Lake) -> Lake:
@@ -21,6 +21,12 @@ def another_session(lake: Lake, *others: Lake) -> Lake:
         if any(key == prefix or key.startswith(prefix + ".") for prefix in prefixes):
             spark.conf.set(key, value)
     return Lake(spark, lake.name, lake.warehouse)
+
+
+def descriptions_of_jobs(spark: SparkSession) -> list[str]:
+    """Return what Spark's page of jobs says of each job that it keeps."""
+    jobs = spark._jsparkSession.sparkContext().statusStore().jobsList(None)
+    return [str(jobs.apply(at).description()) for at in range(jobs.length())]
 
 
 def names(folder: Path) -> list[str]:

@@ -18,6 +18,7 @@ from lakelog.catalog.logs import (
     Token,
     TransactionLogs,
     chosen_scope,
+    no_progress,
     writer_facts,
 )
 from lakelog.catalog.maintenance import (
@@ -34,7 +35,7 @@ from lakelog.catalog.maintenance import (
     what_to_keep,
 )
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
-from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, picture_of_namespace, picture_of_table
+from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_of_namespace, picture_of_table
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
@@ -257,6 +258,7 @@ class Catalog(CatalogNames):
         *,
         location: Location | None = None,
         versions: int = CHANGES_MAX,
+        progress: Callable[[str], None] | None = None,
     ) -> Sheet:
         """Return what a table, or a namespace with all below it, holds and what happened to it, to be looked at.
 
@@ -267,23 +269,24 @@ class Catalog(CatalogNames):
         self._check_there(location)
         if versions < 1:
             raise InvalidInput(f"{versions} versions cannot be shown: give at least 1")
+        wish = Wish(versions, progress or no_progress)
         if location is not None:
-            return Sheet(self._table_picture(None, spelled(location), versions))
+            return Sheet(self._table_picture(None, spelled(location), wish))
         path = () if name is None else identifier(name)
         try:
             if path:
-                return Sheet(self._table_picture(path, None, versions))
+                return Sheet(self._table_picture(path, None, wish))
         except NoSuchTable:
             if self._tree.find_namespace(path) is None:
                 raise
-        return Sheet(picture_of_namespace(self._tree, path, versions))
+        return Sheet(picture_of_namespace(self._tree, path, wish))
 
-    def _table_picture(self, path: Identifier | None, location: str | None, versions: int) -> Picture:
+    def _table_picture(self, path: Identifier | None, location: str | None, wish: Wish) -> Picture:
         try:
             table = self.table_at(location or "") if path is None else self.load_table(path)
         except FormatError:
-            return picture_of_table(self._tree, None, path, location, versions)
-        return picture_of_table(self._tree, table.head, path, location, versions)
+            return picture_of_table(self._tree, None, path, location, wish)
+        return picture_of_table(self._tree, table.head, path, location, wish)
 
     def fsck(
         self,

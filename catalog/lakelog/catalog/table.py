@@ -319,14 +319,16 @@ class Table(TableVersion):
 
     # For readers of other formats
 
-    def export_iceberg(self, to: Location | None = None) -> Exported:
+    def export_iceberg(
+        self, to: Location | None = None, *, progress: Callable[[str], None] | None = None
+    ) -> Exported:
         """Let readers of Iceberg read the newest version, with its history, tags and branches.
 
         The metadata comes into the table's own place, or into the folder or URL `to`; data files stay where they are.
         Costs what has changed since the last export. Unsupported where readers of Iceberg would read rows wrongly, or
         the property `lakelog.iceberg` is `off`.
         """
-        return self._exported(spelled(to))[0]
+        return self._exported(spelled(to), progress or no_progress)[0]
 
     def iceberg_metadata(self) -> tuple[str, bytes]:
         """Return the URL and the JSON of Iceberg's metadata of the newest version, which is exported if it was not.
@@ -341,7 +343,9 @@ class Table(TableVersion):
             return known
         return done.url, metadata
 
-    def _exported(self, to: str | None) -> tuple[Exported, bytes]:
+    def _exported(
+        self, to: str | None, progress: Callable[[str], None] = no_progress
+    ) -> tuple[Exported, bytes]:
         self.head.logs.check_writable()
         if self.head.tracked.transaction.is_open:
             raise Unsupported(
@@ -349,7 +353,7 @@ class Table(TableVersion):
             )
         if to is not None:
             check_not_own(to)
-        return export_with_metadata(self.head.on(MAIN).refreshed(), to)
+        return export_with_metadata(self.head.on(MAIN).refreshed(), to, progress=progress)
 
     # For engines, which write files themselves
 

@@ -8,9 +8,24 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
 
   def run(job: wire.AnyJob): wire.AnyResult = job match {
     case compact: wire.Compact => CompactJob.run(compact, catalog)
-    case read: wire.ReadFooters => FooterJob.run(read, Locations.hadoopSettings(options))
-    case find: wire.FindSource => SourceJob.run(find, Locations.hadoopSettings(options))
-    case compute: wire.ComputeStatistics => StatisticsJob.run(compute, catalog)
-    case take: wire.TakeChecksums => ChecksumJob.run(take, Locations.hadoopSettings(options))
+    case read: wire.ReadFooters =>
+      JobInternals.described(s"lakelog: the footers of the files of ${named(read.source)}") {
+        FooterJob.run(read, Locations.hadoopSettings(options))
+      }
+    case find: wire.FindSource =>
+      JobInternals.described(s"lakelog import: the footers of the files of ${named(find.source)}") {
+        SourceJob.run(find, Locations.hadoopSettings(options))
+      }
+    case compute: wire.ComputeStatistics =>
+      JobInternals.described(s"lakelog statistics of ${SchemaInternals.quoted(catalog +: compute.table)}") {
+        StatisticsJob.run(compute, catalog)
+      }
+    case take: wire.TakeChecksums =>
+      JobInternals.described(s"lakelog fsck: all bytes of ${take.files.length} data files") {
+        ChecksumJob.run(take, Locations.hadoopSettings(options))
+      }
   }
+
+  /** A path is not named: Spark's page of jobs is seen by many, and a URL may have a key in it. */
+  private def named(source: wire.Source): String = source.table.fold("a folder")(SchemaInternals.quoted)
 }

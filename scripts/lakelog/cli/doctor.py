@@ -68,8 +68,8 @@ def doctor(place: Place, url: str) -> None:
     does not answer, 2 wrong usage.
     """
     where = url or place.required_warehouse
-    with cleaning_up_when_ended():
-        report = examine(lambda: open_store(where, place.store_options), progress=Progress())
+    with cleaning_up_when_ended(), Progress() as progress:
+        report = examine(lambda: open_store(where, place.store_options), progress=progress)
     if place.as_json:
         answer.in_json(
             {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 
 import click
@@ -12,10 +11,10 @@ from lakelog.catalog.maintenance import Findings, Severity, check_warehouse
 from lakelog.catalog.names import identifier
 from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.cli.progress import Progress
 from lakelog.log import LogOptions
 
 EXIT_CODES = {None: 0, Severity.NOTE: 0, Severity.REPAIRABLE: 3, Severity.DAMAGE: 4}
-PROGRESS_EVERY_S = 2.0
 
 
 @click.command()
@@ -81,15 +80,16 @@ def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool
     logs = LogCache(Places(warehouse, place.store_options), {"engine": "lakelog fsck"}, LogOptions())
     if location is None:
         logs.places.check_there()
-    return check_warehouse(
-        logs,
-        identifier(name),
-        location=location,
-        deep=deep,
-        all_versions=all_versions,
-        repair=repair,
-        progress=_Progress(),
-    )
+    with Progress() as progress:
+        return check_warehouse(
+            logs,
+            identifier(name),
+            location=location,
+            deep=deep,
+            all_versions=all_versions,
+            repair=repair,
+            progress=progress,
+        )
 
 
 def _summary(findings: Findings) -> str:
@@ -98,15 +98,3 @@ def _summary(findings: Findings) -> str:
         f"{len(findings.of(severity))} {severity}" for severity in Severity if findings.of(severity)
     )
     return f"checked {counted or 'nothing: the warehouse is empty'}: {found or 'nothing to report'}"
-
-
-class _Progress:
-    """Reports progress on stderr, but only where the work takes long."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def __call__(self, message: str) -> None:
-        if time.monotonic() - self._last > PROGRESS_EVERY_S:
-            self._last = time.monotonic()
-            answer.say(f"lakelog: {message}", err=True)

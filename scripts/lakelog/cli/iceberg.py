@@ -15,6 +15,7 @@ from lakelog.catalog.pictures import quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.options import Place, takes_place
+from lakelog.cli.progress import Progress
 from lakelog.log.grammar import PUBLISHED_FOLDER
 from lakelog.rest import Answers, BucketTree
 from lakelog.rest import publish as publish_tree
@@ -35,7 +36,8 @@ def export(place: Place, table: str, to: str | None) -> None:
     stay where they are, and only what has changed since the last export is written. lakelog show says what Iceberg
     cannot say of a table.
     """
-    done = load(place, table, None).export_iceberg(to)
+    with Progress() as progress:
+        done = load(place, table, None).export_iceberg(to, progress=progress)
     if place.as_json:
         answer.in_json(msgspec.to_builtins(done))
     else:
@@ -163,16 +165,17 @@ def import_(
     SOURCE is the folder of an Iceberg table, or its metadata file, of a Delta table or of Parquet files. It is read,
     and never changed. Where TABLE was made of it before, what SOURCE did since is taken over, as one commit.
     """
-    done = place.catalog().import_table(
-        source,
-        table,
-        format=format_,
-        versions=versions,
-        dry_run=dry_run,
-        copy=copy,
-        time_zone=time_zone,
-        progress=partial(answer.say, err=True),
-    )
+    with Progress() as progress:
+        done = place.catalog().import_table(
+            source,
+            table,
+            format=format_,
+            versions=versions,
+            dry_run=dry_run,
+            copy=copy,
+            time_zone=time_zone,
+            progress=progress,
+        )
     if place.as_json:
         answer.in_json(msgspec.to_builtins(done))
     else:
@@ -207,7 +210,8 @@ def adopt(place: Place, table: str, apply: bool) -> None:
     of the warehouse has one of the files. What reads the files beside that (clones, snapshots, jobs that know their
     paths) is not known here.
     """
-    done = place.catalog().adopt_files(table, dry_run=not apply, progress=partial(answer.say, err=True))
+    with Progress() as progress:
+        done = place.catalog().adopt_files(table, dry_run=not apply, progress=progress)
     if place.as_json:
         answer.in_json(msgspec.to_builtins(done))
         return

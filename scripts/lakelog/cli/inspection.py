@@ -139,7 +139,7 @@ def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
     \b
     With --graph, each line of contents has a column; and
       ●  a change      ◆  one that was rebased, prepared on an older version
-      ■  one of a transaction over several tables
+      ■  one of a transaction over several tables      ○  one that was aborted
       ┄  versions that have expired or were not read      ✗  damage
     """
     if graph and not place.as_json:

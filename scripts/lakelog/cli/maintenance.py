@@ -66,7 +66,8 @@ def compact(place: Place, table: str, where: str | None) -> None:
     large tables, CALL lake.system.compact in Spark does the same by its executors.
     """
     before = load(place, table, None)
-    after = before.compact(where, progress=Progress())
+    with Progress() as progress:
+        after = before.compact(where, progress=progress)
     changed = takewhile(lambda entry: entry.version > before.version, after.history())
     own = [entry.details for entry in changed if entry.operation == "compact"]
     files, fewer = (sum(int(each.get(f"{which}_files", 0)) for each in own) for which in ("added", "removed"))
@@ -120,15 +121,16 @@ def expire(
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} exclude each other: give one of them")
     catalog = place.catalog_for(what)
-    found = catalog.expire(
-        **_chosen(catalog, what),
-        older_than=older_than,
-        version=before_version,
-        retain_last=retain_last,
-        dry_run=not apply,
-        trust_clock=trust_clock,
-        progress=Progress(),
-    )
+    with Progress() as progress:
+        found = catalog.expire(
+            **_chosen(catalog, what),
+            older_than=older_than,
+            version=before_version,
+            retain_last=retain_last,
+            dry_run=not apply,
+            trust_clock=trust_clock,
+            progress=progress,
+        )
     if place.as_json:
         answer.in_json({"applied": apply, "logs": msgspec.to_builtins(found)})
     else:
@@ -210,15 +212,16 @@ def vacuum(
     and only that makes something old enough, --apply refuses without --trust-clock.
     """
     catalog = place.catalog_for(what)
-    found = catalog.vacuum(
-        **_chosen(catalog, what),
-        older_than=older_than,
-        dropped_older_than=dropped_older_than,
-        dry_run=not apply,
-        trust_clock=trust_clock,
-        keys=verbose,
-        progress=Progress(),
-    )
+    with Progress() as progress:
+        found = catalog.vacuum(
+            **_chosen(catalog, what),
+            older_than=older_than,
+            dropped_older_than=dropped_older_than,
+            dry_run=not apply,
+            trust_clock=trust_clock,
+            keys=verbose,
+            progress=progress,
+        )
     if place.as_json:
         answer.in_json({"applied": apply, "places": msgspec.to_builtins(found)})
     else:

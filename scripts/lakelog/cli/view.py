@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from lakelog.catalog import Sheet
 from lakelog.catalog.pictures import CHANGES_MAX, size_text
 from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.cli.progress import Progress
 
 
 @click.command()
@@ -64,9 +66,9 @@ COMMANDS = (view,)
 def picture(place: Place, name: str, versions: int) -> Sheet:
     """Return the picture of what a command names."""
     catalog = place.catalog_for(name)
-    if is_location(name):
-        return catalog.picture(location=name, versions=versions)
-    return catalog.picture(name or None, versions=versions)
+    what: dict[str, Any] = {"location": name} if is_location(name) else {"name": name or None}
+    with Progress() as progress:
+        return catalog.picture(**what, versions=versions, progress=progress)
 
 
 def _written(page: bytes, output: str | None, name: str, opens: bool) -> Path:

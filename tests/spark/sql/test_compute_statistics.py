@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 from pyspark.errors import AnalysisException
-from tests.spark.sessions import another_session
+from tests.spark.sessions import another_session, descriptions_of_jobs
 
 pytestmark = pytest.mark.adapter
 
@@ -42,6 +42,7 @@ def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients(coun
     assert (kind.distinct, kind.nulls, kind.min, kind.max, kind.type) == (10, 0, 0, 9, "long")
     assert [entry.operation for entry in table.history()] == ["compute statistics", "create, append"]
     assert lake.sql("SELECT count(*) FROM lake.t") == [(100,)]
+    assert any("lakelog statistics of " in text for text in descriptions_of_jobs(lake.spark))
 
 
 def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(counted):

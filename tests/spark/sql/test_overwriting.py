@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.functions import col
+from tests.spark.sessions import descriptions_of_jobs
 
 pytestmark = pytest.mark.adapter
 
@@ -43,8 +44,7 @@ def test_rows_that_match_give_way_and_all_others_stay(lake, mode):
         value = f"({100 + number}, 'new', {number % 3}, 'n', NULL)"
         lake.sql(f"INSERT INTO lake.t REPLACE WHERE {condition} VALUES {value}")
         assert seen(lake) == sorted(expected, key=repr), condition
-    jobs = lake.spark._jsparkSession.sparkContext().statusStore().jobsList(None)
-    texts = [str(jobs.apply(at).description()) for at in range(jobs.length())]
+    texts = descriptions_of_jobs(lake.spark)
     assert any(f"lakelog overwrite of {lake.name}.t: rows to be replaced in" in text for text in texts)
     deleted = lake.catalog.load_table("t").plan()
     assert ("deletes" in deleted.column_names) == (mode == "merge-on-read")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
-from tests.spark.sessions import another_session
+from tests.spark.sessions import another_session, descriptions_of_jobs
 
 pytestmark = pytest.mark.adapter
 
@@ -171,6 +171,7 @@ def test_fsck_reads_data_files_by_executors_and_repairs(lake):
     lake.sql("CREATE TABLE lake.a.t AS SELECT id FROM range(0, 1000, 1, 4)")
     lake.sql("INSERT INTO lake.a.t VALUES (1000)")
     assert lake.sql("CALL lake.system.fsck(deep => true)") == []
+    assert any("lakelog fsck: all bytes of 5 data files" in text for text in descriptions_of_jobs(lake.spark))
     place = Path(lake.catalog.load_table("a.t").location)
     spoiled = sorted(place.glob("data/*"))[0]
     data = spoiled.read_bytes()

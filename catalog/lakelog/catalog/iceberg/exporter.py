@@ -27,7 +27,7 @@ from lakelog.catalog.iceberg.snapshots import (
     snapshot_of,
     with_early_files_apart,
 )
-from lakelog.catalog.logs import TableHead, commits_with_sidecars, naming
+from lakelog.catalog.logs import Progress, TableHead, commits_with_sidecars, naming, no_progress
 from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obstacles, value_of
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.log import Commit, View
@@ -68,14 +68,14 @@ def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Expo
 
 
 def export_with_metadata(
-    head: TableHead, to: str | None = None, listed: int = LISTED
+    head: TableHead, to: str | None = None, listed: int = LISTED, progress: Progress = no_progress
 ) -> tuple[Exported, bytes]:
     """Export as `export` does, and return the bytes of the metadata too."""
     if value_of(head.metadata.properties, ICEBERG) == ICEBERG_OFF:
         raise Unsupported(
             f"the property {ICEBERG.name} of {head.name} is {ICEBERG_OFF}: set it to on-demand, or to on"
         )
-    exporter = _Exporter(head, to, listed)
+    exporter = _Exporter(head, to, listed, progress)
     while (done := exporter.attempt()) is None:
         pass
     return done
@@ -91,8 +91,11 @@ def newest_metadata(head: TableHead) -> tuple[str, bytes] | None:
 
 
 class _Exporter:
-    def __init__(self, head: TableHead, to: str | None, listed: int) -> None:
+    def __init__(
+        self, head: TableHead, to: str | None, listed: int, progress: Progress = no_progress
+    ) -> None:
         self.head = head
+        self.progress = progress
         self.listed = listed
         places = head.logs.places
         place = head.tracked.location if to is None else places.location(to)
@@ -271,6 +274,7 @@ class _Exporter:
         if before.version < self.head.version:
             for entry, blobs in commits_with_sidecars(tracked, before.version + 1, self.head.version):
                 state = TableProjection().apply(state, entry, blobs)
+                self.progress(f"version {entry.version:,} of {self.head.version:,} of {self.head.name}")
                 if entry.version >= listed_from:
                     # One that follows others which are not listed has their changes too, and is of no one commit.
                     own = entry if yielded == entry.version - 1 else None

@@ -10,6 +10,7 @@ from lakelog.catalog.pictures.definitions import (
 )
 from lakelog.catalog.pictures.drawing import (
     CHANGES_MAX,
+    Wish,
     picture_of_namespace,
     picture_of_table,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "CHANGES_MAX",
     "Picture",
     "Sheet",
+    "Wish",
     "changes_schema",
     "definition_of",
     "graph_lines",

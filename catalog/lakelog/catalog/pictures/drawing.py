@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.ddl import DroppedEntry, list_dropped
-from lakelog.catalog.logs import NameTree, Scope, TableHead, Target, chosen_scope, no_such_table
+from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target, chosen_scope, no_such_table
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.pictures.definitions import (
     changes_definition,
@@ -27,7 +28,7 @@ from lakelog.catalog.pictures.definitions import (
 from lakelog.catalog.pictures.health import command_name, damage_of, damaged_logs, health_of_table
 from lakelog.catalog.pictures.layout import files_of, layout_of
 from lakelog.catalog.pictures.model import FORMAT, Advice, Change, DroppedThing, Log, Picture, Ref
-from lakelog.catalog.pictures.timeline import Around, Timeline, timeline_of
+from lakelog.catalog.pictures.timeline import Around, Timeline, timeline_of, with_aborted
 from lakelog.catalog.pictures.words import ROOT, quoted_where_needed, size_text
 from lakelog.catalog.schema import TARGET_FILE_SIZE, Metadata, Schema, value_of
 from lakelog.catalog.state import MAIN, NAMESPACE, TABLE, TableState
@@ -38,27 +39,36 @@ CHANGES_MAX = 10_000
 """So many changes are read by default."""
 
 _NOTED_MAX = 20
+_NOTED_EVERY = 64
 _FRAGMENTED_FILES = 100
 """A table with as many files, of a small part of the target size on average, is worth a look."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How many changes are read at most, and what is called meanwhile."""
+
+    changes: int
+    progress: Progress
+
+
 def picture_of_table(
-    tree: NameTree, head: TableHead | None, path: Identifier | None, location: str | None, limit: int
+    tree: NameTree, head: TableHead | None, path: Identifier | None, location: str | None, wish: Wish
 ) -> Picture:
     """Return the picture of a table. Without a `head`, its state cannot be read: then by its name or location."""
     if head is not None:
         location, log_id = head.url, head.id
-        entries = _read(audit_entries(tree, location=location), limit, lambda entry: _is_of(entry, log_id))
+        entries = _read(audit_entries(tree, location=location), wish, lambda entry: _is_of(entry, log_id))
     else:
         wanted = audit_entries(tree, location=location) if path is None else audit_entries(tree, table=path)
-        entries = _read(wanted, limit, lambda entry: entry.kind == TABLE)
+        entries = _read(wanted, wish, lambda entry: entry.kind == TABLE)
         if path is not None and not entries:
             raise no_such_table(path)
         location = entries[0].location if entries else location or ""
     assert location is not None
     name = masked_urls(location) if path is None else quoted_where_needed(path)
     found, metadata = _table_timeline(head, entries)
-    changes = _with_older(found, entries, limit)
+    changes = with_aborted(_with_older(found, entries, wish.changes))
     now_us = tree.logs.clocks.likely_us()
     common: dict[str, Any] = dict(
         format=FORMAT,
@@ -107,9 +117,9 @@ def picture_of_table(
     )
 
 
-def picture_of_namespace(tree: NameTree, path: Identifier, limit: int) -> Picture:
+def picture_of_namespace(tree: NameTree, path: Identifier, wish: Wish) -> Picture:
     """Return the picture of a namespace with all below it; of the root, of the warehouse."""
-    scope, problem = _scope(tree, path)
+    scope, problem = _scope(tree, path, wish.progress)
     logs = [_log(TABLE, each) for each in scope.tables]
     logs += [_log(NAMESPACE, each) for each in scope.namespaces]
     logs += [
@@ -118,7 +128,7 @@ def picture_of_namespace(tree: NameTree, path: Identifier, limit: int) -> Pictur
     ]
     if problem is not None:
         logs.append(Log(kind=NAMESPACE, name=quoted_where_needed(path) or ROOT, location="", problem=problem))
-    entries = _read(audit_entries(tree, namespace=path), limit, lambda entry: True)
+    entries = _read(audit_entries(tree, namespace=path), wish, lambda entry: True)
     places = {log.location: place for place, log in enumerate(logs)}
 
     def log_of(entry: AuditEntry) -> int:
@@ -132,7 +142,7 @@ def picture_of_namespace(tree: NameTree, path: Identifier, limit: int) -> Pictur
     found = timeline_of(entries, log_of, lambda entry: (None, None), of_table=False)
     counts = Counter(change.log for change in found.changes if change.kind == "commit")
     logs = [msgspec.structs.replace(log, changes=counts[place]) for place, log in enumerate(logs)]
-    changes = _with_older(found, entries, limit)
+    changes = _with_older(found, entries, wish.changes)
     where = command_name(path, tree.logs.warehouse) if path else ""
     health = (*damaged_logs(logs), *damage_of(changes, where, False), *_fragmented(scope.tables))
     return Picture(
@@ -156,10 +166,15 @@ def picture_of_namespace(tree: NameTree, path: Identifier, limit: int) -> Pictur
 
 
 def _read(
-    entries: Iterator[AuditEntry], limit: int, concerns: Callable[[AuditEntry], bool]
+    entries: Iterator[AuditEntry], wish: Wish, concerns: Callable[[AuditEntry], bool]
 ) -> list[AuditEntry]:
     """Return the newest entries, one more than asked for where there are more."""
-    return list(islice((entry for entry in entries if concerns(entry)), limit + 1))
+    found: list[AuditEntry] = []
+    for entry in islice((entry for entry in entries if concerns(entry)), wish.changes + 1):
+        found.append(entry)
+        if len(found) % _NOTED_EVERY == 0:
+            wish.progress(f"{len(found):,} changes were read, of at most {wish.changes:,}")
+    return found
 
 
 def _is_of(entry: AuditEntry, log_id: str) -> bool:
@@ -217,10 +232,10 @@ def _files(head: TableHead) -> tuple[pa.Table | None, int | None, str | None]:
         return None, None, masked(str(error))
 
 
-def _scope(tree: NameTree, path: Identifier) -> tuple[Scope, str | None]:
+def _scope(tree: NameTree, path: Identifier, progress: Progress) -> tuple[Scope, str | None]:
     """Return the logs of a namespace, or why its own cannot be read."""
     try:
-        return chosen_scope(tree, namespace=path), None
+        return chosen_scope(tree, namespace=path, progress=progress), None
     except FormatError as error:
         return Scope(), masked(str(error))
 

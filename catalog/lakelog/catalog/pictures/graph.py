@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lakelog.catalog.pictures.model import Change, Picture
 
 COLUMNS_MAX = 12
-_MARKS = {"commit": "●", "expired": "┄", "older": "┄", "damage": "✗"}
+_MARKS = {"commit": "●", "aborted": "○", "expired": "┄", "older": "┄", "damage": "✗"}
 
 
 def graph_lines(picture: Picture) -> Iterator[tuple[str, Change, str]]:

@@ -52,8 +52,8 @@ class Writer(_Said, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Change(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """One change of a log, or what stands in its place: versions that have `expired`, that are `older` than what was
-    read (both from `first_version` to `version`), or `damage`.
+    """One change of a log, or what stands in its place: transactions that were `aborted` and changed nothing, versions
+    that have `expired`, or are `older` than what was read (all from `first_version` to `version`), or `damage`.
 
     `log`, `writer` and `lane` are places in the picture's lists. `base` is the version that it was prepared on, where
     that is not the one before it: it was rebased over those between. Of several changes of one version each is by
@@ -61,7 +61,7 @@ class Change(_Said, frozen=True, kw_only=True, omit_defaults=True):
     contents this one takes over. `count` is how many changes of the log a folded one stands for.
     """
 
-    kind: Literal["commit", "expired", "older", "damage"] = "commit"
+    kind: Literal["commit", "aborted", "expired", "older", "damage"] = "commit"
     log: int = 0
     version: int
     first_version: int | None = None

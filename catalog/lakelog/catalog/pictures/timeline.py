@@ -125,6 +125,27 @@ def _totalled(who: tuple[Any, ...], changes: Sequence[Change]) -> Writer:
     )
 
 
+def with_aborted(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes of one log with a row for versions that none has: the audit of an intact log leaves out what
+    transactions prepared and did not commit, mostly because of a conflict."""
+    found: list[Change] = []
+    for at, change in enumerate(changes):
+        newer = changes[at - 1] if at else None
+        if newer is not None and newer.kind == change.kind == "commit" and newer.version > change.version + 1:
+            first, last = change.version + 1, newer.version - 1
+            found.append(
+                Change(
+                    kind="aborted",
+                    log=change.log,
+                    version=last,
+                    first_version=first if first < last else None,
+                    text="part of a transaction that was aborted: it changed nothing",
+                )
+            )
+        found.append(change)
+    return found
+
+
 # The lanes of a table: main, and each branch for as long as it is there
 
 

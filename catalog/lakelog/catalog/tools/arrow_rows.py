@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,9 +40,16 @@ class ArrowRows(ABC):
         """Return the rows as a reader of record batches, which reads files lazily."""
         return self._prepared().narrowed(None, (), None)
 
-    def to_arrow(self) -> pa.Table:
-        """Return all rows in memory."""
-        return self.to_reader().read_all()
+    def to_arrow(self, *, progress: Callable[[str], None] | None = None) -> pa.Table:
+        """Return all rows in memory. `progress` is called with a text after each batch."""
+        if progress is None:
+            return self.to_reader().read_all()
+        reader, batches, rows = self.to_reader(), [], 0
+        for batch in reader:
+            batches.append(batch)
+            rows += batch.num_rows
+            progress(f"{rows:,} rows were read")
+        return pa.Table.from_batches(batches, reader.schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches, which are read while they are taken."""

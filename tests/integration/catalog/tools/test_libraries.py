@@ -304,9 +304,9 @@ def test_a_version_whose_files_were_vacuumed_is_said_to_have_expired(table: Tabl
     ):
         with pytest.raises(NotFound, match=why):
             read()
-    for read in (lazy.collect, relation.fetchall, lambda: pa.table(table)):
+    for taken in (lazy.collect, relation.fetchall, lambda: pa.table(table)):
         with pytest.raises(Exception, match=why):
-            read()
+            taken()
 
 
 def test_reading_that_is_given_up_ends_its_threads(table: Table) -> None:

@@ -54,6 +54,7 @@ function lanePicture(change) {
 
 function mark(change, x, y, fill) {
   if (change.kind === "damage") return svg("path", { d: `M ${x - 5} ${y - 5} L ${x + 5} ${y + 5} M ${x + 5} ${y - 5} L ${x - 5} ${y + 5}`, stroke: "#d33", "stroke-width": 3 });
+  if (change.kind === "aborted") return svg("circle", { cx: x, cy: y, r: 4, fill: "none", stroke: fill, "stroke-width": 2 });
   if (change.kind !== "commit") return svg("rect", { x: x - 6, y: y - 1.5, width: 12, height: 3, fill });
   if (change.transaction) return svg("rect", { x: x - 5, y: y - 5, width: 10, height: 10, fill });
   if (change.base !== null) return svg("path", { d: `M ${x} ${y - 6} L ${x + 6} ${y} L ${x} ${y + 6} L ${x - 6} ${y} Z`, fill });
