@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -46,6 +48,18 @@ def test_json_has_the_facts_of_the_page(catalog: Catalog, capsys: pytest.Capture
     assert said == catalog.picture("shop.orders").to_dict() | {"made_us": said["made_us"]}
     assert said["format"] == 1 and [change["version"] for change in said["changes"]] == [4, 3, 2, 1]
     assert not list(Path().glob("*.html"))
+
+
+def test_the_code_of_the_page_about_looking_runs(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs/view.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    warehouse = str(tmp_path / "other")
+    other = Catalog(warehouse, options={"fsync": "off"})
+    other.create_namespace("lab")
+    other.create_table("lab.people", SCHEMA)
+    names: dict[str, Any] = {}
+    exec(compile(code.replace("/tmp/warehouse", warehouse), "view.md", "exec"), names)
+    assert names["sheet"].facts.name == "lab.people"
 
 
 def test_the_graph_of_a_history(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> None:
