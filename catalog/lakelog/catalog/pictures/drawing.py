@@ -84,7 +84,7 @@ def picture_of_table(
     if head is None:
         why = _problem(tree, location)
         log = Log(kind=TABLE, name=name, location=masked_urls(location), changes=len(changes), problem=why)
-        damage = (*damaged_logs([log]), *damage_of(changes, name, path is None))
+        damage = (*damaged_logs([log]), *damage_of(changes, path, location))
         return Picture(**common, logs=(log,), health=damage)
     files, key, unreadable = _files(head)
     layout = None if files is None else layout_of(files, key, head.metadata)
@@ -104,7 +104,7 @@ def picture_of_table(
     )
     health: tuple[Advice, ...] = tuple(damaged_logs([log]))
     if files is None or layout is None:
-        health += tuple(damage_of(changes, name, path is None))
+        health += tuple(damage_of(changes, path, location))
     else:
         health += health_of_table(files, layout, head.metadata, changes, path, location, now_us)
     return Picture(
@@ -143,8 +143,7 @@ def picture_of_namespace(tree: NameTree, path: Identifier, wish: Wish) -> Pictur
     counts = Counter(change.log for change in found.changes if change.kind == "commit")
     logs = [msgspec.structs.replace(log, changes=counts[place]) for place, log in enumerate(logs)]
     changes = _with_older(found, entries, wish.changes)
-    where = command_name(path, tree.logs.warehouse) if path else ""
-    health = (*damaged_logs(logs), *damage_of(changes, where, False), *_fragmented(scope.tables))
+    health = (*damaged_logs(logs), *damage_of(changes, path, ""), *_fragmented(scope.tables))
     return Picture(
         format=FORMAT,
         kind="namespace" if path else "warehouse",

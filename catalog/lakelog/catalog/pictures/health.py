@@ -34,7 +34,7 @@ def health_of_table(
 ) -> tuple[Advice, ...]:
     """Return what is well and what is not, of a table at its newest version."""
     name = command_name(path, location)
-    found = list(damage_of(changes, name if path else location, path is None))
+    found = list(damage_of(changes, path, location))
     found += _compaction(files, layout, metadata, name, path)
     found += _expiry(changes, name, path, now_us)
     found += _vacuum(changes, name, path)
@@ -43,12 +43,17 @@ def health_of_table(
     )
 
 
-def damage_of(changes: Iterable[Change], name: str, is_place: bool) -> list[Advice]:
-    """Return the damage that was met where the log was read."""
+def damage_of(changes: Iterable[Change], path: Identifier | None, location: str) -> list[Advice]:
+    """Return the damage that was met where the log of a table or namespace, or those below it, were read."""
     met = [change for change in changes if change.kind == "damage"]
     if not met:
         return []
-    command = f"lakelog fsck {name}" if is_place else f'lakelog fsck "$LAKELOG_WAREHOUSE" {name}'
+    if path is None:
+        command = f"lakelog fsck {command_name(None, location)}"
+    else:
+        command = (
+            f'lakelog fsck "$LAKELOG_WAREHOUSE" {command_name(path, location)}' if path else "lakelog fsck"
+        )
     return [Advice(level="damage", what=f"{len(met):,} × damage: {met[0].text}", command=command)]
 
 
@@ -96,7 +101,7 @@ def _compaction(
 
 
 def _call(procedure: str, path: Identifier, more: str = "") -> str:
-    table = quoted(path).replace("'", "\\'")
+    table = quoted(path).replace("\\", "\\\\").replace("'", "\\'")
     return f"CALL lake.system.{procedure}(table => '{table}'{more})"
 
 

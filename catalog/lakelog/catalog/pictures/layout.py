@@ -28,6 +28,7 @@ from lakelog.catalog.schema import (
     value_of,
     value_type,
 )
+from lakelog.log.secrets import masked_urls
 
 SMALL = 0.75
 """Files below this share of the target size are small: a compaction joins those (see `state.compaction`)."""
@@ -222,7 +223,7 @@ def _listed(files: pa.Table, parts: _Parts, spans: _Spans | None) -> tuple[File,
     places = dict.fromkeys(chain(largest, emptied, spans.sample() if spans is not None else ()))
     return tuple(
         File(
-            path=files["path"][place].as_py(),
+            path=masked_urls(files["path"][place].as_py()),
             partition=parts.at(place),
             rows=files["rows"][place].as_py(),
             size_bytes=files["size"][place].as_py(),

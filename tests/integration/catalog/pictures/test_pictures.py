@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shlex
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from tests.integration.catalog.audit.audited_shop import Objects, alter
 
 from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Sheet
+from lakelog.catalog.names import identifier
 from lakelog.catalog.pictures.model import Change, Picture
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "day": pa.date32()})
@@ -125,6 +127,16 @@ def test_health_names_what_a_compaction_would_do_and_a_compaction_mends_it(catal
     assert advice.sql == "CALL lake.system.compact(table => '`shop`.`orders`')"
     table.compact()
     assert [each.level for each in catalog.picture("shop.orders").facts.health] == ["good"]
+
+
+def test_commands_are_safe_to_paste_whatever_a_table_is_called(catalog: Catalog) -> None:
+    catalog.create_namespace("shop")
+    name = ("shop", "o'r \\ $(touch x); `d`")
+    table = catalog.create_table(name, SCHEMA).append(rows(1)).append(rows(2))
+    (advice,) = catalog.picture(name).facts.health
+    command = shlex.split(advice.command or "")
+    assert command[:2] == ["lakelog", "compact"] and identifier(command[2]) == table.identifier == name
+    assert advice.sql == "CALL lake.system.compact(table => '`shop`.`o\\'r \\\\ $(touch x); ``d```')"
 
 
 def test_a_damaged_commit_is_named_and_hides_no_other(catalog: Catalog) -> None:

@@ -8,8 +8,8 @@ from tests.unit.catalog.pictures.pictures import change, picture
 
 from lakelog.catalog.audit import AuditEntry
 from lakelog.catalog.pictures.graph import graph_lines
-from lakelog.catalog.pictures.model import Lane, Ref
-from lakelog.catalog.pictures.timeline import LOG_COLUMNS, timeline_of
+from lakelog.catalog.pictures.model import Change, Lane, Ref
+from lakelog.catalog.pictures.timeline import LOG_COLUMNS, timeline_of, with_aborted
 
 
 def entry(version: int, operation: str, *, log: str = "/t", **said: Any) -> AuditEntry:
@@ -73,6 +73,19 @@ def test_a_change_says_its_base_only_where_it_was_rebased_and_whose_it_was() -> 
         ("joan", 1, 0, 0),
         ("ada", 2, 7, 11),
     ]
+
+
+def test_versions_that_no_change_has_are_what_aborted_transactions_left() -> None:
+    found = with_aborted([change(9), change(8), change(5), Change(kind="damage", version=3), change(1)])
+    assert [(each.kind, each.version, each.first_version) for each in found] == [
+        ("commit", 9, None),
+        ("commit", 8, None),
+        ("aborted", 7, 6),
+        ("commit", 5, None),
+        ("damage", 3, None),
+        ("commit", 1, None),
+    ]
+    assert len(with_aborted([change(2), change(2), change(1)])) == 3  # two that share a version
 
 
 def test_counts_of_a_faulty_client_are_none() -> None:
