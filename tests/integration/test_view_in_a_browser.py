@@ -17,7 +17,9 @@ from tests.integration.browser import Looked, browser
 from tests.unit.catalog.pictures.pictures import many
 
 from lakelog.catalog import Catalog, Sheet
+from lakelog.catalog.pictures import definition_of, differences
 from lakelog.catalog.pictures.page import page_of
+from lakelog.catalog.tools import visible
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "day": pa.date32()})
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e <b>bold</b>"
@@ -169,6 +171,16 @@ def test_any_two_versions_can_be_compared(started: Any, pages: Path) -> None:
         len(lines) == 2
         and lines[0].startswith("~ changed column ")
         and lines[1].startswith("+ added column more")
+    )
+    catalog = Catalog(str(pages / "warehouse"))
+    then = [catalog.load_table("shop.orders", version=version) for version in (1, 11)]
+    definitions = [definition_of(table.metadata, table.version) for table in then]
+    said = [
+        f"{each.kind} {each.what} {each.name} {each.before} {each.after}"
+        for each in differences(*definitions)
+    ]
+    assert [" ".join(visible(text).split()) for text in said] == [line[2:] for line in lines], (
+        "both have the same rules"
     )
     page.tab.fill("#from", "11")
     page.tab.fill("#to", "2")

@@ -10,11 +10,11 @@ from lakelog.catalog.ddl import DroppedEntry
 from lakelog.catalog.names import Identifier, identifier
 from lakelog.catalog.pictures import quoted_where_needed
 from lakelog.cli import answer
-from lakelog.cli.options import Place, takes_place
+from lakelog.cli.options import Place, names_of_tables, takes_place
 
 
 @click.command()
-@click.argument("namespace", default="")
+@click.argument("namespace", default="", shell_complete=names_of_tables)
 @takes_place
 def dropped(place: Place, namespace: str) -> None:
     """List what was dropped and can be restored.

@@ -14,6 +14,8 @@ import click
 from lakelog.cli import (
     answer,
     audit,
+    completion,
+    contents,
     doctor,
     dropped,
     fsck,
@@ -39,6 +41,7 @@ def cli() -> None:
 
 for command in (
     *inspection.COMMANDS,
+    *contents.COMMANDS,
     *view.COMMANDS,
     *audit.COMMANDS,
     *refs.COMMANDS,
@@ -48,6 +51,7 @@ for command in (
     *fsck.COMMANDS,
     *iceberg.COMMANDS,
     *spark.COMMANDS,
+    *completion.COMMANDS,
 ):
     cli.add_command(command)
 
@@ -55,7 +59,7 @@ for command in (
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
-        result = cli.main(args=list(arguments), prog_name="lakelog", standalone_mode=False)
+        result = cli.main(args=list(arguments), prog_name=completion.PROGRAM, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())

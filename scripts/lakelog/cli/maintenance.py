@@ -25,7 +25,7 @@ from lakelog.catalog.maintenance import (
 from lakelog.catalog.names import identifier
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
 from lakelog.cli.progress import Progress
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -55,7 +55,7 @@ _trust_clock = click.option(
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=names_of_tables)
 @click.option("--where", metavar="CONDITION", help="Only files that may have rows for which it is true.")
 @takes_place
 def compact(place: Place, table: str, where: str | None) -> None:
@@ -80,7 +80,7 @@ def compact(place: Place, table: str, where: str | None) -> None:
 
 
 @click.command()
-@click.argument("what", metavar="[TABLE|NAMESPACE]", default="")
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
 @click.option(
     "--older-than",
     callback=_age,
@@ -168,7 +168,7 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
 
 
 @click.command()
-@click.argument("what", metavar="[TABLE|NAMESPACE]", default="")
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
 @click.option(
     "--older-than",
     callback=_age,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from typing import Any
 
 import click
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, LakelogError
+from lakelog.catalog.names import identifier
+from lakelog.catalog.pictures import quoted_where_needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,29 @@ _QUOTED = re.compile(r"`(?:[^`]|``)*`")
 def is_location(reference: str) -> bool:
     """Return whether a reference is a folder or URL: a part of a name that holds a slash is written in backticks."""
     return "/" in _QUOTED.sub("", reference)
+
+
+def names_of_tables(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the namespaces (with a dot after them) and tables that begin so, for a shell that completes a name.
+
+    Nothing where there is no warehouse, or it cannot be read: a shell that waits for completions shows no error.
+    """
+    place = context.params.get("warehouse") or os.environ.get("LAKELOG_WAREHOUSE")
+    if place is None or is_location(incomplete):
+        return []
+    options = {name: context.params.get(name) for name in ("endpoint", "region")}
+    given = {name: str(value) for name, value in options.items() if value}
+    if context.params.get("path_style"):
+        given["path_style"] = "true"
+    try:
+        catalog = Catalog(place, options=given)
+        catalog.places.check_there()
+        inside = identifier(incomplete.rpartition(".")[0])
+        found = [f"{quoted_where_needed(each)}." for each in catalog.list_namespaces(inside)]
+        found += [quoted_where_needed(each) for each in catalog.list_tables(inside)]
+    except LakelogError:
+        return []
+    return [name for name in found if name.startswith(incomplete)]
 
 
 _SHARED = (

@@ -12,12 +12,12 @@ import click
 from lakelog.catalog import Sheet
 from lakelog.catalog.pictures import CHANGES_MAX, size_text
 from lakelog.cli import answer
-from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
 from lakelog.cli.progress import Progress
 
 
 @click.command()
-@click.argument("name", metavar="[TABLE|NAMESPACE]", default="")
+@click.argument("name", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
 @click.option(
     "-o",
     "--output",

@@ -5,6 +5,9 @@ are text everywhere, without secrets, and what is damaged is named and hides not
 It must not decide what names mean, or change anything; it must not know the command or a notebook.
 """
 
+from lakelog.catalog.pictures.comparing import (
+    differences,
+)
 from lakelog.catalog.pictures.definitions import (
     definition_of,
 )
@@ -39,6 +42,7 @@ __all__ = [
     "Wish",
     "changes_schema",
     "definition_of",
+    "differences",
     "graph_lines",
     "partition_value",
     "picture_of_namespace",

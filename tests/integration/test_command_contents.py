@@ -1,0 +1,130 @@
+"""`lakelog head`, `diff`, `restore` and `completion`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.cli.main import run
+
+SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    catalog = Catalog(str(tmp_path / "warehouse"), options={"fsync": "off"})
+    catalog.create_namespace("shop")
+    catalog.create_namespace("shop.e u")
+    table = catalog.create_table("shop.orders", SCHEMA, properties={"a": "1", "db.password": "hunter2"})
+    table = table.append(pa.table({"id": [1, 2], "name": ["ada", "\x1b[31m[b]"]}))
+    table = table.append(pa.table({"id": [3], "name": [None]}))
+    table.alter(
+        [
+            {"change": "rename-column", "name": ["name"], "new_name": "label"},
+            {"change": "set-property", "key": "a", "value": "2"},
+            {"change": "set-property", "key": "db.password", "value": "hunter3"},
+        ]
+    )
+    return catalog
+
+
+@pytest.fixture
+def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
+    def output(*arguments: str, code: int = 0) -> str:
+        assert run([*arguments, "--warehouse", catalog.warehouse]) == code
+        printed = capsys.readouterr()
+        return printed.out if code == 0 else printed.err
+
+    return output
+
+
+def test_head_shows_rows_as_text(lakelog: Any) -> None:
+    rows = json.loads(lakelog("head", "shop.orders", "--json"))
+    assert sorted(rows, key=lambda row: row["id"]) == [
+        {"id": 1, "label": "ada"},
+        {"id": 2, "label": "\x1b[31m[b]"},
+        {"id": 3, "label": None},
+    ]
+    assert "\\x1b[31m[b]" in lakelog("head", "shop.orders")
+    assert json.loads(lakelog("head", "shop.orders", "--columns", "id", "--where", "id > 2", "--json")) == [
+        {"id": 3}
+    ]
+    assert len(json.loads(lakelog("head", "shop.orders", "--limit", "1", "--json"))) == 1
+    assert len(json.loads(lakelog("head", "shop.orders", "--version", "2", "--json"))) == 2
+    assert "No rows." in lakelog("head", "shop.orders", "--version", "1")
+    assert "nothing" in lakelog("head", "shop.orders", "--columns", "nothing", code=1)
+
+
+def test_diff_compares_what_the_table_was(lakelog: Any) -> None:
+    said = json.loads(lakelog("diff", "shop.orders", "2", "4", "--json"))
+    assert said["differences"] == [
+        {
+            "kind": "changed",
+            "what": "column",
+            "name": "label",
+            "before": "named name",
+            "after": "named label",
+        },
+        {"kind": "changed", "what": "property", "name": "a", "before": "1", "after": "2"},
+    ], "a secret is masked before and after, so that it does not differ"
+    assert said["rows"] == {"before": 2, "after": 3} and said["files"] == {"before": 1, "after": 2}
+    text = lakelog("diff", "shop.orders", "2")
+    assert "named label" in text and "+1" in text
+    assert "Nothing of its definition differs" in lakelog("diff", "shop.orders", "1", "3")
+    assert "hunter" not in text and "has no version 9" in lakelog("diff", "shop.orders", "2", "9", code=1)
+
+
+def test_restore_makes_a_new_version_and_can_be_undone(catalog: Catalog, lakelog: Any) -> None:
+    table = catalog.load_table("shop.orders")
+    assert (
+        lakelog("restore", "shop.orders", "2")
+        == "shop.orders is as it was at version 2 again, in version 5.\n"
+    )
+    assert table.refresh().row_count == 2 and table.refresh().schema.fields[1].name == "name"
+    assert json.loads(lakelog("restore", "shop.orders", "4", "--json")) == {
+        "restored": 4,
+        "version": 6,
+        "rows": 3,
+    }
+    lakelog("restore", "shop.orders", "2", "--rows-only")
+    assert table.refresh().row_count == 2 and table.refresh().schema.fields[1].name == "label"
+    assert "no version 99" in lakelog("restore", "shop.orders", "99", code=1)
+
+
+def completed(line: str, warehouse: str) -> list[str]:
+    """Return what bash is offered at the end of a line."""
+    words = line.split(" ")
+    environment = {
+        "_LAKELOG_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+        "LAKELOG_WAREHOUSE": warehouse,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "lakelog.cli"], env=os.environ | environment, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    return [offered.partition(",")[2] for offered in done.stdout.splitlines() if offered]
+
+
+def test_shells_complete_commands_options_and_names(catalog: Catalog) -> None:
+    assert completed("lakelog vi", catalog.warehouse) == ["view"]
+    assert completed("lakelog history --g", catalog.warehouse) == ["--graph"]
+    assert completed("lakelog view sh", catalog.warehouse) == ["shop."]
+    assert completed("lakelog view shop.o", catalog.warehouse) == ["shop.orders"]
+    assert completed("lakelog view shop.", "/nowhere/at/all") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_for_each_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion", shell]) == 0
+    printed = capsys.readouterr()
+    assert "_LAKELOG_COMPLETE" in printed.out and printed.err == ""
