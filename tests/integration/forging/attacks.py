@@ -363,6 +363,7 @@ def commands(place: Place) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "list", lambda: [place.catalog().list_tables("forger"), place.catalog().list_namespaces("forger")]
     yield "namespaces below", lambda: place.catalog().list_tables("forger.child")
     yield "audit", lambda: list(place.catalog().audit())
+    yield "picture", lambda: place.catalog().picture().to_html()
     yield "cuts", lambda: place.catalog().cuts()
     yield "read a cut", lambda: Catalog(place.url, as_of="forged").load_table("victim.t").scan().to_arrow()
     yield "drop a cut", lambda: place.catalog().drop_cut("forged")

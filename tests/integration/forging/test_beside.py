@@ -271,7 +271,16 @@ def test_a_command_shows_what_was_forged_as_text_and_without_secrets(
     place.own = place.own.rpartition("/")[0]
     linked = {"event": "entry-linked", "space": "relation", "kind": "table", "id": "x" * 26}
     place.forge_next(events=[linked | {"name": f"child{obeyed}", "location": "_log"}], writer=facts)
-    for command in ("audit", "fsck", "ls forger", "history forger.t", "show forger.t", "vacuum", "expire"):
+    for command in (
+        "audit",
+        "fsck",
+        "ls forger",
+        "history forger.t",
+        "history forger.t --graph",
+        "show forger.t",
+        "vacuum",
+        "expire",
+    ):
         run([*command.split(), "--warehouse", place.url])
         out, err = capsys.readouterr()
         assert out and not set(obeyed) - set("[2J]0;title") & set(out + err), command
