@@ -239,7 +239,11 @@ def _shown(value: Any, most: int) -> Any:
 
 
 def _bounded(text: str, most: int) -> str:
-    text = visible(text)
+    shown = visible(_cut(text, most))
+    return _cut(shown, most)  # what is made visible is longer
+
+
+def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

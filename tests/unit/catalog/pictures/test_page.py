@@ -66,7 +66,7 @@ def test_whatever_a_picture_holds_the_page_is_not_larger_and_says_what_it_leaves
     wide = Definition(
         version=1,
         columns=tuple(
-            Column(id=id, name=f"column{id}", type="string", comment="c" * 300) for id in range(4000)
+            Column(id=id, name=f"column{id}", type="string", comment="c" * 300) for id in range(1500)
         ),
     )
     layout = Layout(
@@ -74,14 +74,14 @@ def test_whatever_a_picture_holds_the_page_is_not_larger_and_says_what_it_leaves
         rows=1,
         size_bytes=1,
         target_bytes=1,
-        partitions=tuple(Partition(values="v" * 200, files=1, rows=1, size_bytes=1) for _ in range(5000)),
+        partitions=tuple(Partition(values="v" * 200, files=1, rows=1, size_bytes=1) for _ in range(3500)),
         files=tuple(File(path="p" * 500, partition="q" * 500, rows=1, size_bytes=1) for _ in range(600)),
     )
     large = picture(
-        [change(version, statement=f"INSERT {version} " + "x" * 5000) for version in range(10_000, 0, -1)],
+        [change(version, statement=f"INSERT {version} " + "x" * 5000) for version in range(4_000, 0, -1)],
         definitions=tuple(msgspec.structs.replace(wide, version=version) for version in range(1, 40)),
         layout=layout,
-        logs=tuple(Log(kind="table", name="n" * 400, location="l" * 400) for _ in range(5000)),
+        logs=tuple(Log(kind="table", name="n" * 400, location="l" * 400) for _ in range(3500)),
     )
     page = page_of(large)
     assert len(page.encode()) <= SIZE_MAX
