@@ -82,7 +82,7 @@ def _compaction(
     if groups:
         size = size_text(sum(group.size_bytes for group in groups))
         gone = sum(group.deleted for group in groups)
-        what = f"A compaction would make about {after:,} of {before:,} files ({size})"
+        what = f"A compaction would turn {before:,} files ({size}) into about {after:,}"
         if gone:
             what += f", without {gone:,} deleted rows"
         is_urgent = before >= 100 or before > 10 * after

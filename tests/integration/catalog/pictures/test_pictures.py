@@ -122,7 +122,7 @@ def test_health_names_what_a_compaction_would_do_and_a_compaction_mends_it(catal
     for id in range(5):
         table = table.append(rows(id))
     (advice,) = catalog.picture("shop.orders").facts.health
-    assert advice.level == "could" and advice.what.startswith("A compaction would make about 1 of 5 files")
+    assert advice.level == "could" and advice.what.startswith("A compaction would turn 5 files (")
     assert advice.command == "lakelog compact shop.orders"
     assert advice.sql == "CALL lake.system.compact(table => '`shop`.`orders`')"
     table.compact()
@@ -194,6 +194,23 @@ def test_no_secret_is_in_a_picture(catalog: Catalog) -> None:
     for sheet in (catalog.picture("shop.orders"), catalog.picture()):
         for text in (sheet.to_html(), json.dumps(sheet.to_dict()), sheet._repr_html_()):
             assert [secret for secret in secrets if secret in text] == []
+
+
+def test_pictures_of_what_is_empty(catalog: Catalog) -> None:
+    catalog.create_namespace("shop")
+    schema = pa.schema({"x": pa.float64(), "s": pa.struct([("y", pa.int64())])})
+    for name, key in (("plain", ["x"]), ("nested", [["s", "y"]])):
+        table = catalog.create_table(("shop", name), schema, cluster_by=key)
+        layout = catalog.picture(("shop", name)).facts.layout
+        assert layout is not None and layout.file_count == 0 and layout.key is None
+        for row in ({"x": float("nan")}, {"x": None}, {"x": 1.5, "s": {"y": 1}}):
+            table = table.append(pa.Table.from_pylist([row], schema=schema))
+    layout = catalog.picture("shop.plain").facts.layout
+    assert layout is not None and (layout.key, layout.overlap) == ("x", 1.0)
+    assert [file.low for file in layout.files if file.low] == ["1.5"]
+    layout = catalog.picture("shop.nested").facts.layout
+    assert layout is not None and layout.key is None, "there are no statistics of nested columns"
+    assert catalog.picture("shop").to_html() and catalog.picture("shop.plain").to_html()
 
 
 def test_what_does_not_exist_and_the_past_are_refused(catalog: Catalog) -> None:
