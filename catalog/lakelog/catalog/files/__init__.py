@@ -71,7 +71,18 @@ from lakelog.catalog.files.live_rows import (
     LiveRows,
     Numbers,
 )
+from lakelog.catalog.files.manifest_bounds import (
+    EXACT_BELOW_BYTES,
+    MAY_NAN,
+    MAY_NULL,
+    MAY_VALUE,
+    BoundsAt,
+    decode_bounds,
+    encode_bounds,
+    holds,
+)
 from lakelog.catalog.files.manifests import (
+    Choose,
     Fetch,
     Manifest,
     StoredList,
@@ -108,6 +119,15 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
+    "Choose",
+    "BoundsAt",
+    "MAY_NAN",
+    "MAY_NULL",
+    "MAY_VALUE",
+    "EXACT_BELOW_BYTES",
+    "decode_bounds",
+    "encode_bounds",
+    "holds",
     "AROUND_BYTES",
     "HEAD_BYTES",
     "VECTOR_MAGIC",

@@ -24,7 +24,6 @@ from lakelog.catalog.planning.bound import (
     unknown_parts,
 )
 from lakelog.catalog.planning.file_facts import (
-    EXACT_BELOW_BYTES,
     array_of,
     partition_values,
 )
@@ -65,7 +64,6 @@ __all__ = [
     "And",
     "Bound",
     "Constant",
-    "EXACT_BELOW_BYTES",
     "IsTrue",
     "Not",
     "Specs",
