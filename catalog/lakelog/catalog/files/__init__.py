@@ -79,7 +79,6 @@ from lakelog.catalog.files.manifest_bounds import (
     BoundsAt,
     decode_bounds,
     encode_bounds,
-    holds,
 )
 from lakelog.catalog.files.manifests import (
     Choose,
@@ -127,7 +126,6 @@ __all__ = [
     "EXACT_BELOW_BYTES",
     "decode_bounds",
     "encode_bounds",
-    "holds",
     "AROUND_BYTES",
     "HEAD_BYTES",
     "VECTOR_MAGIC",

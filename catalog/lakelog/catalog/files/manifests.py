@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
 from lakelog.catalog.files.data_file import EncodedFiles
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
-from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table
+from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, holds
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
 
@@ -214,6 +214,15 @@ class Manifests:
                 files = files if mask is None else files.filter(mask)
             tables.append(files)
         return [table for table in tables if table.num_rows]
+
+    def with_wrong_bounds(self, fetch: Fetch) -> str | None:
+        """Return the name of a manifest whose bounds leave out what may be in it, None where there is none."""
+        bounded = [each for each in self.entries if each.bounds is not None]
+        self._load(bounded, fetch)
+        for each in bounded:
+            if not holds(bounds_table([each.bounds] if each.bounds else []), each.columns(keep=False)):
+                return each.stored.name
+        return None
 
     def after(
         self,

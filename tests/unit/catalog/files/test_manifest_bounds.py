@@ -1,0 +1,226 @@
+"""Plans that read the manifests which they need, by the bounds in a snapshot."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog.files import manifest_bounds, manifests
+from lakelog.catalog.files.arrow_lists import encode_table
+from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_to_arrow, removed_file
+from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds, holds
+from lakelog.catalog.planning.binding import bind
+from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
+from lakelog.catalog.schema.partitioning import spec_from_transforms
+from lakelog.catalog.schema.predicate import Column, Predicate, literal
+from lakelog.catalog.schema.schema import assign_ids
+from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.log.errors import FormatError
+
+SCHEMA = assign_ids([Field(name="n", type=AtomicType("long")), Field(name="day", type=AtomicType("integer"))])
+SPEC = spec_from_transforms(["day"], SCHEMA)
+DAY = SPEC.fields[0].id
+
+
+@pytest.fixture(autouse=True)
+def manifests_of_few_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(manifest_bounds, "BOUNDED_FROM", 10)
+    monkeypatch.setattr(manifests, "LEAF_ENTRIES", 100)
+    monkeypatch.setattr(manifests, "RUN_LIMIT", 1000)
+    yield
+
+
+def a_file(number: int) -> DataFile:
+    """The files of ten days, each next to none of its own."""
+    stats = {1: ColumnStats(nulls=0, min=number, max=number + 1)}
+    return DataFile(
+        path=f"data/{number}",
+        size_bytes=1,
+        rows=10,
+        spec_id=SPEC.id,
+        partition={DAY: number % 10},
+        stats=stats,
+    )
+
+
+class Stored:
+    """A set of files that was written, and each request for a part of it."""
+
+    def __init__(self, files: FileSet) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.asked: list[Sequence[str]] = []
+        self.files = self.loaded(files, 1)
+
+    def loaded(self, files: FileSet, version: int) -> FileSet:
+        root, blobs = files.dump(version, self.fetch)
+        self.objects |= blobs
+        bounds = decode_bounds(encode_bounds(list(files.bounds().values())))
+        self.asked.clear()
+        return FileSet.load(root, bounds=bounds)
+
+    def fetch(self, names: Sequence[str]) -> list[bytes]:
+        self.asked.append(names)
+        return [self.objects[name] for name in names]
+
+    def paths(self, files: FileSet, op: str, column: str, value: int) -> set[str]:
+        bound = bind(Predicate(op, (Column((column,)), literal(value))), SCHEMA)
+        planned = plan_scan(files, self.fetch, bound, [SPEC])["path"].to_pylist()
+        assert len(set(planned)) == len(planned)
+        assert count_rows(files, self.fetch, bound, [SPEC]) in (None, 10 * len(planned))
+        return set(planned)
+
+
+def many() -> FileSet:
+    return FileSet.empty().added([a_file(number) for number in range(1000)], SCHEMA, [SPEC])
+
+
+def of_day(day: int, numbers: range = range(1000)) -> set[str]:
+    return {a_file(number).path for number in numbers if number % 10 == day}
+
+
+def test_a_day_is_in_one_manifest_however_its_files_came() -> None:
+    stored = Stored(many())
+    assert stored.paths(stored.files, "=", "day", 3) == of_day(3)
+    assert [len(names) for names in stored.asked] == [1]
+    assert stored.paths(stored.files, "<", "day", 2) == of_day(0) | of_day(1)
+    assert [len(names) for names in stored.asked] == [1, 2]
+    assert stored.paths(stored.files, "=", "day", 77) == set()
+    assert len(stored.asked) == 2, "what is known is not read, and what is certainly nowhere neither"
+    assert len(stored.paths(stored.files, ">=", "day", 0)) == 1000
+    assert [len(names) for names in stored.asked] == [1, 2, 7]
+
+
+def test_what_came_since_and_what_is_gone_is_seen_beside_few_manifests() -> None:
+    stored = Stored(many())
+    files, expected = stored.files, of_day(3)
+    for number in range(3, 63, 10):
+        # Files of the manifests are removed, new ones come and go, and some come back.
+        files = files.removed([removed_file(a_file(number))])
+        assert stored.paths(files, "=", "day", 3) == expected - {a_file(number).path}
+        files = files.added([a_file(1000 + number)], SCHEMA, [SPEC])
+        expected = expected - {a_file(number).path} | {a_file(1000 + number).path}
+        assert stored.paths(files, "=", "day", 3) == expected
+        if number % 20 == 3:
+            gone = a_file(1000 + number)
+            files = files.removed([removed_file(gone)]).added([a_file(number)], SCHEMA, [SPEC])
+            expected = expected - {gone.path} | {a_file(number).path}
+            assert stored.paths(files, "=", "day", 3) == expected
+    assert [len(names) for names in stored.asked] == [1]
+    again = stored.loaded(files, 2)
+    assert stored.paths(again, "=", "day", 3) == expected
+    assert stored.paths(stored.files, "=", "day", 3) == of_day(3), "an older version stays as it was"
+
+
+def test_a_plan_of_a_set_whose_manifests_were_just_written_starts_from_them() -> None:
+    files = many()
+    later = files.added([a_file(1003)], SCHEMA, [SPEC])
+    stored = Stored(files)
+    assert stored.paths(later, "=", "day", 3) == of_day(3, range(1004))
+    root, blobs = files.dump(2, stored.fetch)
+    stored.objects |= blobs
+    files.stored(blobs)
+    newest = later.added([a_file(1013)], SCHEMA, [SPEC])
+    assert stored.paths(newest, "=", "day", 3) == of_day(3, range(1014))
+    assert stored.paths(later, "=", "day", 3) == of_day(3, range(1004))
+
+
+def test_a_run_is_merged_and_written_in_order_until_it_is_long() -> None:
+    stored = Stored(many())
+    more = stored.files.added([a_file(number) for number in range(1000, 1600)], SCHEMA, [SPEC])
+    two_runs = stored.loaded(more, 2)
+    assert stored.paths(two_runs, "=", "day", 3) == of_day(3, range(1600))
+    assert [len(names) for names in stored.asked] == [3], "of 16: one of the first run, two of the other"
+    short = FileSet.empty().added([a_file(number) for number in range(300)], SCHEMA, [SPEC])
+    merged = Stored(short)
+    longer = merged.files.added([a_file(number) for number in range(300, 700)], SCHEMA, [SPEC])
+    one_run = merged.loaded(longer, 2)
+    assert merged.paths(one_run, "=", "day", 3) == of_day(3, range(700))
+    assert sum(map(len, merged.asked)) <= 2
+
+
+def test_a_snapshot_without_bounds_is_read_whole() -> None:
+    stored = Stored(many())
+    root, _ = stored.files.dump(2)
+    assert stored.paths(FileSet.load(root), "=", "day", 3) == of_day(3)
+    assert [len(names) for names in stored.asked] == [10]
+
+
+def test_small_manifests_have_no_bounds_and_wide_entries_make_manifests_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = FileSet.empty().added([a_file(number) for number in range(9)], SCHEMA, [SPEC])
+    files.dump(1)
+    assert encode_bounds(list(files.bounds().values())) is None and files.bounds() == {}
+    monkeypatch.setattr(manifests, "LEAF_BYTES", many().table(lambda names: []).nbytes // 50)
+    root, _ = many().dump(1)
+    assert len(root["manifests"]) == 50
+
+
+def test_bounds_that_leave_out_an_entry_are_noticed() -> None:
+    files = files_to_arrow([a_file(number) for number in range(20)], SCHEMA, [SPEC])
+    known = bounds_of("m", files)
+    assert known is not None
+    assert holds(known.table, files) and holds(known.table, files.slice(3, 5))
+    assert holds(known.table.drop_columns(["lo1", "hi1", "may1"]), files), (
+        "what is not known leaves out nothing"
+    )
+    for name, value in (
+        ("lo1", 1),
+        ("hi1", 19),
+        (f"plo{DAY}", 1),
+        (f"phi{DAY}", 8),
+        ("may1", 3),
+        (f"pmay{DAY}", 0),
+    ):
+        at = known.table.column_names.index(name)
+        wrong = pa.array([value], known.table.schema.field(name).type)
+        assert not holds(known.table.set_column(at, name, wrong), files), name
+    at = known.table.column_names.index("specs")
+    assert not holds(known.table.set_column(at, "specs", pa.array(["7"])), files)
+
+
+def test_an_entry_of_which_nothing_is_known_widens_the_bounds() -> None:
+    unknown = DataFile(path="data/x", size_bytes=1, rows=10, spec_id=SPEC.id, partition={DAY: None})
+    files = FileSet.empty().added([*(a_file(number) for number in range(300)), unknown], SCHEMA, [SPEC])
+    stored = Stored(files)
+    bound = bind(Predicate("=", (Column(("n",)), literal(-5))), SCHEMA)
+    assert plan_scan(stored.files, stored.fetch, bound, [SPEC])["path"].to_pylist() == ["data/x"]
+    choose = choosing(bind(Predicate("IS_NULL", (Column(("day",)),)), SCHEMA), [SPEC])
+    assert choose is not None
+    every = [each.bounds for each in stored.files.stored_in().manifests.entries if each.bounds is not None]
+    assert choose(bounds_table(every)).to_pylist().count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"name": ["a"]}, "lack specs"),
+        ({"name": ["a", "a"], "specs": ["0", "0"]}, "a manifest twice"),
+        ({"name": ["a"], "specs": ["0;"]}, "no numbers"),
+        ({"name": ["a", "b"], "specs": ["0", None]}, "no name or specs"),
+        ({"name": ["a"], "specs": ["0"], "lo": [1]}, "unknown columns lo"),
+        ({"name": ["a"], "specs": ["0"], "may1": [1]}, "no int8"),
+        ({"name": [1], "specs": ["0"]}, "no string"),
+    ],
+)
+def test_forged_bounds_are_refused(columns: dict[str, list[object]], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        decode_bounds(base64.b64encode(encode_table(pa.table(columns))).decode())
+
+
+@pytest.mark.parametrize("text", ["?", "AAAA", "QUJD"])
+def test_text_that_holds_no_bounds_is_refused(text: str) -> None:
+    with pytest.raises(FormatError):
+        decode_bounds(text)
+
+
+def test_a_manifest_of_another_length_than_its_snapshot_says_is_refused() -> None:
+    stored = Stored(many())
+    root, _ = stored.files.dump(2)
+    root["manifests"][0]["entries"] -= 1
+    with pytest.raises(FormatError, match="has 100 entries, and its snapshot says 99"):
+        FileSet.load(root).table(stored.fetch)
