@@ -195,6 +195,25 @@ def test_an_entry_of_which_nothing_is_known_widens_the_bounds() -> None:
     assert choose(bounds_table(every)).to_pylist().count(True) == 1
 
 
+def test_numbers_that_wrapped_around_are_in_no_range_of_truncated_ones() -> None:
+    """The lowest numbers are truncated to ones near the top, so that they are not where their partitions say."""
+    lowest, top = -(2**31), 2**31 - 6
+    spec = spec_from_transforms([{"transform": "truncate", "args": [10], "column": ["day"]}], SCHEMA)
+    partition = spec.fields[0].id
+    files = [
+        DataFile(path=f"data/{value}", size_bytes=1, rows=1, spec_id=spec.id, partition={partition: value})
+        for value in (0, 10, 20, top)
+    ]
+    known = bounds_of("m", files_to_arrow([*files] * 3, SCHEMA, [spec]))
+    assert known is not None
+    for value, expected in ((lowest, True), (5, True)):
+        choose = choosing(bind(Predicate("=", (Column(("day",)), literal(value))), SCHEMA), [spec])
+        assert choose is not None and choose(known.table).to_pylist() == [expected]
+    same = bounds_of("m", files_to_arrow(files[1:2] * 12, SCHEMA, [spec]))
+    choose = choosing(bind(Predicate("=", (Column(("day",)), literal(20))), SCHEMA), [spec])
+    assert same is not None and choose is not None and choose(same.table).to_pylist() == [False]
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
