@@ -25,7 +25,13 @@ from tests.property.catalog.filter_model import (
 from tests.property.examples import examples
 
 from lakelog.catalog.files import manifest_bounds
-from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
+from lakelog.catalog.files.data_file import (
+    ColumnStats,
+    DataFile,
+    files_from_arrow,
+    files_to_arrow,
+    is_judged,
+)
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import joined
 from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds
@@ -207,7 +213,7 @@ def _check_one(
         assert may[index] or True not in of_file
         assert not result.none[index].as_py() or True not in of_file
         assert not result.all[index].as_py() or set(of_file) == {True}
-    _check_together(files, may, bound, specs)
+    _check_together(files, bound, specs)
     matching = sum(list(of_file).count(True) for of_file in outcomes)
     everything = FileSet.empty().added(files, schema, specs)
     planned = plan_scan(everything, _no_fetch, bound, specs)
@@ -230,22 +236,24 @@ def _check_one(
     assert len(_read(store, limited, schema, specs, bound)) >= min(2, matching)
 
 
-def _check_together(files: pa.Table, may: list[bool], bound: Bound, specs: Sequence[PartitionSpec]) -> None:
+def _check_together(files: pa.Table, bound: Bound, specs: Sequence[PartitionSpec]) -> None:
     """Whatever may be in a file may be in each manifest that it is in, also after the bounds were stored."""
-    choose = choosing(bound, specs)
-    if choose is None:
+    choice = choosing(bound, specs)
+    if choice is None:
         return
-    groups = [
-        (0, len(may)),
-        *((at, at + 2) for at in range(0, len(may), 2)),
-        *((at, at + 1) for at in range(len(may))),
-    ]
-    known = [bounds_of(str(place), files.slice(*_part(group))) for place, group in enumerate(groups)]
-    stored = decode_bounds(encode_bounds([each for each in known if each is not None]))
-    for (first, end), chosen in zip(
-        groups, choose(bounds_table(list(stored.values()))).to_pylist(), strict=True
-    ):
-        assert chosen or True not in may[first:end]
+    without_statistics = [name for name in files.column_names if is_judged(name, ())]
+    for known in (files, files.select(["path", *without_statistics])):
+        may, count = may_match(known, bound, specs).to_pylist(), known.num_rows
+        groups = [
+            (0, count),
+            *((at, at + 2) for at in range(0, count, 2)),
+            *((at, at + 1) for at in range(count)),
+        ]
+        bounds = [bounds_of(str(place), known.slice(*_part(group))) for place, group in enumerate(groups)]
+        stored = decode_bounds(encode_bounds([each for each in bounds if each is not None]))
+        chosen = choice.manifests(bounds_table(list(stored.values()))).to_pylist()
+        for (first, end), needed in zip(groups, chosen, strict=True):
+            assert needed or True not in may[first:end]
 
 
 def _part(group: tuple[int, int]) -> tuple[int, int]:

@@ -81,7 +81,7 @@ from lakelog.catalog.files.manifest_bounds import (
     encode_bounds,
 )
 from lakelog.catalog.files.manifests import (
-    Choose,
+    Choice,
     Fetch,
     Manifest,
     StoredList,
@@ -118,7 +118,7 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
-    "Choose",
+    "Choice",
     "BoundsAt",
     "MAY_NAN",
     "MAY_NULL",

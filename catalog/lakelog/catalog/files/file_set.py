@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
 from lakelog.catalog.files.manifest_bounds import BoundsAt
-from lakelog.catalog.files.manifests import Choose, Fetch, Manifest, Manifests, StoredList
+from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
@@ -28,8 +28,8 @@ T = TypeVar("T")
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
 
-CHUNKS_MAX = 8
-"""Parts of a set are joined where a plan would look into more than so many, one after another."""
+FEW_MANIFESTS = 16
+"""Entries of so many manifests are taken whole; of more, those that a plan needs are looked for first."""
 
 
 class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,16 +144,16 @@ class FileSet:
         return FileSet.empty()
 
     def chunks(
-        self, fetch: Fetch, statistics: Collection[int] | None = None, choose: Choose | None = None
+        self, fetch: Fetch, statistics: Collection[int] | None = None, choice: Choice | None = None
     ) -> list[pa.Table]:
         """Return the live files as tables (see `data_file`), with differing columns. The first call reads manifests.
 
         With all columns, or those that a plan needs which looks at some `statistics` (see `is_planned`), and perhaps
-        others: of many files and columns, to decode them all would take most of the time and of the memory. Files of
-        manifests that `choose` leaves out by their bounds may be missing.
+        others: of many files and columns, to decode them all would take most of the time and of the memory. Files that
+        are not chosen may be missing.
         """
-        if choose is not None and statistics is not None and self._tables is None:
-            some = self._chosen(fetch, frozenset(statistics), choose)
+        if choice is not None and statistics is not None and self._tables is None:
+            some = self._chosen(fetch, frozenset(statistics), choice)
             if some is not None:
                 return some
         tables = self._tables
@@ -184,15 +184,21 @@ class FileSet:
         self._narrow = _Narrow(wanted, tables)
         return tables
 
-    def _chosen(self, fetch: Fetch, statistics: frozenset[int], choose: Choose) -> list[pa.Table] | None:
-        """Return the live files of the manifests that are chosen, and those added since; None where all of them are."""
+    def _chosen(self, fetch: Fetch, statistics: frozenset[int], choice: Choice) -> list[pa.Table] | None:
+        """Return the live files of the manifests that are chosen, and those added since; None where it takes less time,
+        or has taken less before, to know all files."""
         changes = self._since_manifests()
-        chosen = changes.manifests.chosen(choose)
-        if len(chosen) == len(changes.manifests.entries):
+        manifests = changes.manifests
+        chosen = manifests.chosen(choice)
+        if len(chosen) <= FEW_MANIFESTS and len(chosen) < len(manifests.entries):
+            tables: list[pa.Table] | None = manifests.live_in(chosen, fetch, statistics)
+        elif len(chosen) <= FEW_MANIFESTS or self._narrow is not None or manifests.was_searched:
             return None
-        tables = changes.manifests.live_in(chosen, fetch, statistics)
-        live = [without(table, changes.gone) for table in tables]
-        return [*(live if len(live) <= CHUNKS_MAX else grouped(live)), *changes.added]
+        else:
+            tables = manifests.matching_in(chosen, fetch, statistics, choice)
+        if tables is None:
+            return None
+        return [*grouped(without(table, changes.gone) for table in tables), *changes.added]
 
     def _since_manifests(self) -> _Changes:
         """Return the changes since the newest manifests on the way back, made from those of a predecessor."""

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
-from lakelog.catalog.files.data_file import EncodedFiles
+from lakelog.catalog.files.data_file import EncodedFiles, is_judged
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, holds
 from lakelog.log.errors import FormatError
@@ -32,8 +32,16 @@ from lakelog.log.grammar import BlobName, Hash, Number
 Fetch = Callable[[Sequence[str]], list[bytes]]
 """Reads manifests by name, in one parallel round."""
 
-Choose = Callable[[pa.Table], pa.Array]
-"""Returns for each row of bounds of manifests (see `manifest_bounds`) whether files of it may be needed."""
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which files a plan needs: `manifests` says of each row of bounds of manifests (see `manifest_bounds`) whether it
+    needs files of it, and `files` of each file, by its partition and the statistics of the columns `looked_at`."""
+
+    manifests: Callable[[pa.Table], pa.Array]
+    files: Callable[[pa.Table], pa.Array]
+    looked_at: frozenset[int]
+
 
 ALWAYS_MERGED_BELOW = 256
 RUN_LIMIT = 100_000
@@ -101,16 +109,38 @@ class Manifest:
             wider = read.with_columns(statistics)
             known = wider.known
             assert known is not None, "some columns are always needed"
-            if known.num_rows != self.stored.entries:
-                raise FormatError(
-                    f"it has {known.num_rows:,} entries, and its snapshot says {self.stored.entries:,}: find out which "
-                    "client wrote it"
-                )
+            self._of_its_length(known)
         if keep and statistics is None:
             self._read = known
         elif keep and wider is not read and self._read is read:
             self._read = wider
         return known
+
+    def judged(self, statistics: Collection[int]) -> pa.Table:
+        """Return the columns by which files are judged (see `is_judged`), and keep none of them."""
+        read = self._read
+        if not isinstance(read, _Partly):
+            table = self.columns()
+            return table.select([name for name in table.column_names if is_judged(name, statistics)])
+        with self._naming():
+            names = [name for name in read.encoded.names(None) if is_judged(name, statistics)]
+            return self._of_its_length(read.encoded.table(names))
+
+    def taken(self, statistics: Collection[int], rows: pa.Array) -> pa.Table:
+        """As `columns`, of some rows: the others are not looked at."""
+        read = self._read
+        if not isinstance(read, _Partly):
+            return self.columns(statistics).take(rows)
+        with self._naming():
+            return read.encoded.table(read.encoded.names(statistics), rows)
+
+    def _of_its_length(self, table: pa.Table) -> pa.Table:
+        if table.num_rows != self.stored.entries:
+            raise FormatError(
+                f"it has {table.num_rows:,} entries, and its snapshot says {self.stored.entries:,}: find out which "
+                "client wrote it"
+            )
+        return table
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -169,6 +199,7 @@ class Manifests:
     _live: list[tuple[pa.Table, ...]] = field(default_factory=list, compare=False)
     _bounds: list[tuple[tuple[int, ...], pa.Table]] = field(default_factory=list, compare=False)
     _staying: dict[Manifest, pa.Array | None] = field(default_factory=dict, compare=False)
+    _searches: list[int] = field(default_factory=list, compare=False)
 
     def live(self, fetch: Fetch, statistics: Collection[int] | None = None) -> tuple[pa.Table, ...]:
         """Return the live entries. Reads the manifests that are not in memory yet in one round, and keeps them.
@@ -187,7 +218,7 @@ class Manifests:
             self._live.append(tables)
         return tables
 
-    def chosen(self, choose: Choose) -> tuple[Manifest, ...]:
+    def chosen(self, choice: Choice) -> tuple[Manifest, ...]:
         """Return the manifests that a plan has to look into, by their bounds."""
         if not self._bounds:
             places = tuple(place for place, each in enumerate(self.entries) if each.bounds is not None)
@@ -196,7 +227,9 @@ class Manifests:
         places, bounds = self._bounds[0]
         if not places:
             return self.entries
-        out = {place for place, may in zip(places, choose(bounds).to_pylist(), strict=True) if not may}
+        out = {
+            place for place, may in zip(places, choice.manifests(bounds).to_pylist(), strict=True) if not may
+        }
         return tuple(each for place, each in enumerate(self.entries) if place not in out)
 
     def live_in(
@@ -213,6 +246,33 @@ class Manifests:
                 mask = self._staying[manifest]
                 files = files if mask is None else files.filter(mask)
             tables.append(files)
+        return [table for table in tables if table.num_rows]
+
+    @property
+    def was_searched(self) -> bool:
+        """Whether files were looked for in many manifests before."""
+        return bool(self._searches)
+
+    def matching_in(
+        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int], choice: Choice
+    ) -> list[pa.Table] | None:
+        """As `live_in`, of the files that are chosen: of the others, only what they are judged by is decoded.
+
+        None where most files are chosen.
+        """
+        self._load(chosen, fetch)
+        judged = grouped(manifest.judged(choice.looked_at) for manifest in chosen)
+        needed = pa.chunked_array([choice.files(table) for table in judged], pa.bool_())
+        if 2 * pc.sum(needed, min_count=0).as_py() > len(needed):
+            return None
+        self._searches.append(len(chosen))
+        gone, first, tables = self._gone(), 0, []
+        for manifest in chosen:
+            rows = pc.indices_nonzero(needed.slice(first, manifest.stored.entries))
+            first += manifest.stored.entries
+            if len(rows):
+                files = manifest.taken(statistics, rows)
+                tables.append(files if gone is None else without(files, _gone_from(manifest, gone)))
         return [table for table in tables if table.num_rows]
 
     def with_wrong_bounds(self, fetch: Fetch) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import BASE_SCHEMA, Choose, DataFile, Fetch, FileSet, is_planned, joined
+from lakelog.catalog.files import BASE_SCHEMA, Choice, DataFile, Fetch, FileSet, is_planned, joined
 from lakelog.catalog.planning.bound import Bound, Constant, terms, unknown_parts
 from lakelog.catalog.planning.file_facts import Together, array_of, partition_values, specs_list
 from lakelog.catalog.planning.pruning import Specs, match, may_match
@@ -62,11 +62,15 @@ def plan_scan(
     return planned
 
 
-def choosing(bound: Bound | None, specs: Specs) -> Choose | None:
-    """Return how manifests are chosen for a filter: those of whose files one may hold matching rows."""
+def choosing(bound: Bound | None, specs: Specs) -> Choice | None:
+    """Return how files and manifests are chosen for a filter: those that may hold matching rows."""
     if bound is None or isinstance(bound, Constant):
         return None
-    return lambda bounds: may_match(Together(bounds), bound, specs)
+    return Choice(
+        manifests=lambda bounds: may_match(Together(bounds), bound, specs),
+        files=lambda files: may_match(files, bound, specs),
+        looked_at=frozenset(term.column_id for term in terms(bound)),
+    )
 
 
 def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) -> int | None:

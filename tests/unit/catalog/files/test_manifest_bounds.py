@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -15,13 +16,15 @@ from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds, holds
 from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
-from lakelog.catalog.schema.partitioning import spec_from_transforms
+from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.catalog.schema.predicate import Column, Predicate, literal
-from lakelog.catalog.schema.schema import assign_ids
+from lakelog.catalog.schema.schema import Schema, assign_ids
+from lakelog.catalog.schema.transforms import apply_transform
 from lakelog.catalog.schema.types import AtomicType, Field
 from lakelog.log.errors import FormatError
 
 SCHEMA = assign_ids([Field(name="n", type=AtomicType("long")), Field(name="day", type=AtomicType("integer"))])
+UNPARTITIONED = PartitionSpec()
 SPEC = spec_from_transforms(["day"], SCHEMA)
 DAY = SPEC.fields[0].id
 
@@ -192,7 +195,99 @@ def test_an_entry_of_which_nothing_is_known_widens_the_bounds() -> None:
     choose = choosing(bind(Predicate("IS_NULL", (Column(("day",)),)), SCHEMA), [SPEC])
     assert choose is not None
     every = [each.bounds for each in stored.files.stored_in().manifests.entries if each.bounds is not None]
-    assert choose(bounds_table(every)).to_pylist().count(True) == 1
+    assert choose.manifests(bounds_table(every)).to_pylist().count(True) == 1
+
+
+def needed(files: Sequence[DataFile], schema: Schema, spec: PartitionSpec, op: str, value: object) -> bool:
+    """Whether a manifest of `files` is needed for a filter on the first column."""
+    known = bounds_of("m", files_to_arrow(list(files) * 10, schema, [spec]))
+    choice = choosing(bind(Predicate(op, (Column((schema.fields[0].name,)), literal(value))), schema), [spec])
+    assert known is not None and choice is not None
+    [found] = choice.manifests(known.table).to_pylist()
+    return bool(found)
+
+
+def test_days_of_partitions_say_between_which_moments_all_rows_are() -> None:
+    schema = assign_ids([Field(name="at", type=AtomicType("timestamp"))])
+    spec = spec_from_transforms([{"transform": "day", "args": [], "column": ["at"]}], schema)
+    [field] = spec.fields
+    days = [
+        DataFile(path=f"data/{day}", size_bytes=1, rows=1, spec_id=spec.id, partition={field.id: day})
+        for day in (-3, 2)
+    ]
+    day = dt.timedelta(days=1)
+    start = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    assert needed(days, schema, spec, "=", start + 2.9 * day) and needed(
+        days, schema, spec, "=", start - 3 * day
+    )
+    assert not needed(days, schema, spec, "=", start + 3 * day)
+    assert not needed(days, schema, spec, "<", start - 3 * day)
+
+
+def test_a_nan_in_one_file_is_one_in_its_manifest() -> None:
+    schema = assign_ids([Field(name="x", type=AtomicType("double"))])
+    nan = float("nan")
+
+    def a_file(number: int, **known: object) -> DataFile:
+        stats = {1: ColumnStats(nulls=0, **known)}  # type: ignore[arg-type]
+        return DataFile(path=f"data/{number}", size_bytes=1, rows=4, stats=stats)
+
+    plain = a_file(1, min=1.0, max=2.0)
+    for other, expected in (
+        (a_file(2, min=1.0, max=2.0), False),
+        (a_file(2, min=1.0, max=2.0, nans=1), True),
+        (a_file(2, nans=4), True),
+        (a_file(2), True),
+    ):
+        assert needed([plain, other], schema, UNPARTITIONED, "=", nan) is expected
+        assert needed([plain, other], schema, UNPARTITIONED, ">", 5.0) is expected
+        assert needed([plain, other], schema, UNPARTITIONED, "=", 1.5)
+    # One that holds nothing else needs no bounds.
+    assert not needed([plain, a_file(2, nans=4)], schema, UNPARTITIONED, "=", 0.5)
+    assert needed([plain, a_file(2)], schema, UNPARTITIONED, "=", 0.5)
+
+    spec = spec_from_transforms(["x"], schema)
+    values = ["NaN", 1.0, 2.0]
+    files = [
+        DataFile(
+            path=f"data/{value}", size_bytes=1, rows=1, spec_id=spec.id, partition={spec.fields[0].id: value}
+        )
+        for value in values
+    ]
+    assert needed(files, schema, spec, "=", nan) and needed(files, schema, spec, ">", 5.0)
+    assert not needed(files[1:], schema, spec, "=", nan) and not needed(files[1:], schema, spec, ">", 5.0)
+
+
+def test_buckets_between_those_of_a_manifest_are_not_left_out() -> None:
+    schema = assign_ids([Field(name="n", type=AtomicType("long"))])
+    spec = spec_from_transforms([{"transform": "bucket", "args": [16], "column": ["n"]}], schema)
+    partition = spec.fields[0].id
+
+    def of_buckets(*buckets: int) -> list[DataFile]:
+        return [
+            DataFile(
+                path=f"data/{bucket}", size_bytes=1, rows=1, spec_id=spec.id, partition={partition: bucket}
+            )
+            for bucket in buckets
+        ]
+
+    bucket = apply_transform(spec.fields[0].transform, pa.array([34], pa.int64()), AtomicType("long"))[
+        0
+    ].as_py()
+    assert 0 < bucket < 15
+    assert needed(of_buckets(0, 15), schema, spec, "=", 34) and needed(
+        of_buckets(bucket), schema, spec, "=", 34
+    )
+    assert not needed(of_buckets(*range(bucket)), schema, spec, "=", 34)
+
+
+def test_files_of_another_spec_are_not_held_to_be_in_a_partition() -> None:
+    mixed = [a_file(1), DataFile(path="data/x", size_bytes=1, rows=10, spec_id=SPEC.id + 1)]
+    other = PartitionSpec(id=SPEC.id + 1)
+    known = bounds_of("m", files_to_arrow(mixed * 10, SCHEMA, [SPEC, other]))
+    choice = choosing(bind(Predicate("=", (Column(("day",)), literal(7))), SCHEMA), [SPEC, other])
+    assert known is not None and choice is not None
+    assert choice.manifests(known.table).to_pylist() == [True]
 
 
 def test_numbers_that_wrapped_around_are_in_no_range_of_truncated_ones() -> None:
@@ -208,10 +303,10 @@ def test_numbers_that_wrapped_around_are_in_no_range_of_truncated_ones() -> None
     assert known is not None
     for value, expected in ((lowest, True), (5, True)):
         choose = choosing(bind(Predicate("=", (Column(("day",)), literal(value))), SCHEMA), [spec])
-        assert choose is not None and choose(known.table).to_pylist() == [expected]
+        assert choose is not None and choose.manifests(known.table).to_pylist() == [expected]
     same = bounds_of("m", files_to_arrow(files[1:2] * 12, SCHEMA, [spec]))
     choose = choosing(bind(Predicate("=", (Column(("day",)), literal(20))), SCHEMA), [spec])
-    assert same is not None and choose is not None and choose(same.table).to_pylist() == [False]
+    assert same is not None and choose is not None and choose.manifests(same.table).to_pylist() == [False]
 
 
 @pytest.mark.parametrize(
