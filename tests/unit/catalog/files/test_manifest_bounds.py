@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.files import manifest_bounds, manifests
+from lakelog.catalog.files import file_set, manifest_bounds, manifests
 from lakelog.catalog.files.arrow_lists import encode_table
 from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_to_arrow, removed_file
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds, holds
+from lakelog.catalog.files.manifests import Manifest
 from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
 from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
@@ -69,8 +70,8 @@ class Stored:
         self.asked.append(names)
         return [self.objects[name] for name in names]
 
-    def paths(self, files: FileSet, op: str, column: str, value: int) -> set[str]:
-        bound = bind(Predicate(op, (Column((column,)), literal(value))), SCHEMA)
+    def paths(self, files: FileSet, op: str, column: str, *values: int) -> set[str]:
+        bound = bind(Predicate(op, (Column((column,)), *map(literal, values))), SCHEMA)
         planned = plan_scan(files, self.fetch, bound, [SPEC])["path"].to_pylist()
         assert len(set(planned)) == len(planned)
         assert count_rows(files, self.fetch, bound, [SPEC]) in (None, 10 * len(planned))
@@ -143,6 +144,34 @@ def test_a_run_is_merged_and_written_in_order_until_it_is_long() -> None:
     one_run = merged.loaded(longer, 2)
     assert merged.paths(one_run, "=", "day", 3) == of_day(3, range(700))
     assert sum(map(len, merged.asked)) <= 2
+    assert len({each.stored.seq for each in one_run.stored_in().manifests.entries}) == 1
+
+
+def test_files_are_looked_for_in_many_manifests_once_and_then_all_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_set, "FEW_MANIFESTS", 3)
+    whole: list[str] = []
+    real = Manifest.columns
+
+    def columns(self: Manifest, statistics: Collection[int] | None = None, *, keep: bool = True) -> pa.Table:
+        whole.append(self.stored.name)
+        return real(self, statistics, keep=keep)
+
+    stored = Stored(many())
+    files = stored.loaded(stored.files.removed([removed_file(a_file(number)) for number in (505, 7)]), 2)
+    monkeypatch.setattr(Manifest, "columns", columns)
+    files = files.removed([removed_file(a_file(504))]).added([a_file(499 + 1000)], SCHEMA, [SPEC])
+    # Of each number there are files in all days, so that bounds of numbers leave out no manifest.
+    bound = bind(Predicate("IN", (Column(("n",)), *map(literal, (500, 502, 504, 506, 1499)))), SCHEMA)
+    found = plan_scan(files, stored.fetch, bound, [SPEC])["path"].to_pylist()
+    assert set(found) == {a_file(number).path for number in (499, 500, 501, 502, 503, 506, 1499)}
+    entries = {each.stored.name for each in files.stored_in().manifests.entries}
+    assert len(entries) == 10 and entries.isdisjoint(whole)
+    assert len(set(found)) == len(found) == 7
+    assert stored.paths(files, "=", "n", 505) == set()
+    assert entries < set(whole)
+    assert [len(names) for names in stored.asked] == [11]
 
 
 def test_a_snapshot_without_bounds_is_read_whole() -> None:
@@ -222,6 +251,18 @@ def test_days_of_partitions_say_between_which_moments_all_rows_are() -> None:
     )
     assert not needed(days, schema, spec, "=", start + 3 * day)
     assert not needed(days, schema, spec, "<", start - 3 * day)
+
+
+def test_equal_bounds_of_long_texts_have_no_end() -> None:
+    schema = assign_ids([Field(name="s", type=AtomicType("string"))])
+
+    def a_file(number: int, low: str, high: str) -> DataFile:
+        stats = {1: ColumnStats(nulls=0, min=low, max=high)}
+        return DataFile(path=f"data/{number}", size_bytes=1, rows=4, stats=stats)
+
+    cut, short = "b" * 32, "a" * 5
+    assert needed([a_file(1, cut, cut), a_file(2, short, short)], schema, UNPARTITIONED, "=", "b" * 40)
+    assert not needed([a_file(1, "b", "b"), a_file(2, short, short)], schema, UNPARTITIONED, "=", "b" * 40)
 
 
 def test_a_nan_in_one_file_is_one_in_its_manifest() -> None:
