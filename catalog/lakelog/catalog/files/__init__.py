@@ -76,7 +76,6 @@ from lakelog.catalog.files.manifest_bounds import (
     MAY_NAN,
     MAY_NULL,
     MAY_VALUE,
-    BoundsAt,
     decode_bounds,
     encode_bounds,
 )
@@ -119,7 +118,6 @@ from lakelog.catalog.files.taken_values import (
 
 __all__ = [
     "Choice",
-    "BoundsAt",
     "MAY_NAN",
     "MAY_NULL",
     "MAY_VALUE",

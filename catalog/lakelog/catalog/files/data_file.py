@@ -406,6 +406,10 @@ class EncodedFiles:
                 read(text)
         return table
 
+    def paths(self) -> pa.Table:
+        """Return the paths, to be compared only: nothing holds them to be paths."""
+        return self._encoded.columns(["path"])
+
 
 def is_planned(name: str, statistics: Collection[int]) -> bool:
     """Whether a column is needed to plan a scan that looks at the `statistics` of these columns, by their ids.

@@ -28,6 +28,9 @@ T = TypeVar("T")
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
 
+MANY_FILES = 10_000
+"""Of so many files, a process that asks for some does not keep all columns of all."""
+
 FEW_MANIFESTS = 16
 """Entries of so many manifests are taken whole; of more, those that a plan needs are looked for first."""
 
@@ -152,8 +155,8 @@ class FileSet:
         others: of many files and columns, to decode them all would take most of the time and of the memory. Files that
         are not chosen may be missing.
         """
-        if choice is not None and statistics is not None and self._tables is None:
-            some = self._chosen(fetch, frozenset(statistics), choice)
+        if choice is not None and self._tables is None:
+            some = self._chosen(fetch, None if statistics is None else frozenset(statistics), choice)
             if some is not None:
                 return some
         tables = self._tables
@@ -184,17 +187,33 @@ class FileSet:
         self._narrow = _Narrow(wanted, tables)
         return tables
 
-    def _chosen(self, fetch: Fetch, statistics: frozenset[int], choice: Choice) -> list[pa.Table] | None:
+    def named(self, fetch: Fetch, paths: pa.Array) -> list[pa.Table]:
+        """Return those of the live files that have these paths, with all columns. The first call reads all manifests.
+
+        Of many files, only the paths of the others are decoded.
+        """
+        if self._tables is not None or self.file_count < MANY_FILES:
+            known = tuple(self.chunks(fetch))
+        else:
+            changes = self._since_manifests()
+            tables = changes.manifests.named(paths, fetch)
+            known = (*(without(table, changes.gone) for table in tables), *changes.added)
+        found = (table.filter(pc.is_in(table["path"], value_set=paths)) for table in known)
+        return [table for table in found if table.num_rows]
+
+    def _chosen(
+        self, fetch: Fetch, statistics: frozenset[int] | None, choice: Choice
+    ) -> list[pa.Table] | None:
         """Return the live files of the manifests that are chosen, and those added since; None where it takes less time,
         or has taken less before, to know all files."""
         changes = self._since_manifests()
         manifests = changes.manifests
         chosen = manifests.chosen(choice)
+        is_known = statistics is not None and (self._narrow is not None or manifests.was_searched)
+        tables: list[pa.Table] | None = None
         if len(chosen) <= FEW_MANIFESTS and len(chosen) < len(manifests.entries):
-            tables: list[pa.Table] | None = manifests.live_in(chosen, fetch, statistics)
-        elif len(chosen) <= FEW_MANIFESTS or self._narrow is not None or manifests.was_searched:
-            return None
-        else:
+            tables = manifests.live_in(chosen, fetch, statistics)
+        elif len(chosen) > FEW_MANIFESTS and not is_known:
             tables = manifests.matching_in(chosen, fetch, statistics, choice)
         if tables is None:
             return None

@@ -56,8 +56,8 @@ def tiered(tables: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
 
 
 def grouped(tables: Iterable[pa.Table]) -> tuple[pa.Table, ...]:
-    """Return the same rows in the same order in tables of at least `LONG` rows, but for the last one: each costs a plan
-    some time."""
+    """Return the same rows in the same order in tables of at least `LONG` rows, and the rest in a last one: each costs
+    a plan some time."""
     found: list[pa.Table] = []
     group: list[pa.Table] = []
     for table in tables:

@@ -51,7 +51,12 @@ class BoundsAt:
 
 def bounds_of(name: str, files: pa.Table) -> BoundsAt | None:
     """Return the bounds of a manifest of these files; None where it is read in any case."""
-    return BoundsAt(_bounds(name, files), 0) if files.num_rows >= BOUNDED_FROM else None
+    return BoundsAt(_bounds(name, files), 0) if is_bounded(files) else None
+
+
+def is_bounded(files: pa.Table) -> bool:
+    """Return whether a manifest of these files is worth bounds, and an order that makes them tight."""
+    return bool(files.num_rows >= BOUNDED_FROM)
 
 
 def bounds_table(bounds: Sequence[BoundsAt]) -> pa.Table:

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
 from lakelog.catalog.files.data_file import EncodedFiles, is_judged
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
-from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, holds
+from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, holds, is_bounded
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
 
@@ -126,7 +126,15 @@ class Manifest:
             names = [name for name in read.encoded.names(None) if is_judged(name, statistics)]
             return self._of_its_length(read.encoded.table(names))
 
-    def taken(self, statistics: Collection[int], rows: pa.Array) -> pa.Table:
+    def paths(self) -> pa.ChunkedArray:
+        """Return the paths of all entries, to be compared only, and keep none of them."""
+        read = self._read
+        if not isinstance(read, _Partly):
+            return self.columns()["path"]
+        with self._naming():
+            return self._of_its_length(read.encoded.paths())["path"]
+
+    def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
         """As `columns`, of some rows: the others are not looked at."""
         read = self._read
         if not isinstance(read, _Partly):
@@ -219,7 +227,7 @@ class Manifests:
         return tables
 
     def chosen(self, choice: Choice) -> tuple[Manifest, ...]:
-        """Return the manifests that a plan has to look into, by their bounds."""
+        """Return the manifests that a plan needs, by their bounds."""
         if not self._bounds:
             places = tuple(place for place, each in enumerate(self.entries) if each.bounds is not None)
             known = [each.bounds for each in self.entries if each.bounds is not None]
@@ -233,7 +241,7 @@ class Manifests:
         return tuple(each for place, each in enumerate(self.entries) if place not in out)
 
     def live_in(
-        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int]
+        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None
     ) -> list[pa.Table]:
         """As `live`, of some of the manifests: no others are read."""
         self._load(chosen, fetch)
@@ -254,7 +262,7 @@ class Manifests:
         return bool(self._searches)
 
     def matching_in(
-        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int], choice: Choice
+        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None, choice: Choice
     ) -> list[pa.Table] | None:
         """As `live_in`, of the files that are chosen: of the others, only what they are judged by is decoded.
 
@@ -266,12 +274,25 @@ class Manifests:
         if 2 * pc.sum(needed, min_count=0).as_py() > len(needed):
             return None
         self._searches.append(len(chosen))
-        gone, first, tables = self._gone(), 0, []
+        rows, first = [], 0
         for manifest in chosen:
-            rows = pc.indices_nonzero(needed.slice(first, manifest.stored.entries))
+            rows.append(pc.indices_nonzero(needed.slice(first, manifest.stored.entries)))
             first += manifest.stored.entries
-            if len(rows):
-                files = manifest.taken(statistics, rows)
+        return self._live_rows(chosen, rows, statistics)
+
+    def named(self, paths: pa.Array, fetch: Fetch) -> list[pa.Table]:
+        """As `live`, of the files of these paths: of the others, only their paths are decoded. Reads all manifests."""
+        self._load(self.entries, fetch)
+        rows = [pc.indices_nonzero(pc.is_in(manifest.paths(), value_set=paths)) for manifest in self.entries]
+        return self._live_rows(self.entries, rows, None)
+
+    def _live_rows(
+        self, manifests: Sequence[Manifest], rows: Sequence[pa.Array], statistics: Collection[int] | None
+    ) -> list[pa.Table]:
+        gone, tables = self._gone(), []
+        for manifest, some in zip(manifests, rows, strict=True):
+            if len(some):
+                files = manifest.taken(statistics, some)
                 tables.append(files if gone is None else without(files, _gone_from(manifest, gone)))
         return [table for table in tables if table.num_rows]
 
@@ -314,7 +335,9 @@ class Manifests:
             length += sum(table.num_rows for table in tables)
             kept, tail = kept[: -len(run)], [*tables, *tail]
         if length:
-            whole = in_order(joined([table for table in tail if table.num_rows]), order)
+            whole = joined([table for table in tail if table.num_rows])
+            if is_bounded(whole):
+                whole = in_order(whole, order)
             kept = (*kept, *(Manifest.of_files(leaf, version, seq, blobs) for leaf in _leaves(whole)))
         if kept == self.entries and lists == self.removed:
             return self, {}

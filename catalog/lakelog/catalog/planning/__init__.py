@@ -52,6 +52,7 @@ from lakelog.catalog.planning.row_filter import (
     evaluate,
 )
 from lakelog.catalog.planning.scan_plan import (
+    choosing,
     partition_key,
     plan_scan,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "array_of",
     "bind",
     "by_bytes",
+    "choosing",
     "decided",
     "evaluate",
     "handed_down",

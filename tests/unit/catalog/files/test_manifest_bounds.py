@@ -11,7 +11,13 @@ import pytest
 
 from lakelog.catalog.files import file_set, manifest_bounds, manifests
 from lakelog.catalog.files.arrow_lists import encode_table
-from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_to_arrow, removed_file
+from lakelog.catalog.files.data_file import (
+    ColumnStats,
+    DataFile,
+    files_from_arrow,
+    files_to_arrow,
+    removed_file,
+)
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds, holds
 from lakelog.catalog.files.manifests import Manifest
@@ -174,6 +180,35 @@ def test_files_are_looked_for_in_many_manifests_once_and_then_all_are_known(
     assert [len(names) for names in stored.asked] == [11]
 
 
+def test_of_many_files_those_of_some_paths_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_set, "MANY_FILES", 100)
+    stored = Stored(many())
+    files = stored.loaded(stored.files.removed([removed_file(a_file(7))]), 2)
+    files = files.removed([removed_file(a_file(8)), removed_file(a_file(9))]).added(
+        [a_file(8)], SCHEMA, [SPEC]
+    )
+    asked = pa.array([a_file(number).path for number in (3, 7, 8, 9, 4000)])
+    found = [file for table in files.named(stored.fetch, asked) for file in files_from_arrow(table)]
+    assert sorted(file.path for file in found) == ["data/3", "data/8"]
+    assert all(file == a_file(int(file.path.removeprefix("data/"))) for file in found)
+    assert files._tables is None and [len(names) for names in stored.asked] == [11]
+    monkeypatch.setattr(file_set, "MANY_FILES", 10_000)
+    again = stored.loaded(files, 3).named(stored.fetch, asked)
+    assert sorted(path for table in again for path in table["path"].to_pylist()) == ["data/3", "data/8"]
+
+
+def test_all_columns_of_the_files_that_a_filter_may_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = Stored(many())
+    bound = bind(Predicate("=", (Column(("day",)), literal(3))), SCHEMA)
+    for few in (16, 0):
+        monkeypatch.setattr(file_set, "FEW_MANIFESTS", few)
+        chunks = stored.files.chunks(stored.fetch, None, choosing(bound, [SPEC]))
+        found = [file for table in chunks for file in files_from_arrow(table)]
+        expected = [a_file(number) for number in range(1000) if number % 10 == 3]
+        assert {file.path: file for file in found} == {file.path: file for file in expected}
+    assert [len(names) for names in stored.asked] == [1]
+
+
 def test_a_snapshot_without_bounds_is_read_whole() -> None:
     stored = Stored(many())
     root, _ = stored.files.dump(2)
@@ -288,7 +323,7 @@ def test_a_nan_in_one_file_is_one_in_its_manifest() -> None:
     assert needed([plain, a_file(2)], schema, UNPARTITIONED, "=", 0.5)
 
     spec = spec_from_transforms(["x"], schema)
-    values = ["NaN", 1.0, 2.0]
+    values: list[float | str] = ["NaN", 1.0, 2.0]
     files = [
         DataFile(
             path=f"data/{value}", size_bytes=1, rows=1, spec_id=spec.id, partition={spec.fields[0].id: value}
