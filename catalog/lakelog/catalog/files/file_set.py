@@ -215,6 +215,8 @@ class FileSet:
             tables = manifests.live_in(chosen, fetch, statistics)
         elif len(chosen) > FEW_MANIFESTS and not is_known:
             tables = manifests.matching_in(chosen, fetch, statistics, choice)
+            if tables is None and len(chosen) < len(manifests.entries):
+                tables = manifests.live_in(chosen, fetch, statistics)
         if tables is None:
             return None
         return [*grouped(without(table, changes.gone) for table in tables), *changes.added]

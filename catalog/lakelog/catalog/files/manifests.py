@@ -258,8 +258,8 @@ class Manifests:
 
     @property
     def was_searched(self) -> bool:
-        """Whether files were looked for in many manifests before."""
-        return bool(self._searches)
+        """Whether files were looked for in many manifests before, and all are in memory by now."""
+        return bool(self._searches) and all(each.is_read for each in self.entries)
 
     def matching_in(
         self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None, choice: Choice
