@@ -206,9 +206,15 @@ class FileSet:
     ) -> list[pa.Table] | None:
         """Return the live files of the manifests that are chosen, and those added since; None where it takes less time,
         or has taken less before, to know all files."""
-        changes = self._since_manifests()
-        manifests = changes.manifests
+        manifests = self._manifests()
         chosen = manifests.chosen(choice)
+        if len(chosen) <= FEW_MANIFESTS and len(chosen) == len(manifests.entries):
+            return None
+        changes = self._since_manifests()
+        if changes.manifests is not manifests:
+            # Another thread has stored a set on the way back meanwhile.
+            manifests = changes.manifests
+            chosen = manifests.chosen(choice)
         is_known = statistics is not None and (self._narrow is not None or manifests.was_searched)
         tables: list[pa.Table] | None = None
         if len(chosen) <= FEW_MANIFESTS and len(chosen) < len(manifests.entries):
@@ -221,31 +227,38 @@ class FileSet:
             return None
         return [*grouped(without(table, changes.gone) for table in tables), *changes.added]
 
-    def _since_manifests(self) -> _Changes:
-        """Return the changes since the newest manifests on the way back, made from those of a predecessor."""
+    def _manifests(self) -> Manifests:
+        """Return the newest manifests on the way back."""
         files = self
         while not isinstance(files._origin, Manifests):
             files = files._origin.parent
-        manifests = files._origin
+        return files._origin
+
+    def _since_manifests(self) -> _Changes:
+        """Return the changes since the newest manifests on the way back, made from those of a predecessor."""
+        newest = self._manifests()
 
         def known(files: FileSet) -> _Changes | None:
             changes = files._changes
-            return changes if changes is not None and changes.manifests is manifests else None
+            return changes if changes is not None and changes.manifests is newest else None
 
         own = known(self)
         if own is not None:
             return own
         base, added, removed = self._since(known)
+        # These may be newer manifests, where another thread has just stored them: the changes are since those.
         if isinstance(base, Manifests):
-            tables, gone = tiered(added), frozenset(removed)
+            manifests, tables, gone = base, tiered(added), frozenset(removed)
         else:
+            manifests = base.manifests
             tables = tiered([*(without(table, removed) for table in base.added), *added])
             gone = base.removed | frozenset(removed)
             older = self._nearest(known)
             if older is not None:
                 older._changes = None  # as `_release_predecessor` does
-        self._changes = _Changes(manifests, tables, gone, pa.array(sorted(gone), pa.string()))
-        return self._changes
+        changes = _Changes(manifests, tables, gone, pa.array(sorted(gone), pa.string()))
+        self._changes = changes
+        return changes
 
     def _nearest(self, known: Callable[[FileSet], T | None]) -> FileSet | None:
         """Return the nearest set on the way back to manifests of which something is known."""

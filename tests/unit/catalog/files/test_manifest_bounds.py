@@ -20,7 +20,7 @@ from lakelog.catalog.files.data_file import (
 )
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds, holds
-from lakelog.catalog.files.manifests import Manifest
+from lakelog.catalog.files.manifests import Manifest, Manifests
 from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
 from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
@@ -136,6 +136,26 @@ def test_a_plan_of_a_set_whose_manifests_were_just_written_starts_from_them() ->
     newest = later.added([a_file(1013)], SCHEMA, [SPEC])
     assert stored.paths(newest, "=", "day", 3) == of_day(3, range(1014))
     assert stored.paths(later, "=", "day", 3) == of_day(3, range(1004))
+
+
+@pytest.mark.parametrize("where", ["chosen", "_since_manifests", "_since"])
+def test_manifests_that_another_thread_stores_meanwhile_hide_no_file(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = Stored(many())
+    before = stored.files.added([a_file(1003)], SCHEMA, [SPEC]).removed([removed_file(a_file(3))])
+    files = before.added([a_file(1013)], SCHEMA, [SPEC])
+    _, blobs = before.dump(2, stored.fetch)
+    stored.objects |= blobs
+    owner = Manifests if where == "chosen" else FileSet
+    real = getattr(owner, where)
+
+    def meanwhile(self: object, *arguments: object) -> object:
+        before.stored(blobs)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(owner, where, meanwhile)
+    assert stored.paths(files, "=", "day", 3) == of_day(3, range(1014)) - {a_file(3).path}
 
 
 def test_a_run_is_merged_and_written_in_order_until_it_is_long() -> None:
