@@ -32,7 +32,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench plans", description=__doc__)
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--days", type=int, default=1000)
-    parser.add_argument("--columns", type=int, default=4, help="columns with statistics, at least 4")
+    parser.add_argument(
+        "--columns",
+        type=int,
+        default=4,
+        help="columns of which files have statistics, at least 4: the log keeps those of the first 32",
+    )
     parser.add_argument(
         "--arrival", choices=("by-day", "mixed"), default="by-day", help="the order of commits"
     )
@@ -86,12 +91,10 @@ def _questions(arguments: argparse.Namespace) -> dict[str, Filter | None]:
 
 def _make(warehouse: str, arguments: argparse.Namespace) -> None:
     catalog = Catalog(warehouse, options={"fsync": "off"})
-    properties = {"lakelog.write.statistics.columns": ",".join(_schema(arguments.columns).names)}
     table = catalog.create_table(
         PLACE,
         _schema(arguments.columns),
         partition_by=["day"],
-        properties=properties,
         location=f"{warehouse}/{PLACE}",
     )
     chance = random.Random(7)

@@ -48,7 +48,7 @@ RUN_LIMIT = 100_000
 """What would be more entries than these is no longer merged."""
 
 LEAF_ENTRIES = 10_000
-LEAF_BYTES = 12 * 1024 * 1024
+LEAF_BYTES = 4 * 1024 * 1024
 """A manifest has at most so many entries, and about so many bytes before it is encoded: entries of wide tables are
 large."""
 
