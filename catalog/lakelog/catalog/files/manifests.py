@@ -98,7 +98,7 @@ class Manifest:
     def columns(self, statistics: Collection[int] | None = None, *, keep: bool = True) -> pa.Table:
         """Return all columns, or at least those that a plan needs (see `is_planned`). FormatError for other values.
 
-        What is not to be `kept` is decoded again the next time.
+        Without `keep`, what is decoded here is decoded again the next time.
         """
         read = self._read
         if read is None:
@@ -220,7 +220,7 @@ class Manifests:
         self._load(self.entries, fetch)
         gone = self._gone()
         # The caller has a copy of what it asked for in longer tables.
-        live = (_live_of(manifest, gone, statistics, keep=statistics is None) for manifest in self.entries)
+        live = (_live_of(manifest, gone, statistics, keep=False) for manifest in self.entries)
         tables = grouped(live)
         if statistics is None:
             self._live.append(tables)
