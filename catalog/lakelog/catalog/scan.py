@@ -67,7 +67,7 @@ class Scan(ArrowRows):
         looked_at = {field.id for field in self._metadata.schema.fields if field.name in named}
         if self._predicate is not None:
             looked_at |= {term.column_id for term in terms(self._predicate)}
-        chunks = self._head.chunks(looked_at)
+        chunks = self._head.chunks(looked_at, self._predicate)
         if self._predicate is not None:
             matching = decided(chunks, self._predicate, self._metadata.specs)
             if matching is None:

@@ -30,7 +30,9 @@ from lakelog.log.errors import AlreadyExists, NotFound
 def listed(head: TableHead, where: Values | None) -> pa.Table:
     """Return the partitions of a version (see `list_partitions`)."""
     head.note_rows_read(None)
-    return list_partitions(head.chunks(), head.metadata, where)
+    # Files of an earlier partitioning are in one of today's partitions by the statistics of its columns.
+    looked_at = {field.source_id for spec in head.metadata.specs for field in spec.fields}
+    return list_partitions(head.chunks(looked_at), head.metadata, where)
 
 
 def add(head: TableHead, partitions: Sequence[Values], token: Token | None) -> TableHead:

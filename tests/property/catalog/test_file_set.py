@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from lakelog.catalog.files import file_set, manifest_bounds, manifests
 from lakelog.catalog.files.data_file import (
     ColumnStats,
     DataFile,
@@ -16,6 +20,8 @@ from lakelog.catalog.files.data_file import (
     files_to_arrow,
 )
 from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.files.manifest_bounds import decode_bounds, encode_bounds
+from lakelog.catalog.files.manifests import Choice
 from lakelog.catalog.schema.schema import Schema
 from lakelog.catalog.schema.types import AtomicType, Field
 
@@ -23,6 +29,17 @@ SCHEMA = Schema(
     fields=tuple(Field(id=id, name=f"a{id}", physical=f"a_{id}", type=AtomicType("long")) for id in (1, 2)),
     last_id=2,
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def manifests_of_few_files() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_bounds, "BOUNDED_FROM", 10)
+        patch.setattr(manifests, "LEAF_ENTRIES", 40)
+        patch.setattr(manifests, "ALWAYS_MERGED_BELOW", 30)
+        patch.setattr(manifests, "RUN_LIMIT", 400)
+        patch.setattr(file_set, "FEW_MANIFESTS", 3)
+        yield
 
 
 def file_numbered(number: int) -> DataFile:
@@ -77,16 +94,19 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
     @rule(readable=st.booleans(), durable=st.booleans(), reload=st.booleans())
     def dump(self, readable: bool, durable: bool, reload: bool) -> None:
         self.version += 1
-        root, blobs = self.files.dump(self.version, self.fetch if readable else None)
+        root, blobs = self.files.dump(self.version, self.fetch if readable else None, [1])
+        bounds = decode_bounds(encode_bounds(list(self.files.bounds().values())))
         assert all(name.startswith(f"{self.version:020d}-") for name in blobs)
         self.objects |= blobs
         if durable:
             self.files.stored(blobs)
             again = self.files.dump(self.version + 1)
             assert again == (root, {}), "what is unchanged is not written again"
-        self._check(FileSet.load(root), self.model)
+        loaded = FileSet.load(root, bounds=bounds)
+        self._check(loaded, self.model)
+        assert loaded.stored_in().manifests.with_wrong_bounds(self.fetch) is None
         if reload:
-            self.files = FileSet.load(root)
+            self.files = FileSet.load(root, bounds=bounds)
 
     @rule()
     def remember(self) -> None:
@@ -127,6 +147,29 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
                 found[row["path"]] = row
         assert found.keys() == self.model.keys()
         assert sum(chunk.num_rows for chunk in self.files.chunks(self.fetch, statistics)) == len(found)
+
+    @rule(statistics=st.sets(st.integers(1, 2)), low=st.integers(-5, 2500), length=st.integers(0, 400))
+    def plan_a_range(self, statistics: set[int], low: int, length: int) -> None:
+        """A plan sees all files that may match, each once and as it is, and no others than live ones."""
+        high = low + length
+
+        def choose(known: pa.Table) -> pa.Array:
+            outside = pc.or_kleene(pc.greater(known["lo1"], high), pc.less(known["hi1"], low))
+            return pc.invert(pc.fill_null(outside, False)).combine_chunks()
+
+        choice = Choice(manifests=choose, files=choose, looked_at=frozenset([1]))
+
+        rows = [
+            row
+            for chunk in self.files.chunks(self.fetch, statistics, choice)
+            for row in chunk.select(["path", "rows"]).to_pylist()
+        ]
+        found = {row["path"]: row["rows"] for row in rows}
+        assert len(found) == len(rows)
+        assert found.items() <= {path: file.rows for path, file in self.model.items()}.items()
+        for path in self.model:
+            number = int(path.removeprefix("data/"))
+            assert path in found or number > high or number + 3 < low
 
     @invariant()
     def totals_are_exact(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -24,9 +24,17 @@ from tests.property.catalog.filter_model import (
 )
 from tests.property.examples import examples
 
-from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
+from lakelog.catalog.files import manifest_bounds
+from lakelog.catalog.files.data_file import (
+    ColumnStats,
+    DataFile,
+    files_from_arrow,
+    files_to_arrow,
+    is_judged,
+)
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import joined
+from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds
 from lakelog.catalog.logs.file_entries import with_vector
 from lakelog.catalog.logs.stored_vectors import read_vector, write_vectors
 from lakelog.catalog.parquet.reading import read_files, read_positions
@@ -35,7 +43,7 @@ from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.bound import Bound
 from lakelog.catalog.planning.pruning import match, may_match
 from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.planning.scan_plan import count_rows, plan_scan
+from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
 from lakelog.catalog.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms, with_schema
 from lakelog.catalog.schema.predicate import Predicate
@@ -49,6 +57,13 @@ every_column = pytest.mark.parametrize("column", sorted(TYPES))
 
 a_few = settings(max_examples=examples(10, full=500))
 """Examples, because each is tried with several filters, and for each column anew."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def manifests_of_few_files() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_bounds, "BOUNDED_FROM", 1)
+        yield
 
 
 def beside(column: str) -> str:
@@ -198,6 +213,7 @@ def _check_one(
         assert may[index] or True not in of_file
         assert not result.none[index].as_py() or True not in of_file
         assert not result.all[index].as_py() or set(of_file) == {True}
+    _check_together(files, bound, specs)
     matching = sum(list(of_file).count(True) for of_file in outcomes)
     everything = FileSet.empty().added(files, schema, specs)
     planned = plan_scan(everything, _no_fetch, bound, specs)
@@ -218,6 +234,30 @@ def _check_one(
         assert _read(store, after, schema, specs, bound) == []
         assert len(_read(store, after, schema, specs)) == left.rows == one.rows - len(positions)
     assert len(_read(store, limited, schema, specs, bound)) >= min(2, matching)
+
+
+def _check_together(files: pa.Table, bound: Bound, specs: Sequence[PartitionSpec]) -> None:
+    """Whatever may be in a file may be in each manifest that it is in, also after the bounds were stored."""
+    choice = choosing(bound, specs)
+    if choice is None:
+        return
+    without_statistics = [name for name in files.column_names if is_judged(name, ())]
+    for known in (files, files.select(["path", *without_statistics])):
+        may, count = may_match(known, bound, specs).to_pylist(), known.num_rows
+        groups = [
+            (0, count),
+            *((at, at + 2) for at in range(0, count, 2)),
+            *((at, at + 1) for at in range(count)),
+        ]
+        bounds = [bounds_of(str(place), known.slice(*_part(group))) for place, group in enumerate(groups)]
+        stored = decode_bounds(encode_bounds([each for each in bounds if each is not None]))
+        chosen = choice.manifests(bounds_table(list(stored.values()))).to_pylist()
+        for (first, end), needed in zip(groups, chosen, strict=True):
+            assert needed or True not in may[first:end]
+
+
+def _part(group: tuple[int, int]) -> tuple[int, int]:
+    return group[0], group[1] - group[0]
 
 
 def _read(

@@ -71,7 +71,16 @@ from lakelog.catalog.files.live_rows import (
     LiveRows,
     Numbers,
 )
+from lakelog.catalog.files.manifest_bounds import (
+    EXACT_BELOW_BYTES,
+    MAY_NAN,
+    MAY_NULL,
+    MAY_VALUE,
+    decode_bounds,
+    encode_bounds,
+)
 from lakelog.catalog.files.manifests import (
+    Choice,
     Fetch,
     Manifest,
     StoredList,
@@ -108,6 +117,13 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
+    "Choice",
+    "MAY_NAN",
+    "MAY_NULL",
+    "MAY_VALUE",
+    "EXACT_BELOW_BYTES",
+    "decode_bounds",
+    "encode_bounds",
     "AROUND_BYTES",
     "HEAD_BYTES",
     "VECTOR_MAGIC",

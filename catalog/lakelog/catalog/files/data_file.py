@@ -57,6 +57,8 @@ FIRST_ROW, VERSION = "first_row", "version"
 
 _PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
+_JUDGED = ("rows", "spec", DELETED)
+
 _COLUMNS = {field.name: field.type for field in BASE_SCHEMA} | {
     **dict.fromkeys((CRC, FOOTER, FIRST_ROW, VERSION, DELETED), pa.int64()),
     **dict.fromkeys((NAMES, CONSTANTS, DELETES), pa.string()),
@@ -389,9 +391,12 @@ class EncodedFiles:
         """Return the columns of a table that has what a plan needs (see `is_planned`); None stands for all."""
         return [name for name in self._encoded.names if statistics is None or is_planned(name, statistics)]
 
-    def table(self, names: Collection[str] | None = None) -> pa.Table:
-        """Return some of the columns, or all. FormatError when they have other values."""
+    def table(self, names: Collection[str] | None = None, rows: pa.Array | None = None) -> pa.Table:
+        """Return some of the columns, or all; with `rows`, only these. FormatError when what is returned has other
+        values."""
         table = self._encoded.columns(self._encoded.names if names is None else names)
+        if rows is not None:
+            table = table.take(rows)
         check_list(table, _COLUMNS)
         for name in table.column_names:
             if split_name(name)[0] in ("nulls", "nans"):
@@ -401,6 +406,10 @@ class EncodedFiles:
                 read(text)
         return table
 
+    def paths(self) -> pa.Table:
+        """Return the paths, to be compared only: nothing holds them to be paths."""
+        return self._encoded.columns(["path"])
+
 
 def is_planned(name: str, statistics: Collection[int]) -> bool:
     """Whether a column is needed to plan a scan that looks at the `statistics` of these columns, by their ids.
@@ -409,6 +418,12 @@ def is_planned(name: str, statistics: Collection[int]) -> bool:
     """
     kind, id = split_name(name)
     return name in _PLANNED or kind == "p" or (kind != "" and id in statistics)
+
+
+def is_judged(name: str, statistics: Collection[int]) -> bool:
+    """Whether a column is needed to judge files by the `statistics` of these columns and by their partitions."""
+    kind, id = split_name(name)
+    return name in _JUDGED or kind == "p" or (kind != "" and id in statistics)
 
 
 def encode_removed(files: Iterable[RemovedFile]) -> bytes:

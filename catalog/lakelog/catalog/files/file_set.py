@@ -1,28 +1,38 @@
 """The set of a table's live data files: immutable, and cheap to change.
 
 The cost of a change grows with the change and not with the set: a set knows its totals and how it came from its
-predecessor (files added, paths removed). Arrow rows are made on first use, and cached. `manifests` has how a set is
-stored. A path is in a set at most once; a removed one may come back.
+predecessor (files added, paths removed). Arrow rows are made on first use, and cached; a plan that needs few manifests
+makes those of these only. `manifests` has how a set is stored. A path is in a set at most once; a removed one may come
+back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
-from lakelog.catalog.files.file_tables import joined, tiered, without
-from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList
+from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
+from lakelog.catalog.files.manifest_bounds import BoundsAt
+from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
 
+T = TypeVar("T")
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
+
+
+MANY_FILES = 10_000
+"""Of so many files, a process that asks for some does not keep all columns of all."""
+
+FEW_MANIFESTS = 16
+"""Entries of so many manifests are taken whole; of more, those that a plan needs are looked for first."""
 
 
 class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,20 +78,40 @@ class _Narrow:
     tables: tuple[pa.Table, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What a set is beside its manifests: the live files added since, and paths that are removed from these."""
+
+    manifests: Manifests
+    added: tuple[pa.Table, ...]
+    removed: frozenset[str]
+    gone: pa.Array
+
+
 class FileSet:
     """The live data files of one version of a table. See the module for what is cheap."""
 
-    __slots__ = ("file_count", "row_count", "size_bytes", "_origin", "_tables", "_narrow", "_dumped")
+    __slots__ = (
+        "file_count",
+        "row_count",
+        "size_bytes",
+        "_origin",
+        "_tables",
+        "_narrow",
+        "_changes",
+        "_dumped",
+    )
 
     def __init__(self, file_count: int, row_count: int, size_bytes: int, origin: Manifests | _Step) -> None:
         self.file_count = file_count
         self.row_count = row_count
         self.size_bytes = size_bytes
-        # These four are caches of the same content in another form. Each is replaced by one assignment, so that
+        # These five are caches of the same content in another form. Each is replaced by one assignment, so that
         # threads that share a set see the old form or the new one.
         self._origin = origin
         self._tables: tuple[pa.Table, ...] | None = None
         self._narrow: _Narrow | None = None
+        self._changes: _Changes | None = None
         self._dumped: tuple[Manifests, frozenset[str]] | None = None
 
     @staticmethod
@@ -116,12 +146,19 @@ class FileSet:
         """Return the set of no files."""
         return FileSet.empty()
 
-    def chunks(self, fetch: Fetch, statistics: Collection[int] | None = None) -> list[pa.Table]:
+    def chunks(
+        self, fetch: Fetch, statistics: Collection[int] | None = None, choice: Choice | None = None
+    ) -> list[pa.Table]:
         """Return the live files as tables (see `data_file`), with differing columns. The first call reads manifests.
 
         With all columns, or those that a plan needs which looks at some `statistics` (see `is_planned`), and perhaps
-        others: of many files and columns, to decode them all would take most of the time and of the memory.
+        others: of many files and columns, to decode them all would take most of the time and of the memory. Files that
+        are not chosen may be missing.
         """
+        if choice is not None and self._tables is None:
+            some = self._chosen(fetch, None if statistics is None else frozenset(statistics), choice)
+            if some is not None:
+                return some
         tables = self._tables
         if tables is None and statistics is None:
             tables = self._made(lambda files: files._tables, fetch, None)
@@ -150,7 +187,80 @@ class FileSet:
         self._narrow = _Narrow(wanted, tables)
         return tables
 
-    def _nearest(self, known: Callable[[FileSet], tuple[pa.Table, ...] | None]) -> FileSet | None:
+    def named(self, fetch: Fetch, paths: pa.Array) -> list[pa.Table]:
+        """Return those of the live files that have these paths, with all columns. The first call reads all manifests.
+
+        Of many files, only the paths of the others are decoded.
+        """
+        if self._tables is not None or self.file_count < MANY_FILES:
+            known = tuple(self.chunks(fetch))
+        else:
+            changes = self._since_manifests()
+            tables = changes.manifests.named(paths, fetch)
+            known = (*(without(table, changes.gone) for table in tables), *changes.added)
+        found = (table.filter(pc.is_in(table["path"], value_set=paths)) for table in known)
+        return [table for table in found if table.num_rows]
+
+    def _chosen(
+        self, fetch: Fetch, statistics: frozenset[int] | None, choice: Choice
+    ) -> list[pa.Table] | None:
+        """Return the live files of the manifests that are chosen, and those added since; None where it takes less time,
+        or has taken less before, to know all files."""
+        manifests = self._manifests()
+        chosen = manifests.chosen(choice)
+        if len(chosen) <= FEW_MANIFESTS and len(chosen) == len(manifests.entries):
+            return None
+        changes = self._since_manifests()
+        if changes.manifests is not manifests:
+            # Another thread has stored a set on the way back meanwhile.
+            manifests = changes.manifests
+            chosen = manifests.chosen(choice)
+        is_known = statistics is not None and (self._narrow is not None or manifests.was_searched)
+        tables: list[pa.Table] | None = None
+        if len(chosen) <= FEW_MANIFESTS and len(chosen) < len(manifests.entries):
+            tables = manifests.live_in(chosen, fetch, statistics)
+        elif len(chosen) > FEW_MANIFESTS and not is_known:
+            tables = manifests.matching_in(chosen, fetch, statistics, choice)
+            if tables is None and len(chosen) < len(manifests.entries):
+                tables = manifests.live_in(chosen, fetch, statistics)
+        if tables is None:
+            return None
+        return [*grouped(without(table, changes.gone) for table in tables), *changes.added]
+
+    def _manifests(self) -> Manifests:
+        """Return the newest manifests on the way back."""
+        files = self
+        while not isinstance(files._origin, Manifests):
+            files = files._origin.parent
+        return files._origin
+
+    def _since_manifests(self) -> _Changes:
+        """Return the changes since the newest manifests on the way back, made from those of a predecessor."""
+        newest = self._manifests()
+
+        def known(files: FileSet) -> _Changes | None:
+            changes = files._changes
+            return changes if changes is not None and changes.manifests is newest else None
+
+        own = known(self)
+        if own is not None:
+            return own
+        base, added, removed = self._since(known)
+        # These may be newer manifests, where another thread has just stored them: the changes are since those.
+        if isinstance(base, Manifests):
+            manifests, tables, gone = base, tiered(added), frozenset(removed)
+        else:
+            manifests = base.manifests
+            tables = tiered([*(without(table, removed) for table in base.added), *added])
+            gone = base.removed | frozenset(removed)
+            older = self._nearest(known)
+            if older is not None:
+                older._changes = None  # as `_release_predecessor` does
+        changes = _Changes(manifests, tables, gone, pa.array(sorted(gone), pa.string()))
+        self._changes = changes
+        return changes
+
+    def _nearest(self, known: Callable[[FileSet], T | None]) -> FileSet | None:
         """Return the nearest set on the way back to manifests of which something is known."""
         files = self
         while known(files) is None:
@@ -166,10 +276,11 @@ class FileSet:
         statistics: frozenset[int] | None,
     ) -> tuple[pa.Table, ...]:
         """Return the live files from what is `known` of a predecessor, which is then released, or from manifests."""
-        base, added, removed = self._since(known)
-        if isinstance(base, Manifests):
-            base = base.live(fetch, statistics)
+        found, added, removed = self._since(known)
+        if isinstance(found, Manifests):
+            base = found.live(fetch, statistics)
         else:
+            base = found
             self._release_predecessor(known)
         if statistics is not None:
             added = [_narrowed(table, statistics) for table in added]
@@ -201,15 +312,18 @@ class FileSet:
         """Return the live files as one table."""
         return joined(self.chunks(fetch))
 
-    def dump(self, version: int, fetch: Fetch | None = None) -> tuple[Any, dict[str, bytes]]:
+    def dump(
+        self, version: int, fetch: Fetch | None = None, order: Sequence[int] = ()
+    ) -> tuple[Any, dict[str, bytes]]:
         """Return the root, to be stored at `version`, and the new objects that it needs, by name.
 
-        With `fetch`, small manifests that are not in memory are read and merged too.
+        With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
+        the `order` of these columns, by their ids.
         """
         if self.file_count:
             manifests, added, removed = self._since(lambda files: None)
             assert isinstance(manifests, Manifests), "every set goes back to manifests"
-            manifests, blobs = manifests.after(version, joined(added), removed, fetch)
+            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order)
         else:
             manifests, blobs = Manifests(), {}
         self._dumped = manifests, frozenset(blobs)
@@ -221,6 +335,11 @@ class FileSet:
             removed=[manifest.stored for manifest in manifests.removed],
         )
         return msgspec.to_builtins(root), blobs
+
+    def bounds(self) -> dict[str, BoundsAt]:
+        """Return the bounds of the manifests that were dumped last, by their names."""
+        manifests = self._dumped[0].entries if self._dumped is not None else ()
+        return {each.stored.name: each.bounds for each in manifests if each.bounds is not None}
 
     def stored(self, names: Iterable[str]) -> None:
         """Note that the objects of the last dump of this very set are durable, if `names` has them all.
@@ -238,16 +357,21 @@ class FileSet:
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
 
     @staticmethod
-    def load(root: Any, known: dict[StoredList, Manifest] | None = None) -> FileSet:
+    def load(
+        root: Any,
+        known: dict[StoredList, Manifest] | None = None,
+        bounds: Mapping[str, BoundsAt] | None = None,
+    ) -> FileSet:
         """Return the set that `dump` described; its manifests are read when they are needed.
 
-        Sets that are loaded with the same `known` share the manifests that they have in common.
+        Sets that are loaded with the same `known` share the manifests that they have in common. `bounds` are those of
+        manifests, by their names.
         """
         stored = root if isinstance(root, Root) else msgspec.convert(root, Root)
         shared = {} if known is None else known
 
         def manifest(each: StoredList) -> Manifest:
-            return shared.setdefault(each, Manifest(each))
+            return shared.setdefault(each, Manifest(each, bounds=(bounds or {}).get(each.name)))
 
         manifests = Manifests(
             tuple(manifest(each) for each in stored.manifests),
@@ -256,8 +380,8 @@ class FileSet:
         return FileSet(stored.files, stored.rows, stored.bytes, manifests)
 
     def _since(
-        self, known: Callable[[FileSet], tuple[pa.Table, ...] | None]
-    ) -> tuple[tuple[pa.Table, ...] | Manifests, list[pa.Table], Collection[str]]:
+        self, known: Callable[[FileSet], T | None]
+    ) -> tuple[T | Manifests, list[pa.Table], Collection[str]]:
         """Return the nearest base on the way back, the live files added since, and the paths removed from the base.
 
         A base is what is `known` of a set, or its manifests.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files.data_file import BASE_SCHEMA
+from lakelog.catalog.files.data_file import BASE_SCHEMA, split_name
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import shortened
 
@@ -53,6 +53,36 @@ def tiered(tables: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
         first -= 1
         length += kept[first].num_rows
     return (*kept[:first], joined(kept[first:]))
+
+
+def grouped(tables: Iterable[pa.Table]) -> tuple[pa.Table, ...]:
+    """Return the same rows in the same order in tables of at least `LONG` rows, and the rest in a last one: each costs
+    a plan some time."""
+    found: list[pa.Table] = []
+    group: list[pa.Table] = []
+    for table in tables:
+        if table.num_rows:
+            group.append(table)
+        if sum(each.num_rows for each in group) >= LONG:
+            found.append(joined(group))
+            group = []
+    return (*found, joined(group)) if group else tuple(found)
+
+
+def in_order(files: pa.Table, columns: Sequence[int]) -> pa.Table:
+    """Return files in the order of their partitions, and within these of the lower bounds of `columns`, by their ids:
+    files that a filter needs are then near to one another. Those that are equal stay as they are."""
+    fields = sorted(id for kind, id in map(split_name, files.column_names) if kind == "p")
+    names = [*(f"p{id}" for id in fields), *(f"lo{id}" for id in columns)]
+    keys = [name for name in names if name in files.column_names and not pa.types.is_null(files[name].type)]
+    if pc.count_distinct(files["spec"]).as_py() > 1:
+        keys = ["spec", *keys]
+    if not keys:
+        return files
+    try:
+        return files.take(pc.sort_indices(files, sort_keys=[(name, "ascending") for name in keys]))
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid):
+        return files  # of a type that another client has made up: an order is not needed
 
 
 def empty() -> pa.Table:

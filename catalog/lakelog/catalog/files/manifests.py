@@ -1,9 +1,11 @@
 """Manifests: the stored form of a set of files, and when manifests are merged.
 
-A manifest is an immutable Arrow object with the entries of some files. What is new becomes a manifest, joined with
-older small ones so that each is at least twice as long as the next: n files are in about log2(n) manifests, and an
-entry is rewritten about log2(n) times. Removed paths stand in a list beside the manifests until they are an eighth of
-the entries; then the manifests that hold them are rewritten. Manifests and removed paths carry a `seq`, the number of
+A manifest is an immutable Arrow object with the entries of some files, in the order of their partitions, and at most
+`LEAF_ENTRIES` of them: what a dump writes becomes several, so that a plan reads those whose bounds it needs (see
+`manifest_bounds`). What is new is joined with the last ones, those that one dump has written together, so that each run
+is at least twice as long as the next: n files are in about log2(n) runs, and an entry is rewritten about log2(n) times.
+Removed paths stand in a list beside the manifests until they are an eighth of the entries; then the manifests that hold
+them are rewritten. Manifests and removed paths carry a `seq`, the number of
 the dump that wrote them: a path is gone from the manifests with a lower one only, so a restored file can come back.
 It is the version that is dumped, or more: what a tag or branch has is stored with newer versions too, and an older one
 of main, read by another thread, may come from that. So each number is higher than all that a dump builds on.
@@ -21,17 +23,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
-from lakelog.catalog.files.data_file import EncodedFiles
-from lakelog.catalog.files.file_tables import TIER_RATIO, joined, without
+from lakelog.catalog.files.data_file import EncodedFiles, is_judged
+from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
+from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, holds, is_bounded
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
 
 Fetch = Callable[[Sequence[str]], list[bytes]]
 """Reads manifests by name, in one parallel round."""
 
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which files a plan needs: `manifests` says of each row of bounds of manifests (see `manifest_bounds`) whether it
+    needs files of it, and `files` of each file, by its partition and the statistics of the columns `looked_at`."""
+
+    manifests: Callable[[pa.Table], pa.Array]
+    files: Callable[[pa.Table], pa.Array]
+    looked_at: frozenset[int]
+
+
 ALWAYS_MERGED_BELOW = 256
-MANIFEST_LIMIT = 100_000
-"""Manifests of at least this many entries are no longer merged."""
+RUN_LIMIT = 100_000
+"""What would be more entries than these is no longer merged."""
+
+LEAF_ENTRIES = 10_000
+LEAF_BYTES = 4 * 1024 * 1024
+"""A manifest has at most so many entries, and about so many bytes before it is encoded: entries of wide tables are
+large."""
 
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000
@@ -52,10 +71,13 @@ class Manifest:
     What was read is kept encoded, and by columns as they are asked for; once all are decoded, as a table only.
     """
 
-    __slots__ = ("stored", "_read")
+    __slots__ = ("stored", "bounds", "_read")
 
-    def __init__(self, stored: StoredList, table: pa.Table | None = None) -> None:
+    def __init__(
+        self, stored: StoredList, table: pa.Table | None = None, bounds: BoundsAt | None = None
+    ) -> None:
         self.stored = stored
+        self.bounds = bounds
         # Replaced by one assignment, as threads share a manifest.
         self._read: pa.Table | _Partly | None = table
 
@@ -73,8 +95,11 @@ class Manifest:
         with self._naming():
             self._read = _removed_paths(blob) if removed else _Partly(EncodedFiles(blob), None)
 
-    def columns(self, statistics: Collection[int] | None = None) -> pa.Table:
-        """Return all columns, or at least those that a plan needs (see `is_planned`). FormatError for other values."""
+    def columns(self, statistics: Collection[int] | None = None, *, keep: bool = True) -> pa.Table:
+        """Return all columns, or at least those that a plan needs (see `is_planned`). FormatError for other values.
+
+        Without `keep`, what is decoded here is decoded again the next time.
+        """
         read = self._read
         if read is None:
             raise FormatError(f"the manifest {self.stored.name} was not read before it was used")
@@ -82,11 +107,48 @@ class Manifest:
             return read
         with self._naming():
             wider = read.with_columns(statistics)
-        if statistics is None:
-            self._read = wider.known
-        elif wider is not read and self._read is read:
+            known = wider.known
+            assert known is not None, "some columns are always needed"
+            self._of_its_length(known)
+        if keep and statistics is None:
+            self._read = known
+        elif keep and wider is not read and self._read is read:
             self._read = wider
-        return wider.known
+        return known
+
+    def judged(self, statistics: Collection[int]) -> pa.Table:
+        """Return the columns by which files are judged (see `is_judged`), and keep none of them."""
+        read = self._read
+        if not isinstance(read, _Partly):
+            table = self.columns()
+            return table.select([name for name in table.column_names if is_judged(name, statistics)])
+        with self._naming():
+            names = [name for name in read.encoded.names(None) if is_judged(name, statistics)]
+            return self._of_its_length(read.encoded.table(names))
+
+    def paths(self) -> pa.ChunkedArray:
+        """Return the paths of all entries, to be compared only, and keep none of them."""
+        read = self._read
+        if not isinstance(read, _Partly):
+            return self.columns()["path"]
+        with self._naming():
+            return self._of_its_length(read.encoded.paths())["path"]
+
+    def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
+        """As `columns`, of some rows: the others are not looked at."""
+        read = self._read
+        if not isinstance(read, _Partly):
+            return self.columns(statistics).take(rows)
+        with self._naming():
+            return read.encoded.table(read.encoded.names(statistics), rows)
+
+    def _of_its_length(self, table: pa.Table) -> pa.Table:
+        if table.num_rows != self.stored.entries:
+            raise FormatError(
+                f"it has {table.num_rows:,} entries, and its snapshot says {self.stored.entries:,}: find out which "
+                "client wrote it"
+            )
+        return table
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -103,6 +165,13 @@ class Manifest:
         name = f"{version:020d}-{digest[:16]}.arrow"
         blobs[name] = blob
         return Manifest(StoredList(name=name, entries=table.num_rows, seq=seq, sha256=digest), table)
+
+    @staticmethod
+    def of_files(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:
+        """As `new`, of files, with their bounds."""
+        manifest = Manifest.new(files, version, seq, blobs)
+        manifest.bounds = bounds_of(manifest.stored.name, files)
+        return manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +205,12 @@ class Manifests:
     entries: tuple[Manifest, ...] = ()
     removed: tuple[Manifest, ...] = ()
     _live: list[tuple[pa.Table, ...]] = field(default_factory=list, compare=False)
+    _bounds: list[tuple[tuple[int, ...], pa.Table]] = field(default_factory=list, compare=False)
+    _staying: dict[Manifest, pa.Array | None] = field(default_factory=dict, compare=False)
+    _searches: list[int] = field(default_factory=list, compare=False)
 
     def live(self, fetch: Fetch, statistics: Collection[int] | None = None) -> tuple[pa.Table, ...]:
-        """Return the live entries of each manifest. Reads what is not in memory yet in one round, and keeps it.
+        """Return the live entries. Reads the manifests that are not in memory yet in one round, and keeps them.
 
         With all columns, or those that a plan needs which looks at some `statistics` (see `is_planned`), and perhaps
         others. FormatError for an object that was altered or truncated.
@@ -147,18 +219,104 @@ class Manifests:
             return self._live[0]
         self._load(self.entries, fetch)
         gone = self._gone()
-        live = (_live_of(manifest, gone, statistics) for manifest in self.entries)
-        tables = tuple(table for table in live if table.num_rows)
+        # The caller has a copy of what it asked for in longer tables.
+        live = (_live_of(manifest, gone, statistics, keep=False) for manifest in self.entries)
+        tables = grouped(live)
         if statistics is None:
             self._live.append(tables)
         return tables
 
+    def chosen(self, choice: Choice) -> tuple[Manifest, ...]:
+        """Return the manifests that a plan needs, by their bounds."""
+        if not self._bounds:
+            places = tuple(place for place, each in enumerate(self.entries) if each.bounds is not None)
+            known = [each.bounds for each in self.entries if each.bounds is not None]
+            self._bounds.append((places, bounds_table(known)))
+        places, bounds = self._bounds[0]
+        if not places:
+            return self.entries
+        out = {
+            place for place, may in zip(places, choice.manifests(bounds).to_pylist(), strict=True) if not may
+        }
+        return tuple(each for place, each in enumerate(self.entries) if place not in out)
+
+    def live_in(
+        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None
+    ) -> list[pa.Table]:
+        """As `live`, of some of the manifests: no others are read."""
+        self._load(chosen, fetch)
+        tables = []
+        for manifest in chosen:
+            files = manifest.columns(statistics)
+            if self.removed:
+                if manifest not in self._staying:
+                    self._staying[manifest] = _staying(manifest, files, self._gone())
+                mask = self._staying[manifest]
+                files = files if mask is None else files.filter(mask)
+            tables.append(files)
+        return [table for table in tables if table.num_rows]
+
+    @property
+    def was_searched(self) -> bool:
+        """Whether files were looked for in many manifests before, and all are in memory by now."""
+        return bool(self._searches) and all(each.is_read for each in self.entries)
+
+    def matching_in(
+        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None, choice: Choice
+    ) -> list[pa.Table] | None:
+        """As `live_in`, of the files that are chosen: of the others, only what they are judged by is decoded.
+
+        None where most files are chosen.
+        """
+        self._load(chosen, fetch)
+        judged = grouped(manifest.judged(choice.looked_at) for manifest in chosen)
+        needed = pa.chunked_array([choice.files(table) for table in judged], pa.bool_())
+        if 2 * pc.sum(needed, min_count=0).as_py() > len(needed):
+            return None
+        self._searches.append(len(chosen))
+        rows, first = [], 0
+        for manifest in chosen:
+            rows.append(pc.indices_nonzero(needed.slice(first, manifest.stored.entries)))
+            first += manifest.stored.entries
+        return self._live_rows(chosen, rows, statistics)
+
+    def named(self, paths: pa.Array, fetch: Fetch) -> list[pa.Table]:
+        """As `live`, of the files of these paths: of the others, only their paths are decoded. Reads all manifests."""
+        self._load(self.entries, fetch)
+        rows = [pc.indices_nonzero(pc.is_in(manifest.paths(), value_set=paths)) for manifest in self.entries]
+        return self._live_rows(self.entries, rows, None)
+
+    def _live_rows(
+        self, manifests: Sequence[Manifest], rows: Sequence[pa.Array], statistics: Collection[int] | None
+    ) -> list[pa.Table]:
+        gone, tables = self._gone(), []
+        for manifest, some in zip(manifests, rows, strict=True):
+            if len(some):
+                files = manifest.taken(statistics, some)
+                tables.append(files if gone is None else without(files, _gone_from(manifest, gone)))
+        return [table for table in tables if table.num_rows]
+
+    def with_wrong_bounds(self, fetch: Fetch) -> str | None:
+        """Return the name of a manifest whose bounds leave out what may be in it, None where there is none."""
+        bounded = [each for each in self.entries if each.bounds is not None]
+        self._load(bounded, fetch)
+        for each in bounded:
+            if not holds(bounds_table([each.bounds] if each.bounds else []), each.columns(keep=False)):
+                return each.stored.name
+        return None
+
     def after(
-        self, version: int, added: pa.Table, removed: Collection[str], fetch: Fetch | None
+        self,
+        version: int,
+        added: pa.Table,
+        removed: Collection[str],
+        fetch: Fetch | None,
+        order: Sequence[int] = (),
     ) -> tuple[Manifests, dict[str, bytes]]:
         """Return the manifests of the dump at `version`, and the objects to be written for them.
 
-        `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged.
+        `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged. Within partitions,
+        files are in the `order` of these columns, by their ids.
         """
         blobs: dict[str, bytes] = {}
         seq = max([version, *(each.stored.seq + 1 for each in (*self.entries, *self.removed))])
@@ -169,14 +327,18 @@ class Manifests:
             lists, tail = (), [*rewritten, added]
             blobs.clear()
         length = sum(table.num_rows for table in tail)
-        while length and kept and _merges(kept[-1], length) and base._available(kept[-1:], fetch):
-            table = _live_of(kept[-1], base._gone())
-            kept, tail, length = kept[:-1], [table, *tail], length + table.num_rows
+        while length and kept:
+            run = _last_run(kept)
+            if not _merges(run, length) or not base._available(run, fetch):
+                break
+            tables = [_live_of(manifest, base._gone()) for manifest in run]
+            length += sum(table.num_rows for table in tables)
+            kept, tail = kept[: -len(run)], [*tables, *tail]
         if length:
-            kept = (
-                *kept,
-                Manifest.new(joined([table for table in tail if table.num_rows]), version, seq, blobs),
-            )
+            whole = joined([table for table in tail if table.num_rows])
+            if is_bounded(whole):
+                whole = in_order(whole, order)
+            kept = (*kept, *(Manifest.of_files(leaf, version, seq, blobs) for leaf in _leaves(whole)))
         if kept == self.entries and lists == self.removed:
             return self, {}
         return Manifests(kept, lists if kept else ()), blobs
@@ -241,16 +403,43 @@ def _removed_paths(blob: bytes) -> pa.Table:
 
 
 def _live_of(
-    manifest: Manifest, gone: pa.Table | None, statistics: Collection[int] | None = None
+    manifest: Manifest, gone: pa.Table | None, statistics: Collection[int] | None = None, *, keep: bool = True
 ) -> pa.Table:
-    table = manifest.columns(statistics)
-    if gone is None:
-        return table
-    return without(table, gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks())
+    table = manifest.columns(statistics, keep=keep)
+    return table if gone is None else without(table, _gone_from(manifest, gone))
 
 
-def _merges(manifest: Manifest, length: int) -> bool:
-    entries = manifest.stored.entries
-    if entries + length > MANIFEST_LIMIT:
+def _gone_from(manifest: Manifest, gone: pa.Table) -> pa.Array:
+    return gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks()
+
+
+def _staying(manifest: Manifest, files: pa.Table, gone: pa.Table | None) -> pa.Array | None:
+    """Return which entries of a manifest are live; None: all."""
+    paths = None if gone is None else _gone_from(manifest, gone)
+    if paths is None or not len(paths):
+        return None
+    out = pc.is_in(files["path"], value_set=paths)
+    return pc.invert(out) if pc.any(out, min_count=0).as_py() else None
+
+
+def _last_run(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
+    """Return the manifests at the end that one dump has written."""
+    seq, first = manifests[-1].stored.seq, len(manifests)
+    while first and manifests[first - 1].stored.seq == seq:
+        first -= 1
+    return tuple(manifests[first:])
+
+
+def _merges(run: Sequence[Manifest], length: int) -> bool:
+    entries = sum(manifest.stored.entries for manifest in run)
+    if entries + length > RUN_LIMIT:
         return False
     return entries < ALWAYS_MERGED_BELOW or entries < TIER_RATIO * length
+
+
+def _leaves(files: pa.Table) -> Iterator[pa.Table]:
+    """Yield files as those of manifests, all of about the same size."""
+    count = max(-(-files.num_rows // LEAF_ENTRIES), -(-files.nbytes // LEAF_BYTES))
+    step = -(-files.num_rows // min(count, files.num_rows))
+    for first in range(0, files.num_rows, step):
+        yield files.slice(first, step).combine_chunks()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakelog.catalog.files import (
     UNCOMMITTED,
@@ -20,7 +19,7 @@ from lakelog.catalog.files import (
     removed_file,
     split_name,
 )
-from lakelog.catalog.logs.live_files import chunks_of
+from lakelog.catalog.logs.live_files import files_named
 from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.stored_vectors import write_vectors
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -39,15 +38,10 @@ def entries_of(
     if not paths:
         return {}
     with naming(tracked.log.location):
-        return _entries(tracked, view, pa.array(sorted(paths), pa.string()))
+        return _entries(view.state.current, joined(files_named(tracked, view, paths)))
 
 
-def _entries(
-    tracked: TrackedLog[TableState], view: View[TableState], wanted: pa.Array
-) -> dict[str, DataFile]:
-    metadata = view.state.current
-    chunks = chunks_of(tracked, view)
-    found = joined([chunk.filter(pc.is_in(chunk["path"], value_set=wanted)) for chunk in chunks])
+def _entries(metadata: Metadata, found: pa.Table) -> dict[str, DataFile]:
     specs = {spec.id: spec for spec in metadata.specs}
     entries: dict[str, DataFile] = {}
     for file in files_from_arrow(_in_present_types(found, metadata)):

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import DELETES, RemovedFile, empty, joined
+from lakelog.catalog.files import DELETES, Choice, RemovedFile, empty, joined
 from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.state import TableState
@@ -15,10 +15,25 @@ from lakelog.log import View
 
 
 def chunks_of(
-    tracked: TrackedLog[TableState], view: View[TableState], statistics: Collection[int] | None = None
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    statistics: Collection[int] | None = None,
+    choice: Choice | None = None,
 ) -> list[pa.Table]:
     """Return the live files of a view (see `FileSet.chunks`)."""
-    return tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs, statistics))
+    return tracked.read(
+        view, lambda view: view.state.files.chunks(tracked.log.read_blobs, statistics, choice)
+    )
+
+
+def files_named(
+    tracked: TrackedLog[TableState], view: View[TableState], paths: Collection[str]
+) -> list[pa.Table]:
+    """Return those of `paths` that are live in a view, in the form of `FileSet.chunks`."""
+    if not paths:
+        return []
+    wanted = pa.array(sorted(paths), pa.string())
+    return tracked.read(view, lambda view: view.state.files.named(tracked.log.read_blobs, wanted))
 
 
 def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Table:

@@ -28,12 +28,12 @@ from lakelog.catalog.logs.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.logs.file_entries import entries_of
-from lakelog.catalog.logs.live_files import all_files, chunks_of, files_only_in
+from lakelog.catalog.logs.live_files import all_files, chunks_of, files_named, files_only_in
 from lakelog.catalog.logs.name_path import known_path_to
 from lakelog.catalog.logs.name_tree import Found
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.planning import Bound, TopRows, bind, plan_scan
+from lakelog.catalog.planning import Bound, TopRows, bind, choosing, plan_scan
 from lakelog.catalog.schema import Filter, Metadata, Schema, as_predicate
 from lakelog.catalog.state import MAIN, TAG, Link, Operation, TableState
 from lakelog.log import Commit, Committed, Draft, View, WriteRef, each_change
@@ -242,9 +242,13 @@ class TableHead:
 
     # Its contents
 
-    def chunks(self, statistics: Collection[int] | None = None) -> list[pa.Table]:
-        """Return the live files (see `FileSet.chunks`)."""
-        return chunks_of(self.tracked, self.view, statistics)
+    def chunks(self, statistics: Collection[int] | None = None, bound: Bound | None = None) -> list[pa.Table]:
+        """Return the live files (see `FileSet.chunks`), perhaps without some in which no row matches `bound`."""
+        return chunks_of(self.tracked, self.view, statistics, choosing(bound, self.metadata.specs))
+
+    def files_named(self, paths: Collection[str]) -> list[pa.Table]:
+        """Return those of `paths` that are live, in the form of `chunks`."""
+        return files_named(self.tracked, self.view, paths)
 
     def all_files(self) -> pa.Table:
         """Return the live files in one table."""

@@ -15,9 +15,17 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.files import ColumnStats, Constant, DataFile, files_to_arrow, lower_text, upper_text
+from lakelog.catalog.files import (
+    EXACT_BELOW_BYTES,
+    ColumnStats,
+    Constant,
+    DataFile,
+    files_to_arrow,
+    lower_text,
+    upper_text,
+)
 from lakelog.catalog.parquet.proofs import new_checks
-from lakelog.catalog.planning import EXACT_BELOW_BYTES, may_fail
+from lakelog.catalog.planning import may_fail
 from lakelog.catalog.schema import (
     ICEBERG,
     ICEBERG_ON,

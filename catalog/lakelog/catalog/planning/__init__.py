@@ -24,7 +24,6 @@ from lakelog.catalog.planning.bound import (
     unknown_parts,
 )
 from lakelog.catalog.planning.file_facts import (
-    EXACT_BELOW_BYTES,
     array_of,
     partition_values,
 )
@@ -53,6 +52,7 @@ from lakelog.catalog.planning.row_filter import (
     evaluate,
 )
 from lakelog.catalog.planning.scan_plan import (
+    choosing,
     partition_key,
     plan_scan,
 )
@@ -65,7 +65,6 @@ __all__ = [
     "And",
     "Bound",
     "Constant",
-    "EXACT_BELOW_BYTES",
     "IsTrue",
     "Not",
     "Specs",
@@ -76,6 +75,7 @@ __all__ = [
     "array_of",
     "bind",
     "by_bytes",
+    "choosing",
     "decided",
     "evaluate",
     "handed_down",

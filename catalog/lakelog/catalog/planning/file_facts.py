@@ -1,4 +1,5 @@
-"""What is known of one column's values in each of many files, from partition values, which are exact, and statistics.
+"""What is known of one column's values in each of many files, from partition values, which are exact, and statistics;
+or in all files of each of many manifests, from their bounds.
 
 Facts are sets of possibilities, each an array over the files: may there be a NULL, a NaN, another value, and between
 which bounds do the other values lie. Not known is the widest possibility, so a missing statistic proves nothing.
@@ -9,12 +10,19 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import converted, physical_rows
+from lakelog.catalog.files import (
+    EXACT_BELOW_BYTES,
+    MAY_NAN,
+    MAY_NULL,
+    MAY_VALUE,
+    converted,
+    physical_rows,
+)
 from lakelog.catalog.planning.bound import Term
 from lakelog.catalog.planning.exact import DAY_US, range_of, scalar_of
 from lakelog.catalog.schema import (
@@ -27,9 +35,6 @@ from lakelog.catalog.schema import (
     to_arrow,
     value_type,
 )
-
-EXACT_BELOW_BYTES = 29
-"""Writers cut text bounds to 32 characters or bytes, or just below; shorter bounds were not cut."""
 
 _EPOCH = dt.date(1970, 1, 1)
 
@@ -50,7 +55,37 @@ class Facts:
         return pc.fill_null(pc.equal(self.lo, self.hi), False)
 
 
-def facts_of(files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The files of each of many manifests, as `bounds` say of them (see `manifest_bounds` for the columns)."""
+
+    bounds: pa.Table
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.bounds.num_rows)
+
+
+Judged: TypeAlias = pa.Table | Together
+"""What is judged one by one: files, or manifests. What is said of a manifest holds for each of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRange:
+    """The values of a partition field in each of many files, where both bounds are the value, or manifests; `lo` and
+    `hi` are NULL where there is only NULL or NaN, or without bound."""
+
+    lo: pa.Array
+    hi: pa.Array
+    may_null: pa.Array
+    may_nan: pa.Array
+    may_value: pa.Array
+
+
+Spans: TypeAlias = Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]
+
+
+def facts_of(files: Judged, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
     """Return what is known of `term` in each of `files` (see `data_file` for their columns)."""
     facts = _from_statistics(files, term)
     if term.transform is not None:
@@ -61,22 +96,26 @@ def facts_of(files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Fac
         elif term.transform is None:
             facts = _chosen(mask, _narrowed(facts, files, field, term), facts)
         else:
-            null = pc.is_null(partition_values(files, field))
-            facts = _chosen(mask, _with_nullness(facts, null), facts)
+            facts = _chosen(mask, _with_nullness(facts, partition_ranges(files, field)), facts)
     return facts
 
 
 def partition_fields(
-    files: pa.Table, column_id: int, specs: Sequence[PartitionSpec]
+    files: Judged, column_id: int, specs: Sequence[PartitionSpec]
 ) -> Iterator[tuple[PartitionField, pa.Array]]:
-    """Yield the partition fields of a column, each with the mask of the files whose spec has it."""
+    """Yield the partition fields of a column, each with the mask of the files whose spec has it: of manifests, of those
+    all of whose files' specs have it."""
     found: dict[PartitionField, list[int]] = {}
     for spec in specs:
         for field in spec.fields:
             if field.source_id == column_id:
                 found.setdefault(field, []).append(spec.id)
     for field, ids in found.items():
-        yield field, pc.is_in(array_of(files, "spec"), value_set=pa.array(ids, pa.int32()))
+        if isinstance(files, Together):
+            texts = array_of(files.bounds, "specs").to_pylist()
+            yield field, pa.array([set(map(int, text.split(","))) <= set(ids) for text in texts], pa.bool_())
+        else:
+            yield field, pc.is_in(array_of(files, "spec"), value_set=pa.array(ids, pa.int32()))
 
 
 def partition_values(files: pa.Table, field: PartitionField) -> pa.Array:
@@ -86,6 +125,21 @@ def partition_values(files: pa.Table, field: PartitionField) -> pa.Array:
     if name not in files.column_names:
         return pa.nulls(files.num_rows, type)
     return converted(array_of(files, name), type)
+
+
+def partition_ranges(files: Judged, field: PartitionField) -> PartitionRange:
+    """Return between which values of a field each of `files` lies; it says nothing where the spec does not have it."""
+    if isinstance(files, Together):
+        type, table = value_type(field.result), files.bounds
+        lo, hi = (_bounds(table, f"p{end}{field.id}", type) for end in ("lo", "hi"))
+        null, nan, value = _possibilities(table, f"pmay{field.id}")
+        return PartitionRange(lo, hi, null, _with_unbounded_nan(nan, lo, hi, type), value)
+    values = partition_values(files, field)
+    null = pc.is_null(values)
+    floating = pa.types.is_floating(values.type)
+    nan = pc.fill_null(pc.is_nan(values), False) if floating else _repeated(False, len(values))
+    bound = pc.if_else(nan, pa.scalar(None, values.type), values) if floating else values
+    return PartitionRange(bound, bound, null, nan, pc.invert(pc.or_(null, nan)))
 
 
 def array_of(files: pa.Table, name: str) -> pa.Array:
@@ -98,7 +152,9 @@ def specs_list(specs: Mapping[int, PartitionSpec] | Sequence[PartitionSpec]) -> 
     return list(specs.values() if isinstance(specs, Mapping) else specs)
 
 
-def _from_statistics(files: pa.Table, term: Term) -> Facts:
+def _from_statistics(files: Judged, term: Term) -> Facts:
+    if isinstance(files, Together):
+        return _from_bounds(files.bounds, term)
     count, id = files.num_rows, term.column_id
     rows = physical_rows(files)
     no, yes = _repeated(False, count), _repeated(True, count)
@@ -120,6 +176,41 @@ def _from_statistics(files: pa.Table, term: Term) -> Facts:
     may_nan = pc.and_(may_nan, pc.fill_null(pc.less(nulls, rows), True))
     may_value = pc.fill_null(pc.less(pc.add(nulls, pc.fill_null(nans, 0)), rows), True)
     return Facts(lo, hi, may_null, may_nan, may_value)
+
+
+def _from_bounds(bounds: pa.Table, term: Term) -> Facts:
+    """As `_from_statistics`, of manifests: whatever that says of one of the files, this does not exclude."""
+    count, id, type = bounds.num_rows, term.column_id, term.type or pa.null()
+    null, nan, value = _possibilities(bounds, f"may{id}")
+    if term.transform is not None or term.type is None:
+        # Here a NaN is a value, as it is in the statistics that these bounds are of.
+        return Facts(
+            pa.nulls(count, type), pa.nulls(count, type), null, _repeated(False, count), pc.or_(nan, value)
+        )
+    lo, hi = _bounds(bounds, f"lo{id}", type), _bounds(bounds, f"hi{id}", type)
+    if not pa.types.is_floating(type):
+        return Facts(lo, hi, null, _repeated(False, count), pc.or_(nan, value))
+    return Facts(lo, hi, null, _with_unbounded_nan(nan, lo, hi, type), value)
+
+
+def _with_unbounded_nan(nan: pa.Array, lo: pa.Array, hi: pa.Array, type: pa.DataType) -> pa.Array:
+    """Return where a NaN may be: of a floating-point type, also where bounds are not known in that type."""
+    if not pa.types.is_floating(type):
+        return nan
+    return pc.or_(nan, pc.or_(pc.is_null(lo), pc.is_null(hi)))
+
+
+def _possibilities(bounds: pa.Table, name: str) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return where a NULL, a NaN and another value may be."""
+    if name not in bounds.column_names:
+        yes = _repeated(True, bounds.num_rows)
+        return yes, yes, yes
+    may = pc.fill_null(array_of(bounds, name), MAY_NULL | MAY_NAN | MAY_VALUE)
+    null, nan, value = (
+        pc.greater(pc.bit_wise_and(may, pa.scalar(each, pa.int8())), 0)
+        for each in (MAY_NULL, MAY_NAN, MAY_VALUE)
+    )
+    return null, nan, value
 
 
 def single_result(facts: Facts, transform: Transform, source: AtomicType) -> tuple[pa.Array, pa.Array]:
@@ -147,7 +238,7 @@ def column_of(term: Term) -> Term:
     return replace(term, type=type, transform=None)
 
 
-def _from_column(facts: Facts, files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
+def _from_column(facts: Facts, files: Judged, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
     """Return the facts of a transform where those of its column determine its result."""
     assert term.transform is not None and term.type is not None and isinstance(term.source, AtomicType)
     column = facts_of(files, column_of(term), specs)
@@ -157,40 +248,52 @@ def _from_column(facts: Facts, files: pa.Table, term: Term, specs: Sequence[Part
     return replace(facts, lo=bound, hi=bound, may_null=column.may_null, may_value=may_value)
 
 
-def _from_partition(files: pa.Table, field: PartitionField, term: Term) -> Facts:
+def _from_partition(files: Judged, field: PartitionField, term: Term) -> Facts:
     """Return the facts where the partition value is the value of every row."""
-    values = partition_values(files, field)
+    found = partition_ranges(files, field)
     assert term.type is not None
-    values = values if values.type == term.type else values.cast(term.type)
-    null = pc.is_null(values)
-    nan = (
-        pc.fill_null(pc.is_nan(values), False)
-        if pa.types.is_floating(term.type)
-        else _repeated(False, len(values))
-    )
-    bound = pc.if_else(nan, pa.scalar(None, term.type), values)
-    return Facts(bound, bound, null, nan, pc.invert(pc.or_(null, nan)))
+    lo, hi = (each if each.type == term.type else each.cast(term.type) for each in (found.lo, found.hi))
+    return Facts(lo, hi, found.may_null, found.may_nan, found.may_value)
 
 
-def _narrowed(facts: Facts, files: pa.Table, field: PartitionField, term: Term) -> Facts:
+def _narrowed(facts: Facts, files: Judged, field: PartitionField, term: Term) -> Facts:
     """Return `facts`, narrowed by the value of a transform of the column; it is NULL exactly where the column is."""
-    values = partition_values(files, field)
-    facts = _with_nullness(facts, pc.is_null(values))
+    found = partition_ranges(files, field)
+    facts = _with_nullness(facts, found)
     assert isinstance(term.source, AtomicType)
     spans = _SPANS.get(field.transform.name)
     if spans is None:
         return facts
-    lo, hi = spans(values, term.source, field.transform)
+    if isinstance(files, Together):
+        lo, hi = _together(spans, found, term.source, field)
+    else:
+        lo, hi = spans(found.lo, term.source, field.transform)
     # pyarrow's max_element_wise and min_element_wise have no kernels for timestamps with a zone.
     higher = pc.coalesce(pc.greater(facts.lo, lo), pc.is_null(lo))
     lower = pc.coalesce(pc.less(facts.hi, hi), pc.is_null(hi))
     return replace(facts, lo=pc.if_else(higher, facts.lo, lo), hi=pc.if_else(lower, facts.hi, hi))
 
 
-def _with_nullness(facts: Facts, null: pa.Array) -> Facts:
-    value = pc.invert(null)
+def _together(
+    spans: Spans, found: PartitionRange, source: AtomicType, field: PartitionField
+) -> tuple[pa.Array, pa.Array]:
+    """Return which values of the column lead to values of a transform between two."""
+    same = pc.fill_null(pc.equal(found.lo, found.hi), False)
+    if field.transform.name == "truncate":
+        # The lowest numbers wrap around to the top, so that a range may hold values that are not between its ends'.
+        lo, hi = (pc.if_else(same, each, pa.scalar(None, each.type)) for each in (found.lo, found.hi))
+    else:
+        lo, hi = found.lo, found.hi
+    return spans(lo, source, field.transform)[0], spans(hi, source, field.transform)[1]
+
+
+def _with_nullness(facts: Facts, found: PartitionRange) -> Facts:
+    value = pc.or_(found.may_value, found.may_nan)
     return replace(
-        facts, may_null=null, may_nan=pc.and_(facts.may_nan, value), may_value=pc.and_(facts.may_value, value)
+        facts,
+        may_null=found.may_null,
+        may_nan=pc.and_(facts.may_nan, value),
+        may_value=pc.and_(facts.may_value, value),
     )
 
 
@@ -226,7 +329,7 @@ def _repeated(value: bool, count: int) -> pa.Array:
 # Which values of the column lead to a value of the transform: from … to, both included, NULL where that has no end.
 
 
-def _equal_spans(width_us: int) -> Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]:
+def _equal_spans(width_us: int) -> Spans:
     def spans(values: pa.Array, source: AtomicType, transform: Transform) -> tuple[pa.Array, pa.Array]:
         if source.family == "date":
             return values, values
@@ -242,7 +345,7 @@ def _equal_spans(width_us: int) -> Callable[[pa.Array, AtomicType, Transform], t
 
 def _calendar_spans(
     months_each: int,
-) -> Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]:
+) -> Spans:
     def span(value: int, source: AtomicType) -> tuple[int | None, int | None]:
         first, last = _days_before(value * months_each), _days_before((value + 1) * months_each)
         if source.family == "date":
@@ -305,7 +408,7 @@ def _days_before(months: int) -> int | None:
     return (dt.date(year, month, 1) - _EPOCH).days
 
 
-_SPANS: Mapping[str, Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]] = {
+_SPANS: Mapping[str, Spans] = {
     "hour": _equal_spans(DAY_US // 24),
     "day": _equal_spans(DAY_US),
     "month": _calendar_spans(1),

@@ -35,9 +35,12 @@ from lakelog.catalog.planning.bound import (
 )
 from lakelog.catalog.planning.file_facts import (
     Facts,
+    Judged,
+    Together,
     array_of,
     facts_of,
     partition_fields,
+    partition_ranges,
     partition_values,
     specs_list,
 )
@@ -64,8 +67,8 @@ class _Possible:
     null: pa.Array
 
 
-def may_match(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
-    """Return for each file whether a row may match. False is a proof that none does."""
+def may_match(files: Judged, bound: Bound, specs: Specs) -> pa.Array:
+    """Return for each file, or manifest of files, whether a row may match. False is a proof that none does."""
     return _Evaluation(files, specs).possible(bound).true
 
 
@@ -95,7 +98,7 @@ def match(files: pa.Table, bound: Bound, specs: Specs) -> Match:
 class _Evaluation:
     """One condition on some files; the facts of each column are looked up once."""
 
-    def __init__(self, files: pa.Table, specs: Specs) -> None:
+    def __init__(self, files: Judged, specs: Specs) -> None:
         self._files = files
         self._specs = specs_list(specs)
         self._facts: dict[Term, Facts] = {}
@@ -210,7 +213,11 @@ class _Evaluation:
             if field.transform.name == "bucket":
                 assert isinstance(term.source, AtomicType)
                 buckets = apply_transform(field.transform, values, term.source)
-                found = pc.is_in(partition_values(self._files, field), value_set=buckets)
+                if isinstance(self._files, Together):
+                    between = partition_ranges(self._files, field)
+                    found = _some_between(between.lo, between.hi, buckets.take(pc.sort_indices(buckets)))
+                else:
+                    found = pc.is_in(partition_values(self._files, field), value_set=buckets)
                 may = pc.and_(may, pc.or_(pc.invert(mask), found))
         return may
 

@@ -7,9 +7,9 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import BASE_SCHEMA, DataFile, Fetch, FileSet, is_planned, joined
+from lakelog.catalog.files import BASE_SCHEMA, Choice, DataFile, Fetch, FileSet, is_planned, joined
 from lakelog.catalog.planning.bound import Bound, Constant, terms, unknown_parts
-from lakelog.catalog.planning.file_facts import array_of, partition_values, specs_list
+from lakelog.catalog.planning.file_facts import Together, array_of, partition_values, specs_list
 from lakelog.catalog.planning.pruning import Specs, match, may_match
 from lakelog.catalog.planning.top_rows import TopRows, may_be_first
 from lakelog.catalog.schema import PartitionField, PartitionSpec, Schema, from_arrow, to_arrow, value_type
@@ -41,7 +41,7 @@ def plan_scan(
     looked_at = {*statistics, *(term.column_id for term in terms(bound or Constant(True)))}
     if by_order is not None and schema is not None:
         looked_at |= {field.id for field in schema.fields if field.name == by_order.column}
-    chunks = files.chunks(fetch, looked_at)
+    chunks = files.chunks(fetch, looked_at, choosing(bound, specs))
     if by_order is not None and schema is not None:
         masks = may_be_first(chunks, by_order, schema, specs)
         chunks = [_filtered(chunk, mask) for chunk, mask in zip(chunks, masks, strict=True)]
@@ -62,6 +62,17 @@ def plan_scan(
     return planned
 
 
+def choosing(bound: Bound | None, specs: Specs) -> Choice | None:
+    """Return how files and manifests are chosen for a filter: those that may hold matching rows."""
+    if bound is None or isinstance(bound, Constant):
+        return None
+    return Choice(
+        manifests=lambda bounds: may_match(Together(bounds), bound, specs),
+        files=lambda files: may_match(files, bound, specs),
+        looked_at=frozenset(term.column_id for term in terms(bound)),
+    )
+
+
 def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) -> int | None:
     """Return how many rows match, or None where data has to be read for that."""
     if bound is None:
@@ -69,7 +80,7 @@ def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) 
     if unknown_parts(bound):
         return None
     total = 0
-    for chunk in files.chunks(fetch, {term.column_id for term in terms(bound)}):
+    for chunk in files.chunks(fetch, {term.column_id for term in terms(bound)}, choosing(bound, specs)):
         result = match(chunk, bound, specs)
         if not pc.all(pc.or_(result.all, result.none), min_count=0).as_py():
             return None

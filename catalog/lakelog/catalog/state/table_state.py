@@ -17,8 +17,10 @@ from lakelog.catalog.files import (
     RemovedFile,
     StoredList,
     TableEstimates,
+    decode_bounds,
     decode_files,
     decode_removed,
+    encode_bounds,
     next_row_after,
     with_version,
 )
@@ -27,6 +29,7 @@ from lakelog.catalog.schema import (
     PartitionSpec,
     check_metadata,
     leave_out_empty,
+    order_within_files,
     ready,
     state_of,
     with_schema,
@@ -386,6 +389,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     main: Line | None = None
     source: ImportedSource | None = None
     adopted: StoredAdopted | None = None
+    bounds: str | None = None
 
 
 ready(_StoredRef, _Root)
@@ -418,11 +422,13 @@ class TableProjection:
         return state
 
     def dump(self, state: TableState, version: int) -> Dump:
-        files, blobs = state.files.dump(version, self._fetch)
+        kept = order_within_files(state.current.clustering, state.current.sort_order)
+        order = [field.source_id for field in kept.fields]
+        files, blobs = state.files.dump(version, self._fetch, order)
         refs: dict[str, _StoredRef] = {}
         for name, ref in sorted(state.refs.items()):
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more = ref.files.dump(version, self._fetch)
+            named, more = ref.files.dump(version, self._fetch, order)
             blobs = {**blobs, **more}
             refs[name] = _StoredRef(
                 kind=ref.kind,
@@ -437,6 +443,9 @@ class TableProjection:
             named, more = state.adopted.files.dump(version, self._fetch)
             blobs = {**blobs, **more}
             adopted = StoredAdopted(source=state.adopted.source, files=named)
+        sets = [state.files, *(ref.files for ref in state.refs.values())]
+        sets += [state.adopted.files] if state.adopted else []
+        bounds = {name: each for some in sets for name, each in some.bounds().items()}
         stored = _Root(
             metadata=state.current,
             files=files,
@@ -450,6 +459,7 @@ class TableProjection:
             main=state.main,
             source=state.source,
             adopted=adopted,
+            bounds=encode_bounds(list(bounds.values())),
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
@@ -468,8 +478,7 @@ class TableProjection:
                     for stored in each[part]
                 )
             ),
-            files=[state.files, *(ref.files for ref in state.refs.values())]
-            + ([state.adopted.files] if state.adopted else []),
+            files=sets,
         )
 
     def stored(self, dump: Dump) -> None:
@@ -484,9 +493,10 @@ class TableProjection:
             if metadata is not None:
                 check_metadata(metadata)
         known: dict[StoredList, Manifest] = {}
+        bounds = decode_bounds(stored.bounds)
         return TableState(
             metadata=stored.metadata,
-            files=FileSet.load(stored.files, known),
+            files=FileSet.load(stored.files, known, bounds),
             link=stored.link,
             expired=stored.expired,
             estimates=stored.estimates,
@@ -498,7 +508,7 @@ class TableProjection:
                     kind=ref.kind,
                     id=ref.id,
                     version=ref.version,
-                    files=FileSet.load(ref.files, known),
+                    files=FileSet.load(ref.files, known, bounds),
                     metadata=ref.metadata,
                     line=ref.line,
                 )
@@ -508,5 +518,5 @@ class TableProjection:
             source=stored.source,
             adopted=None
             if stored.adopted is None
-            else Adopted(stored.adopted.source, FileSet.load(stored.adopted.files, known)),
+            else Adopted(stored.adopted.source, FileSet.load(stored.adopted.files, known, bounds)),
         )

@@ -235,14 +235,12 @@ def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
     if not others:
         return
     check_not_adopted(current.state.adopted, others)
-    paths = pa.array([file.path for file in others], pa.string())
-    for chunk in current.chunks():
-        known = chunk["path"].filter(pc.is_in(chunk["path"], value_set=paths))
-        if len(known):
-            more = f", and {len(known) - 1:,} more" if len(known) > 1 else ""
-            raise InvalidInput(
-                f"{current.name} has the file {known[0].as_py()} already{more}: its rows would be added twice"
-            )
+    known = [path for chunk in current.files_named({file.path for file in others}) for path in chunk["path"]]
+    if known:
+        more = f", and {len(known) - 1:,} more" if len(known) > 1 else ""
+        raise InvalidInput(
+            f"{current.name} has the file {known[0].as_py()} already{more}: its rows would be added twice"
+        )
 
 
 def _file_drafts(

@@ -18,7 +18,7 @@ from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile, RemovedFile, joined, removed_file
 from lakelog.catalog.logs import TableHead, file_keys, read_vector, with_deletes
 from lakelog.catalog.parquet import copied_files, read_positions
-from lakelog.catalog.planning import Bound, match
+from lakelog.catalog.planning import Bound, match, unknown_parts
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, value_of
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
@@ -35,7 +35,8 @@ def matching_files(head: TableHead, bound: Bound) -> tuple[pa.Table, pa.Table]:
     """
     specs = head.metadata.specs
     whole, some = [], []
-    for chunk in head.chunks():
+    # With a condition that is not known, no file is left out, so that it is refused.
+    for chunk in head.chunks(bound=None if unknown_parts(bound) else bound):
         found = match(chunk, bound, specs)
         whole.append(chunk.filter(found.all))
         has_rows = pc.greater(chunk["rows"].combine_chunks(), 0)

@@ -279,6 +279,12 @@ class Derived(Generic[S]):
             standing.take(self._view_of(base.root), Origin.BASE, spoiled=self._is_spoiled(base.root))
             if standing.view is not None and not standing.spoiled:
                 self.judge.begins(standing.view.state)
+                difference = self._difference(base.root, standing.view)
+                if difference is not None:
+                    # From nothing else but itself.
+                    self.findings.damage(
+                        "base-disagrees", where, f"contradicts itself: {difference}", RESTORE
+                    )
         elif isinstance(entry, Commit):
             difference = self._difference(base.root, standing.view)
             if difference is not None:

@@ -142,7 +142,11 @@ class TableJudge:
             if one != other:
                 return f"{name} is {other} there, and {one} in a replay"
         try:
-            return different_files(replayed.table(self.fetch), stored.table(self.fetch))
+            why = different_files(replayed.table(self.fetch), stored.table(self.fetch))
+            wrong = stored.stored_in().manifests.with_wrong_bounds(self.fetch)
+            if why is None and wrong is not None:
+                why = f"the bounds of the manifest {wrong} leave out files that are in it, so that plans miss them"
+            return why
         except StorageError:
             raise
         except LakelogError:

@@ -1,0 +1,229 @@
+"""What a plan of a table of many files costs: requests, rounds, bytes, time of the processor and memory. Each question
+is asked cold in a process of its own, then again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog import Catalog, Filter, Table, col
+from lakelog.catalog.files import ColumnStats, DataFile
+from lakelog.log import CountingStore, LogOptions, wait_for_background
+from programs import story
+
+STEP = 10_000
+ROWS = 1000
+MEASURED = ("id", "customer", "amount", "name")
+CUSTOMERS = 1_000_000
+PLACE = "t"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/bench plans", description=__doc__)
+    parser.add_argument("--files", type=int, default=1_000_000)
+    parser.add_argument("--days", type=int, default=1000)
+    parser.add_argument(
+        "--columns",
+        type=int,
+        default=4,
+        help="columns of which files have statistics, at least 4: the log keeps those of the first 32",
+    )
+    parser.add_argument(
+        "--arrival", choices=("by-day", "mixed"), default="by-day", help="the order of commits"
+    )
+    parser.add_argument("--warehouse", help="a folder that is kept; made where it is not there")
+    parser.add_argument("--ask", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.ask:
+        print(json.dumps(_asked(arguments.warehouse, arguments.ask, arguments)))
+        return
+    with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as folder:
+        warehouse = arguments.warehouse or str(Path(folder) / "warehouse")
+        if not Path(warehouse).exists():
+            _make(warehouse, arguments)
+        size = sum(path.stat().st_size for path in Path(warehouse, PLACE, "_log", "manifests").glob("*"))
+        lines = [_line(name, warehouse) for name in _questions(arguments)]
+        lines.append(_commit(warehouse))
+    story.table(
+        [
+            "",
+            "files",
+            "GETs",
+            "rounds",
+            "MB",
+            "cold: ms of processor",
+            "peak MB more",
+            "again: ms",
+            "then: ms",
+            "GETs",
+        ],
+        lines,
+        title=f"{arguments.files:,} files, {arguments.days:,} days, statistics of {arguments.columns} columns, "
+        f"{arguments.arrival}; all manifests ever written: {size / 1e6:.1f} MB",
+    )
+
+
+def _schema(columns: int) -> pa.Schema:
+    named = [("day", pa.int32()), ("id", pa.int64()), ("customer", pa.int64()), ("amount", pa.float64())]
+    more = [(f"c{number}", pa.int64()) for number in range(len(MEASURED), columns)]
+    return pa.schema([*named, ("name", pa.string()), *more])
+
+
+def _questions(arguments: argparse.Namespace) -> dict[str, Filter | None]:
+    at = arguments.files // 2 * ROWS + 500
+    return {
+        "one day": col("day") == arguments.days // 2,
+        "one id": col("id") == at,
+        "one customer": col("customer") == 500_500,
+        "all files": None,
+    }
+
+
+def _make(warehouse: str, arguments: argparse.Namespace) -> None:
+    catalog = Catalog(warehouse, options={"fsync": "off"})
+    table = catalog.create_table(
+        PLACE,
+        _schema(arguments.columns),
+        partition_by=["day"],
+        location=f"{warehouse}/{PLACE}",
+    )
+    chance = random.Random(7)
+    for first in range(0, arguments.files, STEP):
+        table = _committed(table, range(first, min(first + STEP, arguments.files)), arguments, chance)
+    wait_for_background()
+    table.head.tracked.log.snapshot(table.head.view)
+
+
+def _committed(table: Table, numbers: range, arguments: argparse.Namespace, chance: random.Random) -> Table:
+    write = table.begin_write()
+    ids = {field.name: field.id for field in table.schema.fields}
+    partition, spec = table.spec.fields[0].id, table.spec.id
+    files = []
+    for at in numbers:
+        customer, amount = chance.randrange(CUSTOMERS), chance.random()
+        by_day = arguments.arrival == "by-day"
+        stats = {
+            ids["id"]: ColumnStats(nulls=0, min=at * ROWS, max=at * ROWS + ROWS - 1),
+            ids["customer"]: ColumnStats(nulls=0, min=customer, max=customer + 999),
+            ids["amount"]: ColumnStats(nulls=0, nans=0, min=amount, max=amount + 100),
+            ids["name"]: ColumnStats(nulls=0, min=f"name-{customer:09}", max=f"name-{customer:09}-z"),
+        }
+        for number in range(len(MEASURED), arguments.columns):
+            low = chance.randrange(CUSTOMERS)
+            stats[ids[f"c{number}"]] = ColumnStats(nulls=0, min=low, max=low + 999)
+        files.append(
+            DataFile(
+                path=f"data/{write.version:020d}-{write.id}-{at}.parquet",
+                size_bytes=50_000_000,
+                rows=ROWS,
+                spec_id=spec,
+                partition={
+                    partition: at * arguments.days // arguments.files if by_day else at % arguments.days
+                },
+                stats=stats,
+                write_id=write.id,
+            )
+        )
+    return table.commit_write(write, "append", files)
+
+
+def _line(name: str, warehouse: str) -> list[str]:
+    command = [sys.executable, "-W", "ignore", "-m", "programs.bench.plans", *sys.argv[1:]]
+    found = subprocess.run(
+        [*command, "--warehouse", warehouse, "--ask", name], check=True, capture_output=True, text=True
+    )
+    return [name, *json.loads(found.stdout)]
+
+
+class _Client:
+    """A catalog whose requests are counted."""
+
+    def __init__(self, warehouse: str) -> None:
+        options = LogOptions(in_parallel=lambda works: self.store.side_by_side(works))
+        self.catalog = Catalog(warehouse, log_options=options, options={"fsync": "off"})
+        places = self.catalog.places
+        self.store = places.stores[places.warehouse] = CountingStore(places.store(places.warehouse))
+
+    def table(self) -> Table:
+        return self.catalog.table_at(f"{self.store.url}/{PLACE}")
+
+
+def _asked(warehouse: str, name: str, arguments: argparse.Namespace) -> list[str]:
+    question = _questions(arguments)[name]
+    _ready()
+    client = _Client(warehouse)
+    before = _peak_mb()
+    table, planned, cold_ms = _timed(lambda: (table := client.table(), table.plan(question)))
+    counted = [str(client.store.requests), str(client.store.rounds), f"{client.store.bytes_read / 1e6:.2f}"]
+    more = _peak_mb() - before
+    client.store.reset()
+    warm = [_timed(lambda: (0, table.plan(question)))[2] for _ in range(5)]
+    return [
+        f"{planned.num_rows:,}",
+        *counted,
+        f"{cold_ms:.0f}",
+        f"{more:.0f}",
+        f"{warm[0]:.1f}",
+        f"{min(warm):.1f}",
+        str(client.store.requests),
+    ]
+
+
+def _ready() -> None:
+    """Have what a process loads on its first plan loaded: it is the same for every table."""
+    table = Catalog("memory://ready").create_table(PLACE, _schema(4), partition_by=["day"])
+    table.append(pa.table({name: [None] for name in table.schema.names}, schema=_schema(4))).plan(
+        col("day") == 1
+    )
+
+
+def _commit(warehouse: str) -> list[str]:
+    """Append one file as often as it takes to write a snapshot."""
+    client = _Client(warehouse)
+    table, most = client.table(), 0
+    arguments = argparse.Namespace(days=1, files=10**9, columns=4, arrival="mixed")
+    for _ in range(20):
+        client.store.reset()
+        table = _committed(table, range(1), arguments, random.Random(7))
+        wait_for_background()
+        most = max(most, client.store.bytes_written)
+    return [
+        "the largest of 20 small commits: MB written",
+        "",
+        "",
+        "",
+        f"{most / 1e6:.2f}",
+        "",
+        "",
+        "",
+        "",
+        "",
+    ]
+
+
+def _timed(work: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any, float]:
+    start = time.process_time()
+    one, other = work()
+    return one, other, (time.process_time() - start) * 1000
+
+
+def _peak_mb() -> float:
+    # Not `getrusage`, which counts what the parent had when it forked.
+    line = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")
+    )
+    return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Bounds of manifests that lie: plans would miss files, so the check names them, and repair writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+from tests.integration.fsck.test_fsck import Folder, kinds
+from tests.integration.fsck.world import rows
+
+from lakelog.catalog import col
+from lakelog.catalog.files import manifest_bounds, manifests
+from lakelog.catalog.files.manifest_bounds import BoundsAt, decode_bounds, encode_bounds
+from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.log.expiry import expire
+from lakelog.log.format import Base, Root, decode_base, decode_root
+from lakelog.log.format import encode as encode_object
+
+
+@pytest.fixture(autouse=True)
+def manifests_of_few_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(manifest_bounds, "BOUNDED_FROM", 1)
+    monkeypatch.setattr(manifests, "LEAF_ENTRIES", 2)
+    yield
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "warehouse")
+    made.catalog.create_namespace("a")
+    return made
+
+
+def lie(root: Root) -> None:
+    """Have all bounds say that no id is above 0."""
+    bounds = list(decode_bounds(root.state["bounds"]).values())
+    table = bounds[0].table
+    at = table.column_names.index("hi1")
+    table = table.set_column(at, "hi1", pa.array([0] * table.num_rows, pa.int64()))
+    root.state["bounds"] = encode_bounds([BoundsAt(table, each.row) for each in bounds])
+
+
+def planned(folder: Folder) -> int:
+    return int(folder.client().load_table("a.t").plan(col("id") == 5).num_rows)
+
+
+def test_a_snapshot_with_bounds_that_leave_out_a_file_is_named_and_written_anew(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    assert kinds(folder.check()) == set() and planned(folder) == 1
+    hint = place / "_log" / "latest.json"
+    root = decode_root(hint.read_bytes(), "")
+    lie(root)
+    hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
+    findings = folder.check()
+    assert kinds(findings) == {"hint-differs"}
+    assert "leave out files that are in it" in str(findings.found)
+    assert kinds(folder.check(repair=True)) == {"lost-kept"}
+    assert planned(folder) == 1
+
+
+def test_a_base_with_bounds_that_leave_out_a_file_is_named(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    logs = folder.logs()
+    expire(logs.table(logs.location(str(place))).log, 8)
+    folder.client().load_table("a.t").append(rows(20))
+    assert folder.check().of(Severity.DAMAGE) == []
+    [path] = place.glob("_log/bases/*.json")
+    base: Base = decode_base(path.read_bytes(), "", number=1)
+    lie(base.root)
+    path.write_bytes(encode_object(msgspec.structs.replace(base, hash="")))
+    findings = folder.check().of(Severity.DAMAGE)
+    assert "base-disagrees" in {each.kind for each in findings}
+    assert "contradicts itself: the bounds of the manifest" in str(findings)
+
+
+def test_bounds_that_are_none_cost_time_only(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    hint = place / "_log" / "latest.json"
+    root = decode_root(hint.read_bytes(), "")
+    root.state["bounds"] = "no bounds"
+    hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
+    assert planned(folder) == 1
+    assert kinds(folder.check()) == {"hint-differs"}
