@@ -110,9 +110,13 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
             raise NotFound(
                 f"version {expired} of {replay.location} expired while its history was read; read it again"
             )
+        if expired:
+            # What is before the last base has expired, whether a cleaner has been there or not.
+            first = replay.last_base(1, at_least=expired).version + 1
+            continue
         yield from (commit for commit in batch if commit is not None)
         begun = begun or bool(batch)
-        first = max(first, expired + 1) + len(batch)
+        first += len(batch)
         if first <= end:
             return
 
@@ -120,20 +124,15 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
 def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit | None], int]:
     """Return the commits from `first` to the first that is absent or undecided, None for aborted ones, but only
     those after the newest tombstone, and the version of that, 0 for none."""
-    found: list[Commit | None] = []
-    expired = 0
     # With the version before them, so that each is known to belong to this log.
     objects = replay.get_versions(range(max(first - 1, 1), last + 1))
     before = objects.pop(0) if first > 1 else None
     entries = [replay.entry(version, data) for version, data in enumerate(prefix(objects), first)]
     replay.check_links(entries if before is None else [replay.entry(first - 1, before), *entries])
-    for entry, settled in replay.with_outcomes(entries, replay.outcome):
-        if isinstance(entry, Tombstone):
-            expired = entry.version
-            found.clear()
-        else:
-            found.append(effective(entry, settled))
-    return found, expired
+    expired = max((entry.version for entry in entries if isinstance(entry, Tombstone)), default=0)
+    # Expiry puts tombstones side by side, so that commits may be left among them.
+    alive = [entry for entry in entries if isinstance(entry, Commit) and entry.version > expired]
+    return [effective(*each) for each in replay.with_outcomes(alive, replay.outcome)], expired
 
 
 def version_at_time(replay: Replay[S], time_us: int) -> int:

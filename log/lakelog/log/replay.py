@@ -413,14 +413,16 @@ class Replay(Generic[S]):
     def last_base(self, number: int, *, at_least: int) -> View[S]:
         """Return the view of the last base, walking from base `number` on. FormatError if it is before `at_least`."""
         last: bytes | None = None
+        batch = BASES_BATCH
         while True:
-            found = self.store.get_many([self.keys.base(number + i) for i in range(BASES_BATCH)])
+            found = self.store.get_many([self.keys.base(number + i) for i in range(batch)])
             present = prefix(found)
             if present:
                 last = present[-1]
                 number += len(present)
-            if len(present) < BASES_BATCH:
+            if len(present) < batch:
                 break
+            batch = min(2 * batch, BATCH_MAX)
         if last is None:
             raise FormatError(
                 f"{self.at(self.keys.base(number))} is missing although version {at_least} of the log has expired "
