@@ -17,28 +17,31 @@ from lakelog.log.settling import place
 from lakelog.log.snapshots import store_blobs
 from lakelog.log.view import S, View, root_of
 
+Done = Callable[[int], None]
+"""Is told the version up to which all are tombstones."""
+
 BURIED_AT_ONCE = 64
 """Tombstones of one batch. No version is a tombstone while one that is so many before it is not: cleaners that resume
 the work of others rely on it, so that it is part of the format (see README.md)."""
 
 
-def expire(log: Log[S], version: int) -> int:
+def expire(log: Log[S], version: int, progress: Done = lambda version: None) -> int:
     """Make `version` the first that can be read, and return the base's version: a later one where it was moved.
 
     Also finishes what an earlier call left undone. Raises NotFound when there is no such version.
     """
     last = last_base(log)
     if last is not None:
-        clean_up(log, last)
+        clean_up(log, last, progress)
     if last is None or last.root.version < version:
         last = add_base(log, last, log.view_at(version))
-        clean_up(log, last)
+        clean_up(log, last, progress)
     return last.root.version
 
 
-def clean_up(log: Log[S], base: Base) -> None:
+def clean_up(log: Log[S], base: Base, progress: Done = lambda version: None) -> None:
     """Do what a durable base allows, in the order of what depends on what."""
-    bury(log, base.root.version)
+    bury(log, base.root.version, progress)
     sweep(log, base)
 
 
@@ -97,11 +100,11 @@ def given_up_by(base: Base, names: Iterable[str]) -> set[str]:
     }
 
 
-def bury(log: Log[S], version: int) -> None:
+def bury(log: Log[S], version: int, progress: Done = lambda version: None) -> None:
     """Overwrite the commits up to `version` with tombstones, after deleting their sidecars.
 
-    Batches follow one another, oldest first, and the tombstones of a batch are put side by side. That of `version` is the
-    last of all: it says that the others are there. One GET and one PUT for each.
+    Batches follow one another, oldest first, and the tombstones of a batch are put side by side. That of `version` is
+    the last of all: it says that the others are there. One GET and one PUT for each.
     """
     for start in range(_first_alive(log, version), version + 1, BURIED_AT_ONCE):
         commits = _commits_in(log, start, min(start + BURIED_AT_ONCE - 1, version))
@@ -113,6 +116,7 @@ def bury(log: Log[S], version: int) -> None:
         log.options.in_parallel([_burial(log, *each) for each in before if each[0].intent is None])
         for last in commits[len(before) :]:
             _burial(log, *last)()
+        progress(min(start + BURIED_AT_ONCE - 1, version))
 
 
 def _commits_in(log: Log[S], first: int, last: int) -> list[tuple[Commit, Settled | None]]:

@@ -99,10 +99,8 @@ class PagedStore(CountingStore):
     """Counts a LIST again for each further page that is taken of it."""
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
-        return (
-            key
-            for key, _ in self._paged((key, 0) for key in super(PagedStore, self).list_after(prefix, after))
-        )
+        keys = super().list_after(prefix, after)
+        return (key for key, _ in self._paged((key, 0) for key in keys))
 
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
         return self._paged(super().list_sizes(prefix, after))

@@ -1,4 +1,4 @@
-"""Expiry side by side: cleaners that die anywhere, and several at once, in batches whose tombstones come in any order."""
+"""Expiry side by side: cleaners that die anywhere, and several at once, tombstones in any order."""
 
 from __future__ import annotations
 

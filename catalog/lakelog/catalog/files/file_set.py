@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import joined, tiered, without
-from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList
+from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList, apart
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
@@ -236,6 +236,22 @@ class FileSet:
         manifests, added, removed = self._since(lambda files: None)
         assert isinstance(manifests, Manifests), "every set goes back to manifests"
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
+
+    def apart_from(self, stored: FileSet, fetch: Fetch) -> tuple[pa.Table, pa.Table] | None:
+        """Return the files of this set and of a stored one that are not in manifests that both go back to.
+
+        If these are the same, so are the sets. None where it takes all files to know that.
+        """
+        base, added, removed = self._since(lambda files: None)
+        other = stored._origin
+        assert isinstance(base, Manifests), "every set goes back to manifests"
+        parts = apart(base, other, removed, fetch) if isinstance(other, Manifests) else None
+        return None if parts is None else (joined([*parts[0], *added]), joined(parts[1]))
+
+    def rest_on(self, stored: FileSet) -> None:
+        """Go back to the manifests of a stored set that was found to be the same, as after `stored`."""
+        if isinstance(stored._origin, Manifests):
+            self._origin = stored._origin
 
     @staticmethod
     def load(root: Any, known: dict[StoredList, Manifest] | None = None) -> FileSet:

@@ -232,6 +232,47 @@ class Manifests:
         return tuple(kept), tables
 
 
+def apart(
+    one: Manifests, other: Manifests, removed: Collection[str], fetch: Fetch
+) -> tuple[list[pa.Table], list[pa.Table]] | None:
+    """Return the live entries of `one`, without the paths `removed` since, and of `other`, of manifests that not both
+    have.
+
+    None where it takes the other manifests, too, to know which of their entries are live in one and not in the other.
+    """
+    common = {each.stored for each in one.entries} & {each.stored for each in other.entries}
+    if common and not _same_removed(one, other, removed, max(each.seq for each in common), fetch):
+        return None
+    mine, theirs = (
+        [each for each in manifests.entries if each.stored not in common] for manifests in (one, other)
+    )
+    one._load(mine, fetch)
+    other._load(theirs, fetch)
+    paths = pa.array(sorted(removed), pa.string())
+    return (
+        [without(_live_of(each, one._gone()), paths) for each in mine],
+        [_live_of(each, other._gone()) for each in theirs],
+    )
+
+
+def _same_removed(one: Manifests, other: Manifests, removed: Collection[str], seq: int, fetch: Fetch) -> bool:
+    """Return whether `other` has the removed paths of `one` and those `removed` since, which concern manifests up to
+    `seq`, and no others."""
+    if [each.stored for each in one.removed] == [each.stored for each in other.removed]:
+        return not removed
+    one._load((), fetch)
+    other._load((), fetch)
+    before, after = ([] if gone is None else gone.to_pylist() for gone in (one._gone(), other._gone()))
+    known = {(row["path"], row["seq"]) for row in before}
+    new = [row for row in after if (row["path"], row["seq"]) not in known]
+    return (
+        len(after) == len(before) + len(new)
+        and len(new) == len(removed)
+        and {row["path"] for row in new} == set(removed)
+        and all(row["seq"] > seq for row in new)
+    )
+
+
 def _removed_paths(blob: bytes) -> pa.Table:
     table = decode_table(blob)
     if table.column_names != ["path", "seq"]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
@@ -28,7 +29,7 @@ from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.purge import Content, data_of, folder
-from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, paths, reachable
+from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, not_in, paths, unreachable
 from lakelog.catalog.names import quoted
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
@@ -189,7 +190,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     for place in (tracked.log.keys.log, f"{prefix}_txn"):
         objects |= tracked.store.list_leftovers(f"{place}/")
     objects |= unneeded(tracked.store, prefix, tree.logs.url(tracked.location))
-    unreached = _unreached(tracked, view, prefix, listed.files)
+    unreached = _unreached(tracked, view, prefix, listed.files, asked.progress)
     if not unreached:
         fence = 0  # none is needed
     elif asked.write_age_us:
@@ -236,17 +237,20 @@ def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: in
 
 
 def _unreached(
-    tracked: TrackedLog[TableState], view: View[TableState], prefix: str, files: dict[str, int]
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    prefix: str,
+    files: dict[str, int],
+    progress: Progress,
 ) -> dict[str, int]:
     """Return the files that no readable version up to that of `view` has."""
-    live: set[str] = set()
+    left = pa.table({"path": pa.array([key.removeprefix(prefix) for key in files], pa.string())})
     for chunk in tracked.read(view, lambda view: all_chunks(tracked, view)):
-        live |= paths(named_by(chunk))
-    left = {key: size for key, size in files.items() if key.removeprefix(prefix) not in live}
-    if left:
-        known = paths(reachable(tracked, view.version))
-        left = {key: size for key, size in left.items() if key.removeprefix(prefix) not in known}
-    return left
+        left = not_in(left, named_by(chunk))
+    # A file is named by the version that its write started from, and is committed after it.
+    oldest = min((_started_at(key, "") for key in left["path"].to_pylist()), default=0)
+    left = unreachable(tracked, view.version, left, oldest, progress)
+    return {key: files[key] for key in (f"{prefix}{path}" for path in left["path"].to_pylist())}
 
 
 def _fenced(
