@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakelog.catalog.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
 from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
@@ -209,11 +208,7 @@ def _needed_before(steps: Sequence[_Step]) -> set[str]:
 
 
 def _entries_at(head: TableHead, paths: set[str]) -> list[Entry]:
-    wanted = pa.array(sorted(paths), pa.string())
-    found: list[Entry] = []
-    for chunk in head.chunks():
-        found += entries(chunk.filter(pc.is_in(chunk["path"], value_set=wanted)))
-    return found
+    return [entry for chunk in head.chunks_having(paths) for entry in entries(chunk)] if paths else []
 
 
 def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff]:

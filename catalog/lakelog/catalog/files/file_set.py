@@ -197,6 +197,19 @@ class FileSet:
         if files is not None and files is not self:
             files._tables = files._narrow = None
 
+    def having(self, paths: Collection[str], fetch: Fetch) -> list[pa.Table]:
+        """Return the live files that have these paths, as `chunks` would.
+
+        Where these are few of many, reads the manifests that can have them.
+        """
+        base, added, removed = self._since(lambda files: files._tables)
+        wanted = pa.array(sorted(paths), pa.string())
+        if isinstance(base, Manifests):
+            come = {path for table in added for path in table["path"].to_pylist()}
+            base = tuple(base.having(set(paths) - set(removed) - come, fetch))
+        found = [*(without(table, removed) for table in base), *added]
+        return [table.filter(pc.is_in(table["path"], value_set=wanted)) for table in found]
+
     def table(self, fetch: Fetch) -> pa.Table:
         """Return the live files as one table."""
         return joined(self.chunks(fetch))

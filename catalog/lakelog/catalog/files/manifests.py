@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
-from lakelog.catalog.files.data_file import EncodedFiles
+from lakelog.catalog.files.data_file import EncodedFiles, started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, joined, without
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
+from lakelog.log.keys import blob_version
 
 Fetch = Callable[[Sequence[str]], list[bytes]]
 """Reads manifests by name, in one parallel round."""
@@ -152,6 +153,27 @@ class Manifests:
         if statistics is None:
             self._live.append(tables)
         return tables
+
+    def having(self, paths: Collection[str], fetch: Fetch) -> list[pa.Table]:
+        """Return live entries; those of `paths` are among them, if they are live.
+
+        The name of a file of lakelog's tells a version before that of its commit, and the name of a manifest the last
+        version that it can have files of. So recent files are looked for in the manifests that were written since, in
+        one round, and in the others only where one was not found.
+        """
+        started = [started_at(path) or 0 for path in paths]
+        since, wanted = min(started, default=0), pa.array(sorted(paths), pa.string())
+        recent = [each for each in self.entries if blob_version(each.stored.name) > since]
+        others = [each for each in self.entries if blob_version(each.stored.name) <= since]
+        found: list[pa.Table] = []
+        for manifests in (recent, others):
+            if sum(pc.sum(pc.is_in(table["path"], value_set=wanted)).as_py() or 0 for table in found) == len(
+                paths
+            ):
+                break
+            self._load(manifests, fetch)
+            found += [_live_of(manifest, self._gone()) for manifest in manifests]
+        return found
 
     def after(
         self, version: int, added: pa.Table, removed: Collection[str], fetch: Fetch | None

@@ -21,6 +21,13 @@ def chunks_of(
     return tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs, statistics))
 
 
+def chunks_having(
+    tracked: TrackedLog[TableState], view: View[TableState], paths: Collection[str]
+) -> list[pa.Table]:
+    """Return the live files of a view that have these paths (see `FileSet.having`)."""
+    return tracked.read(view, lambda view: view.state.files.having(paths, tracked.log.read_blobs))
+
+
 def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Table:
     """Return the live files of a view, in the form of `FileSet.chunks`."""
     with naming(tracked.log.location):

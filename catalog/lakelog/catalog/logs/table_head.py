@@ -28,7 +28,7 @@ from lakelog.catalog.logs.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.logs.file_entries import entries_of
-from lakelog.catalog.logs.live_files import all_files, chunks_of, files_only_in
+from lakelog.catalog.logs.live_files import all_files, chunks_having, chunks_of, files_only_in
 from lakelog.catalog.logs.name_path import known_path_to
 from lakelog.catalog.logs.name_tree import Found
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -245,6 +245,10 @@ class TableHead:
     def chunks(self, statistics: Collection[int] | None = None) -> list[pa.Table]:
         """Return the live files (see `FileSet.chunks`)."""
         return chunks_of(self.tracked, self.view, statistics)
+
+    def chunks_having(self, paths: Collection[str]) -> list[pa.Table]:
+        """Return the live files that have these paths (see `FileSet.having`)."""
+        return chunks_having(self.tracked, self.view, paths)
 
     def all_files(self) -> pa.Table:
         """Return the live files in one table."""
