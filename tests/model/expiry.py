@@ -160,13 +160,19 @@ def tidy(base: Root) -> Program:
 
 
 def bury(base: Root) -> Program:
-    place, version = base.view.place, 1
-    while version <= base.view.version:
+    """Tombstones of one batch come in any order, but that of the base's own version is the last. Newest first is as far
+    from the order of versions as they get."""
+    place, last = base.view.place, base.view.version
+    left = tuple(range(1, last))
+    while last:
+        version = left[-1] if left else last
         found = yield ("get", log_key(place, version))
         pointed = isinstance(found, Tombstone) and not on(Rule.BASES_ARE_KEPT)
         if isinstance(found, Commit) or pointed:
             yield from bury_one(place, found, base)
-        version += 1
+        if not left:
+            return
+        left = left[:-1]
 
 
 def bury_one(place: str, found: Any, base: Root) -> Program:

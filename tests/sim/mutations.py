@@ -268,7 +268,7 @@ MUTATIONS["bases-use-what-was-given-up"] = _older_bases
 
 
 @removes(expiry, "bury")
-def expired_keys_are_freed(real: Any, log: Any, version: int) -> None:
+def expired_keys_are_freed(real: Any, log: Any, version: int, progress: Any) -> None:
     log.store.delete([log.keys.commit(number) for number in range(1, version + 1)])
 
 

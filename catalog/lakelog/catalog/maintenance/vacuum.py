@@ -211,7 +211,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     content = Content(files=going, objects=listed.objects | objects, foreign=listed.foreign)
     if not asked.dry_run:
         try:
-            purge.delete(tracked.store, content)
+            purge.delete(tracked, content, asked.progress)
         except LakelogError as error:
             raise DoneInPart(
                 f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
@@ -397,7 +397,7 @@ def _unlinked(
             done += _of_purges("unlinked", orphan.purge, asked, False)
     for location, content in found.folders.items():
         if not asked.dry_run:
-            purge.delete(tree.logs.table(location).store, content)
+            purge.delete(tree.logs.table(location), content, asked.progress)
         done.append(
             _answer("unlinked-table", tree.logs.url(location), tree.logs.url(location), content, asked)
         )
@@ -421,5 +421,5 @@ def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]
     objects |= tracked.store.list_leftovers(folder_of_cuts(tracked))
     content = Content(objects=objects)
     if not asked.dry_run:
-        purge.delete(tracked.store, content)
+        purge.delete(tracked, content, asked.progress)
     return [_answer("namespace", namespace.name, tracked.log.location, content, asked)]
