@@ -72,6 +72,9 @@ class NamespaceJudge:
             if isinstance(event, NamespaceCreated | NamespaceMoved | NamespaceRestored):
                 self.linked_in = event.parent
 
+    def expired(self) -> None:
+        self.linked_in = None
+
     def begins(self, state: NamespaceState) -> None:
         """A namespace has no manifests: its whole state is in the root."""
 
@@ -178,6 +181,10 @@ class TableJudge:
                 if event.added_sidecar is not None and blobs is not None:
                     added |= facts_of(decode_files(blobs[event.added_sidecar]))
         self._retain(added)
+
+    def expired(self) -> None:
+        if self.retained or self.linked_in is not None or self.taken.ranges:
+            self.linked_in, self.retained, self.taken = None, {}, TakenValues(problems=self.taken.problems)
 
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)
