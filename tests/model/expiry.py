@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.model.machine import Program, Report
-from tests.model.reading import cold, decision_of, effect, forward, from_bases, last_base, load
+from tests.model.reading import cold, decision_of, effect, forward, from_bases, keeps, last_base, load
 from tests.model.rules import Rule, on
 from tests.model.together import together
 from tests.model.world import (
@@ -36,6 +36,9 @@ def snapshot(me: str, place: str) -> Program:
         if found is not None:
             view = applied(view, found, "aborted", 0)
     newer = yield ("get", base_key(place, view.base + 1))
+    while keeps(newer, view):
+        view = view._replace(base=view.base + 1)
+        newer = yield ("get", base_key(place, view.base + 1))
     if newer is not None and on(Rule.NEWER_BASE_DISTRUSTS):
         view = yield from from_bases(place)
         if view is not None:

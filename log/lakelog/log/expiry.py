@@ -6,13 +6,12 @@ creating a version again; then manifests and snapshots that only expired version
 late, or by two cleaners at once does no harm.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from lakelog.log.errors import FormatError, Unsupported
 from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, encode, id_digest
-from lakelog.log.grammar import is_blob
-from lakelog.log.keys import blob_version
 from lakelog.log.log import Log
+from lakelog.log.replay import given_up_by
 from lakelog.log.settling import place
 from lakelog.log.snapshots import store_blobs
 from lakelog.log.view import S, View, root_of
@@ -85,19 +84,6 @@ def lost_manifests(log: Log[S], uses: Sequence[str], before: Base | None) -> set
     given_up = set() if before is None else given_up_by(before, uses)
     existing = {key.removeprefix(log.keys.manifests) for key in log.store.list_after(log.keys.manifests)}
     return {name for name in uses if name not in existing or name in given_up}
-
-
-def given_up_by(base: Base, names: Iterable[str]) -> set[str]:
-    """Return which manifests neither `base` nor any state derived from it can use.
-
-    Such a state names its own manifests after later versions.
-    """
-    kept = set(base.root.uses or ())
-    return {
-        name
-        for name in names
-        if is_blob(name) and blob_version(name) <= base.root.version and name not in kept
-    }
 
 
 def bury(log: Log[S], version: int, progress: Done = lambda version: None) -> None:

@@ -1,11 +1,12 @@
 """Older versions: the log as of a version or a time, and its commits one by one."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
-from lakelog.log.replay import BATCH_MAX, Replay, is_outdated, prefix
+from lakelog.log.replay import BATCH_MAX, Replay, prefix
 from lakelog.log.view import S, View, effective, empty_view
 
 REPLAYED_MAX = 24
@@ -64,9 +65,10 @@ def _near_snapshot(replay: Replay[S], version: int) -> View[S] | None:
     root = replay.root_or_none(key, replay.store.get(key))
     if root is None or not replay.names_this(root, entry):
         return None
-    if root.uses != () and is_outdated(replay.store.get(replay.keys.base(root.base + 1))):
-        return None
     view = replay.view_of(root, key)
+    if root.uses != ():
+        base = replay.sound_with(root, replay.store.get(replay.keys.base(root.base + 1)))
+        view = None if view is None or base is None else replace(view, base=base)
     return None if view is None else replay.forward(view, found=found[1:], until=version)
 
 
@@ -85,12 +87,12 @@ def _view_before(replay: Replay[S], version: int) -> View[S] | None:
         commit, newer_base = replay.store.get_many(
             [replay.keys.commit(root.version), replay.keys.base(root.base + 1)]
         )
-        if commit is None or is_outdated(newer_base):
+        if commit is None or not replay.names_this(root, replay.entry(root.version, commit)):
             continue
-        if replay.names_this(root, replay.entry(root.version, commit)):
-            view = replay.view_of(root, replay.keys.snapshot(root.version, root.commit_hash))
-            if view is not None:
-                return view
+        base = replay.sound_with(root, newer_base)
+        view = replay.view_of(root, replay.keys.snapshot(root.version, root.commit_hash))
+        if base is not None and view is not None:
+            return replace(view, base=base)
     return None
 
 

@@ -158,7 +158,7 @@ def main() -> None:
 def _costs(folder: Path, versions: int, operations: list[str]) -> dict[str, Cost]:
     warehouse, stamp = folder / f"of-{versions}", folder / f"of-{versions}.end"
     if not stamp.exists():
-        end_us = int(time.time() * 1e6) - DAY_US
+        end_us = int(time.time() * 1e6) - DAY_US // 24
         begun = time.perf_counter()
         long_log.write_history(str(warehouse), versions, _say(versions), end_us=end_us)
         story.say(f"made {versions:,} versions in {time.perf_counter() - begun:.0f} s")

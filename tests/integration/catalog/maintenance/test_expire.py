@@ -13,7 +13,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.ddl import saved_cuts
 from lakelog.catalog.errors import CommitConflict
-from lakelog.log import InvalidInput, NotFound, open_store
+from lakelog.log import InvalidInput, NotFound, open_store, wait_for_background
 from lakelog.log.replay import Replay
 
 DAY = dt.timedelta(days=1)
@@ -142,6 +142,33 @@ def test_retained_versions_are_read_only_where_files_were_removed(
     read.clear()
     assert catalog.expire("t", version=42)[0].files == 1
     assert read == [(2, 42), (43, 43)]
+
+
+def test_snapshots_from_before_an_expiry_are_used_after_it(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(catalog, 200)
+    wait_for_background()
+    read: list[int] = []
+    real = Replay.get_versions
+
+    def get_versions(replay: Replay[Any], versions: Any) -> Any:
+        read.extend(versions)
+        return real(replay, versions)
+
+    # The cleaner dies before it writes a snapshot of its own: the hint is from before the base.
+    monkeypatch.setattr("lakelog.catalog.maintenance.expire.refresh_snapshot", lambda tracked: None)
+    catalog.expire("t", version=30, dry_run=False)
+    monkeypatch.undo()
+    monkeypatch.setattr(Replay, "get_versions", get_versions)
+    for version, least in ((None, 200), (190, 160)):
+        read.clear()
+        table = Catalog(warehouse).load_table("t", version=version)
+        assert ids(table) == list(range(1, version or 201))
+        assert min(number for number in read if number > 30) >= least
+    # By now a base has given up manifests that this snapshot uses.
+    Catalog(warehouse).expire("t", version=199, dry_run=False)
+    assert ids(Catalog(warehouse).load_table("t", version=200)) == list(range(1, 200))
 
 
 def test_all_logs_of_a_namespace_or_of_the_catalog_are_expired(catalog: Catalog) -> None:
