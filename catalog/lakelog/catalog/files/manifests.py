@@ -284,15 +284,25 @@ def _same_removed(one: Manifests, other: Manifests, removed: Collection[str], se
         return not removed
     one._load((), fetch)
     other._load((), fetch)
-    before, after = ([] if gone is None else gone.to_pylist() for gone in (one._gone(), other._gone()))
-    known = {(row["path"], row["seq"]) for row in before}
-    new = [row for row in after if (row["path"], row["seq"]) not in known]
+    before, after = (_keyed(each._gone()) for each in (one, other))
+    new = after.filter(pc.invert(pc.is_in(after["key"], value_set=before["key"])))
     return (
-        len(after) == len(before) + len(new)
-        and len(new) == len(removed)
-        and {row["path"] for row in new} == set(removed)
-        and all(row["seq"] > seq for row in new)
+        after.num_rows == before.num_rows + new.num_rows
+        and new.num_rows == len(removed)
+        and set(new["path"].to_pylist()) == set(removed)
+        and (not removed or pc.min(new["seq"]).as_py() > seq)
     )
+
+
+def _keyed(gone: pa.Table | None) -> pa.Table:
+    """Return removed paths with a key that is equal for the same path and `seq`."""
+    table = (
+        pa.table({"path": pa.array([], pa.string()), "seq": pa.array([], pa.int64())})
+        if gone is None
+        else gone
+    )
+    key = pc.binary_join_element_wise(table["path"], table["seq"].cast(pa.string()), "\n")
+    return table.append_column("key", key).combine_chunks()
 
 
 def _removed_paths(blob: bytes) -> pa.Table:
