@@ -192,6 +192,12 @@ def not_in(files: pa.Table, others: pa.Table) -> pa.Table:
     return without(files, others["path"].combine_chunks())
 
 
+def among(files: pa.Table, others: pa.Table) -> pa.Array:
+    """Return the paths of `files` that are among those of `others`, of which there are fewer."""
+    column = files["path"].combine_chunks()
+    return column.filter(pc.is_in(column, value_set=others["path"].combine_chunks()))
+
+
 def paths(files: pa.Table) -> set[str]:
     return set(files["path"].to_pylist())
 

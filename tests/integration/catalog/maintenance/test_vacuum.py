@@ -98,6 +98,30 @@ def test_what_was_added_and_removed_in_retained_versions_stays_for_time_travel(
     assert [ids(table.refresh().at(version=v)) for v in range(1, 8)] == [[], [1], [], [2], [], [], [3]]
 
 
+def test_what_is_there_is_judged_page_by_page_and_deleted_in_several_requests(
+    catalog: Catalog, clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakelog.catalog.maintenance.vacuum.PAGE", 3)
+    monkeypatch.setattr("lakelog.catalog.maintenance.purge.DELETE_MAX", 2)
+    table = catalog.create_table("t", SCHEMA)
+    for number in range(20):
+        table = table.append(rows(number))
+        if number % 2:
+            begun(table, 100 + number)
+    store.put(f"{table.head.tracked.prefix}/data/foreign.txt", b"")
+    table = table.delete([("id", "<", 5)])
+    clock.days_later(9)
+    table = table.append(rows(200))
+    catalog.expire("t", dry_run=False)
+    [planned] = catalog.vacuum("t", keys=True)
+    assert (planned.files, planned.foreign) == (15, 1)
+    before = files_in(store)
+    [done] = catalog.vacuum("t", keys=True, dry_run=False)
+    assert before - files_in(store) == {key for key in planned.keys if "/data/" in key}
+    assert done.files == 15 and ids(table.refresh()) == [*range(5, 20), 200]
+    assert len(files_in(store)) == 16 + 1
+
+
 def test_many_files_in_sidecars_are_reachable_too(
     catalog: Catalog, clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
