@@ -17,7 +17,7 @@ from lakelog.log.snapshots import store_blobs
 from lakelog.log.view import S, View, root_of
 
 Done = Callable[[int], None]
-"""Is told the version up to which all are tombstones."""
+"""Takes the version up to which all are tombstones by now."""
 
 BURIED_AT_ONCE = 64
 """Tombstones of one batch. No version is a tombstone while one that is so many before it is not: cleaners that resume

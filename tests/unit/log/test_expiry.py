@@ -10,8 +10,10 @@ from tests.unit.log.projections import Words, grown, new_log, say
 from tests.unit.log.transactions import logs_in, together, with_options
 
 from lakelog.log import Log, MemoryStore, NotFound
-from lakelog.log.expiry import BURIED_AT_ONCE, bury, expire, last_base
-from lakelog.log.format import Tombstone
+from lakelog.log.changes import is_same_commit
+from lakelog.log.expiry import BURIED_AT_ONCE, bury, expire, last_base, tombstone_of
+from lakelog.log.format import CHANGES_MAX, FORMAT, Change, Commit, Tombstone, encode
+from lakelog.log.ids import new_id
 from lakelog.log.leftovers import is_buried
 
 HEAD, FIRST_BASE, SECOND_BASE = 215, 200, 207
@@ -126,6 +128,17 @@ def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
     assert expire(slow, SECOND_BASE) == SECOND_BASE and calls > 2
     assert expired(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
+
+
+def test_what_a_tombstone_keeps_of_many_changes_is_bounded() -> None:
+    ids = [new_id() for _ in range(CHANGES_MAX)]
+    commit = Commit(
+        format=FORMAT, log_id=new_id(), version=2, commit_id=new_id(), attempt_id=new_id(), base=1, prev="0" * 64,
+        time_us=1, changes=tuple(Change(commit_id=id, base=1) for id in ids), hash="1" * 64,
+    )  # fmt: skip
+    stone = tombstone_of(commit)
+    assert len(encode(stone)) < 20 * 1024
+    assert all(is_same_commit(stone, id) for id in ids) and not is_same_commit(stone, new_id())
 
 
 def test_what_was_finished_is_not_read_again() -> None:

@@ -25,7 +25,6 @@ from lakelog.catalog.files.data_file import EncodedFiles, started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, joined, without
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
-from lakelog.log.keys import blob_version
 
 Fetch = Callable[[Sequence[str]], list[bytes]]
 """Reads manifests by name, in one parallel round."""
@@ -59,6 +58,11 @@ class Manifest:
         self.stored = stored
         # Replaced by one assignment, as threads share a manifest.
         self._read: pa.Table | _Partly | None = table
+
+    @property
+    def version(self) -> int:
+        """The version that was dumped when it was written, with which its name begins."""
+        return int(self.stored.name[:20])
 
     @property
     def is_read(self) -> bool:
@@ -157,14 +161,14 @@ class Manifests:
     def having(self, paths: Collection[str], fetch: Fetch) -> list[pa.Table]:
         """Return live entries; those of `paths` are among them, if they are live.
 
-        The name of a file of lakelog's tells a version before that of its commit, and the name of a manifest the last
+        The name of a file of lakelog's has a version before that of its commit, and the name of a manifest the last
         version that it can have files of. So recent files are looked for in the manifests that were written since, in
         one round, and in the others only where one was not found.
         """
         started = [started_at(path) or 0 for path in paths]
         since, wanted = min(started, default=0), pa.array(sorted(paths), pa.string())
-        recent = [each for each in self.entries if blob_version(each.stored.name) > since]
-        others = [each for each in self.entries if blob_version(each.stored.name) <= since]
+        recent = [each for each in self.entries if each.version > since]
+        others = [each for each in self.entries if each.version <= since]
         found: list[pa.Table] = []
         for manifests in (recent, others):
             if sum(pc.sum(pc.is_in(table["path"], value_set=wanted)).as_py() or 0 for table in found) == len(
