@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.model.machine import Program, Report
-from tests.model.reading import cold, decision_of, effect, forward, from_bases, last_base, load
+from tests.model.reading import cold, decision_of, effect, forward, from_bases, keeps, last_base, load
 from tests.model.rules import Rule, on
 from tests.model.together import together
 from tests.model.world import (
@@ -36,6 +36,9 @@ def snapshot(me: str, place: str) -> Program:
         if found is not None:
             view = applied(view, found, "aborted", 0)
     newer = yield ("get", base_key(place, view.base + 1))
+    while keeps(newer, view):
+        view = view._replace(base=view.base + 1)
+        newer = yield ("get", base_key(place, view.base + 1))
     if newer is not None and on(Rule.NEWER_BASE_DISTRUSTS):
         view = yield from from_bases(place)
         if view is not None:
@@ -160,13 +163,19 @@ def tidy(base: Root) -> Program:
 
 
 def bury(base: Root) -> Program:
-    place, version = base.view.place, 1
-    while version <= base.view.version:
+    """Tombstones of one batch come in any order, but that of the base's own version is the last. Newest first is as far
+    from the order of versions as they get."""
+    place, last = base.view.place, base.view.version
+    left = tuple(range(1, last))
+    while last:
+        version = left[-1] if left else last
         found = yield ("get", log_key(place, version))
         pointed = isinstance(found, Tombstone) and not on(Rule.BASES_ARE_KEPT)
         if isinstance(found, Commit) or pointed:
             yield from bury_one(place, found, base)
-        version += 1
+        if not left:
+            return
+        left = left[:-1]
 
 
 def bury_one(place: str, found: Any, base: Root) -> Program:

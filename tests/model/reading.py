@@ -119,6 +119,16 @@ def jump(view: View, found: Tombstone) -> Program:
     return newer
 
 
+def keeps(base: Root | None, view: View) -> bool:
+    """Whether a base gives up none of the manifests that a version after it uses."""
+    return (
+        base is not None
+        and base.view.version <= view.version
+        and base.view.log_id == view.log_id
+        and all(name[0] > base.view.version or name in base.view.uses for name in view.uses)
+    )
+
+
 def cold(place: str) -> Program:
     """The view at the head, of a reader that knows nothing. None: damage."""
     hint = yield ("get", ("hint", place))
@@ -132,12 +142,17 @@ def cold(place: str) -> Program:
         further = None
         if following is None and not on(Rule.FIRST_ABSENCE):
             further = yield ("get", log_key(place, hint.view.version + 2))
-        newer = yield ("get", base_key(place, hint.number + 1))
+        number = hint.number + 1
+        newer = yield ("get", base_key(place, number))
+        while keeps(newer, hint.view):
+            number += 1
+            newer = yield ("get", base_key(place, number))
         if at is None:
             return None
         believed = at.attempt == hint.view.hash or not on(Rule.HINT_HASH)
         if believed and (newer is None or not on(Rule.NEWER_BASE_DISTRUSTS)):
             view = yield from load(hint)
+            view = view and view._replace(base=number - 1)
             if view is not None and further is not None:
                 return applied(view, further, "committed", further.time)
             if view is not None and following is None:

@@ -78,7 +78,7 @@ class Rule(Enum):
     BASES_ARE_KEPT = "Bases stand under keys of their own, in a sequence, not as a pointer in a tombstone."
     WALK_ON = "A reader whose manifest is gone walks on to the next base."
     DERIVED_FROM_LAST = "A base is derived from the base before it, and uses nothing that one gave up."
-    NEWER_BASE_DISTRUSTS = "A hint that was derived from a base that is not the last is not believed."
+    NEWER_BASE_DISTRUSTS = "A hint that uses what a base after its own has given up is not believed."
     HINT_IS_A_HINT = "A broken or missing hint falls back to the bases."
     FORGET_FIRST = "A cleaner removes an unlinked table only after its id is forgotten in its namespace."
     UNCHANGED_SINCE_SEEN = (

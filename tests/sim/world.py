@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -86,6 +86,7 @@ class World:
                 random=self.rng.random,
                 wait=self._wait,
                 in_background=self._in_background,
+                in_parallel=self._in_parallel,
                 snapshot_every_versions=4,
                 snapshot_size_bytes=900,
                 put_tries=5,
@@ -95,6 +96,11 @@ class World:
     def _sleep(self, seconds: float) -> None:
         self.now_us += int(seconds * 1_000_000)
         self.scheduler.step()
+
+    def _in_parallel(self, works: Sequence[Callable[[], None]]) -> None:
+        """One by one in any order: whatever really happens side by side is like one of these."""
+        for work in self.rng.sample(works, len(works)):
+            work()
 
     def _wait(self, event: threading.Event) -> None:
         while not event.is_set():

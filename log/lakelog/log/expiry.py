@@ -6,36 +6,41 @@ creating a version again; then manifests and snapshots that only expired version
 late, or by two cleaners at once does no harm.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from lakelog.log.errors import FormatError, Unsupported
 from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, encode, id_digest
-from lakelog.log.grammar import is_blob
-from lakelog.log.keys import blob_version
 from lakelog.log.log import Log
-from lakelog.log.replay import BATCH_MAX
+from lakelog.log.replay import given_up_by
 from lakelog.log.settling import place
 from lakelog.log.snapshots import store_blobs
 from lakelog.log.view import S, View, root_of
 
+Done = Callable[[int], None]
+"""Takes the version up to which all are tombstones by now."""
 
-def expire(log: Log[S], version: int) -> int:
+BURIED_AT_ONCE = 64
+"""Tombstones of one batch. No version is a tombstone while one that is so many before it is not: cleaners that resume
+the work of others rely on it, so that it is part of the format (see README.md)."""
+
+
+def expire(log: Log[S], version: int, progress: Done = lambda version: None) -> int:
     """Make `version` the first that can be read, and return the base's version: a later one where it was moved.
 
     Also finishes what an earlier call left undone. Raises NotFound when there is no such version.
     """
     last = last_base(log)
     if last is not None:
-        clean_up(log, last)
+        clean_up(log, last, progress)
     if last is None or last.root.version < version:
         last = add_base(log, last, log.view_at(version))
-        clean_up(log, last)
+        clean_up(log, last, progress)
     return last.root.version
 
 
-def clean_up(log: Log[S], base: Base) -> None:
+def clean_up(log: Log[S], base: Base, progress: Done = lambda version: None) -> None:
     """Do what a durable base allows, in the order of what depends on what."""
-    bury(log, base.root.version)
+    bury(log, base.root.version, progress)
     sweep(log, base)
 
 
@@ -81,39 +86,49 @@ def lost_manifests(log: Log[S], uses: Sequence[str], before: Base | None) -> set
     return {name for name in uses if name not in existing or name in given_up}
 
 
-def given_up_by(base: Base, names: Iterable[str]) -> set[str]:
-    """Return which manifests neither `base` nor any state derived from it can use.
+def bury(log: Log[S], version: int, progress: Done = lambda version: None) -> None:
+    """Overwrite the commits up to `version` with tombstones, after deleting their sidecars.
 
-    Such a state names its own manifests after later versions.
+    Batches follow one another, oldest first, and the tombstones of a batch are put side by side. That of `version` is
+    the last of all: it says that the others are there. One GET and one PUT for each.
     """
-    kept = set(base.root.uses or ())
-    return {
-        name
-        for name in names
-        if is_blob(name) and blob_version(name) <= base.root.version and name not in kept
-    }
+    for start in range(_first_alive(log, version), version + 1, BURIED_AT_ONCE):
+        commits = _commits_in(log, start, min(start + BURIED_AT_ONCE - 1, version))
+        log.store.delete([log.keys.sidecar(each.name) for commit, _ in commits for each in commit.sidecars])
+        before = [each for each in commits if each[0].version < version]
+        # What became of an intent stands in the commit after it: no client is to need the decision for that.
+        for intent in (each for each in before if each[0].intent is not None):
+            _burial(log, *intent)()
+        log.options.in_parallel([_burial(log, *each) for each in before if each[0].intent is None])
+        for last in commits[len(before) :]:
+            _burial(log, *last)()
+        progress(min(start + BURIED_AT_ONCE - 1, version))
 
 
-def bury(log: Log[S], version: int) -> None:
-    """Overwrite the commits up to `version` with tombstones, oldest first, after deleting their sidecars."""
-    first = _first_alive(log, version)
-    for start in range(first, version + 1, BATCH_MAX):
-        versions = range(start, min(start + BATCH_MAX, version + 1))
-        entries = []
-        for number, data in zip(versions, log.replay.get_versions(versions), strict=True):
-            if data is None:
-                raise FormatError(
-                    f"{log.replay.at(log.keys.commit(number))} is missing; restore it from a backup"
-                )
-            entries.append(log.replay.entry(number, data))
-        for entry, settled in log.replay.with_outcomes(entries, log.replay.outcome):
-            if isinstance(entry, Commit):
-                log.store.delete([log.keys.sidecar(sidecar.name) for sidecar in entry.sidecars])
-                log.store.put(log.keys.commit(entry.version), encode(tombstone_of(entry, settled)))
+def _commits_in(log: Log[S], first: int, last: int) -> list[tuple[Commit, Settled | None]]:
+    """Return the versions that are not tombstones yet, each with what became of it if it is an intent."""
+    entries = []
+    versions = range(first, last + 1)
+    for number, data in zip(versions, log.replay.get_versions(versions), strict=True):
+        if data is None:
+            raise FormatError(
+                f"{log.replay.at(log.keys.commit(number))} is missing; restore it from a backup"
+            )
+        entries.append(log.replay.entry(number, data))
+    settled = log.replay.with_outcomes(entries, log.replay.outcome)
+    return [(entry, outcome) for entry, outcome in settled if isinstance(entry, Commit)]
+
+
+def _burial(log: Log[S], commit: Commit, settled: Settled | None) -> Callable[[], None]:
+    key, stone = log.keys.commit(commit.version), encode(tombstone_of(commit, settled))
+    return lambda: log.store.put(key, stone)
 
 
 def _first_alive(log: Log[S], version: int) -> int:
-    """Return the first version that is not a tombstone, or version + 1: cleaners go from old to new."""
+    """Return a version before which all are tombstones, version + 1 where all up to `version` are.
+
+    The one that is found may have others before it, which a cleaner that died left out of its last batch.
+    """
     low, high = 1, version + 1
     while low < high:
         middle = (low + high) // 2
@@ -122,7 +137,7 @@ def _first_alive(log: Log[S], version: int) -> int:
             low = middle + 1
         else:
             high = middle
-    return low
+    return low if low > version else max(1, low - BURIED_AT_ONCE)
 
 
 def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:

@@ -45,7 +45,7 @@ Json: TypeAlias = Any
 FORMAT = 1
 COMMIT_SIZE_MAX = 8 * 1024 * 1024
 CHANGES_MAX = 1024
-"""Of one version: its tombstone, which keeps a digest of each id, stays below 16 KiB."""
+"""Of one version: its tombstone, which keeps a digest of each id, stays below 20 KiB."""
 FEATURES_RESERVED = {
     "inline-rows": "rows carried inside a commit",
     "encryption": "encrypted logs",

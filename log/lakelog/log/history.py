@@ -1,11 +1,12 @@
 """Older versions: the log as of a version or a time, and its commits one by one."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
-from lakelog.log.replay import BATCH_MAX, Replay, is_outdated, prefix
+from lakelog.log.replay import BATCH_MAX, Replay, prefix
 from lakelog.log.view import S, View, effective, empty_view
 
 REPLAYED_MAX = 24
@@ -19,10 +20,10 @@ def view_at(replay: Replay[S], version: int) -> View[S]:
     """Return the log as of `version`, from the nearest snapshot before it. Raises NotFound."""
     if version < 1:
         raise NotFound(f"{replay.location} has no version {version}: versions begin at 1")
-    start = _view_before(replay, version)
-    if start is None:
-        start = _first_view(replay, version)
-    view = replay.forward(start, batch=min(REPLAYED_MAX, version), until=version)
+    view = _near_snapshot(replay, version)
+    if view is None:
+        start = _view_before(replay, version) or _first_view(replay, version)
+        view = replay.forward(start, batch=min(REPLAYED_MAX, version), until=version)
     if view.version == version:
         return view
     if view.version > version:
@@ -45,6 +46,32 @@ def _first_view(replay: Replay[S], version: int) -> View[S]:
     return empty_view(replay.projection)
 
 
+def _near_snapshot(replay: Replay[S], version: int) -> View[S] | None:
+    """Return the log as of `version` from the snapshot of the last version up to it that had its turn, if there is one.
+
+    Three rounds, and no LIST, since a long history has many snapshots. What is in the way is left to the longer way.
+    """
+    every = replay.options.snapshot_every_versions
+    turn = version - version % every if every else 0
+    if version <= REPLAYED_MAX or not 0 <= version - turn <= REPLAYED_MAX:
+        return None
+    found = replay.get_versions(range(turn, version + 1))
+    if found[0] is None:
+        return None
+    entry = replay.entry(turn, found[0])
+    if isinstance(entry, Tombstone):
+        return None
+    key = replay.keys.snapshot(turn, entry.hash)
+    root = replay.root_or_none(key, replay.store.get(key))
+    if root is None or not replay.names_this(root, entry):
+        return None
+    view = replay.view_of(root, key)
+    if root.uses != ():
+        base = replay.sound_with(root, replay.store.get(replay.keys.base(root.base + 1)))
+        view = None if view is None or base is None else replace(view, base=base)
+    return None if view is None else replay.forward(view, found=found[1:], until=version)
+
+
 def _view_before(replay: Replay[S], version: int) -> View[S] | None:
     """Return a view from the newest usable snapshot at or before `version`, if one is worth searching for."""
     if version <= REPLAYED_MAX:
@@ -60,12 +87,12 @@ def _view_before(replay: Replay[S], version: int) -> View[S] | None:
         commit, newer_base = replay.store.get_many(
             [replay.keys.commit(root.version), replay.keys.base(root.base + 1)]
         )
-        if commit is None or is_outdated(newer_base):
+        if commit is None or not replay.names_this(root, replay.entry(root.version, commit)):
             continue
-        if replay.names_this(root, replay.entry(root.version, commit)):
-            view = replay.view_of(root, replay.keys.snapshot(root.version, root.commit_hash))
-            if view is not None:
-                return view
+        base = replay.sound_with(root, newer_base)
+        view = replay.view_of(root, replay.keys.snapshot(root.version, root.commit_hash))
+        if base is not None and view is not None:
+            return replace(view, base=base)
     return None
 
 
@@ -110,9 +137,13 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
             raise NotFound(
                 f"version {expired} of {replay.location} expired while its history was read; read it again"
             )
+        if expired:
+            # What is before the last base has expired, whether a cleaner has been there or not.
+            first = replay.last_base(1, at_least=expired).version + 1
+            continue
         yield from (commit for commit in batch if commit is not None)
         begun = begun or bool(batch)
-        first = max(first, expired + 1) + len(batch)
+        first += len(batch)
         if first <= end:
             return
 
@@ -120,20 +151,15 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
 def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit | None], int]:
     """Return the commits from `first` to the first that is absent or undecided, None for aborted ones, but only
     those after the newest tombstone, and the version of that, 0 for none."""
-    found: list[Commit | None] = []
-    expired = 0
     # With the version before them, so that each is known to belong to this log.
     objects = replay.get_versions(range(max(first - 1, 1), last + 1))
     before = objects.pop(0) if first > 1 else None
     entries = [replay.entry(version, data) for version, data in enumerate(prefix(objects), first)]
     replay.check_links(entries if before is None else [replay.entry(first - 1, before), *entries])
-    for entry, settled in replay.with_outcomes(entries, replay.outcome):
-        if isinstance(entry, Tombstone):
-            expired = entry.version
-            found.clear()
-        else:
-            found.append(effective(entry, settled))
-    return found, expired
+    expired = max((entry.version for entry in entries if isinstance(entry, Tombstone)), default=0)
+    # Expiry puts tombstones side by side, so that commits may be left among them.
+    alive = [entry for entry in entries if isinstance(entry, Commit) and entry.version > expired]
+    return [effective(*each) for each in replay.with_outcomes(alive, replay.outcome)], expired
 
 
 def version_at_time(replay: Replay[S], time_us: int) -> int:

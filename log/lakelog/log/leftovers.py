@@ -4,12 +4,11 @@ A sidecar names the version that it was written for: once that version exists an
 will. Manifests and snapshots are released by a base.
 """
 
-from lakelog.log.expiry import given_up_by
 from lakelog.log.format import Base, Commit, Tombstone
 from lakelog.log.grammar import is_sidecar
 from lakelog.log.keys import blob_version, is_versioned
 from lakelog.log.log import Log
-from lakelog.log.replay import BATCH_MAX
+from lakelog.log.replay import BATCH_MAX, given_up_by
 from lakelog.log.view import S, View
 
 

@@ -8,6 +8,7 @@ An intent counts as its decision says, which the commit after it repeats; while 
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from lakelog.log.changes import misfit
@@ -25,7 +26,8 @@ from lakelog.log.format import (
     decode_root,
     hash_of,
 )
-from lakelog.log.keys import Keys
+from lakelog.log.grammar import is_blob
+from lakelog.log.keys import Keys, blob_version
 from lakelog.log.options import LogOptions
 from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Projection, S, View, advance, effective, empty_view, view_of
@@ -168,11 +170,33 @@ class Replay(Generic[S]):
             )
         if not self.names_this(root, self.entry(root.version, found[0])):
             return None
-        if len(found) > 2 and is_outdated(found.pop()):
+        newer_base = found.pop() if len(found) > 2 else None
+        base = self.sound_with(root, newer_base)
+        if base is None:
             return self.forward(self.last_base(root.base + 1, at_least=0), batch=NEXT_BATCH)
         if isinstance(hinted, UnsupportedFormat):
             raise hinted
-        return None if hinted is None else self.forward(hinted, found=found[1:2], batch=NEXT_BATCH)
+        if hinted is None:
+            return None
+        return self.forward(replace(hinted, base=base), found=found[1:2], batch=NEXT_BATCH)
+
+    def sound_with(self, root: Root, newer_base: bytes | None) -> int | None:
+        """Return the number of the last base, where none after a snapshot's own has given up a manifest that it uses.
+
+        Else None: its manifests may have been deleted. `newer_base` is what follows the base that it was derived from.
+        One GET for each newer base.
+        """
+        number = root.base
+        while is_outdated(newer_base):
+            assert newer_base is not None
+            base = self.base(number + 1, newer_base)
+            if base.log_id != root.log_id or base.root.version > root.version or root.uses is None:
+                return None
+            if given_up_by(base, root.uses):
+                return None
+            number += 1
+            newer_base = self.store.get(self.keys.base(number + 1))
+        return number
 
     def view_of(self, root: Root, key: str) -> View[S] | None:
         """Return the view of a snapshot; None where its state cannot be read: that costs time only, as the commits have
@@ -413,14 +437,16 @@ class Replay(Generic[S]):
     def last_base(self, number: int, *, at_least: int) -> View[S]:
         """Return the view of the last base, walking from base `number` on. FormatError if it is before `at_least`."""
         last: bytes | None = None
+        batch = BASES_BATCH
         while True:
-            found = self.store.get_many([self.keys.base(number + i) for i in range(BASES_BATCH)])
+            found = self.store.get_many([self.keys.base(number + i) for i in range(batch)])
             present = prefix(found)
             if present:
                 last = present[-1]
                 number += len(present)
-            if len(present) < BASES_BATCH:
+            if len(present) < batch:
                 break
+            batch = min(2 * batch, BATCH_MAX)
         if last is None:
             raise FormatError(
                 f"{self.at(self.keys.base(number))} is missing although version {at_least} of the log has expired "
@@ -530,8 +556,21 @@ def is_aborted(settled: Settled | None) -> bool:
 
 
 def is_outdated(newer_base: bytes | None) -> bool:
-    """Return whether a snapshot is: on behalf of the base after its own, its manifests may have been deleted."""
+    """Return whether a snapshot is: on behalf of the base after its own, manifests may have been deleted."""
     return newer_base is not None
+
+
+def given_up_by(base: Base, names: Iterable[str]) -> set[str]:
+    """Return which manifests neither `base` nor any state derived from it can use.
+
+    Such a state names its own manifests after later versions.
+    """
+    kept = set(base.root.uses or ())
+    return {
+        name
+        for name in names
+        if is_blob(name) and blob_version(name) <= base.root.version and name not in kept
+    }
 
 
 def prefix(found: Sequence[bytes | None]) -> list[bytes]:

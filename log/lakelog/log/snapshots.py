@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.format import encode
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import Keys, blob_version
-from lakelog.log.replay import Replay, is_aborted, is_outdated
+from lakelog.log.replay import Replay, is_aborted
 from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Dump, S, View, root_of
 
@@ -51,10 +53,16 @@ def write(replay: Replay[S], view: View[S]) -> None:
     Costs one GET, two PUTs and one per manifest. Plain puts: doing it twice does no harm.
     """
     store, keys = replay.store, replay.keys
-    if is_outdated(store.get(keys.base(view.base + 1))):
-        view = replay.forward(replay.last_base(view.base + 1, at_least=0))
+    newer_base = store.get(keys.base(view.base + 1))
     dump = store_blobs(replay, view)
-    data = encode(root_of(view, dump))
+    root = root_of(view, dump)
+    base = replay.sound_with(root, newer_base)
+    if base is None:
+        view = replay.forward(replay.last_base(view.base + 1, at_least=0))
+        root = root_of(view, store_blobs(replay, view))
+    else:
+        root = msgspec.structs.replace(root, base=base)
+    data = encode(root)
     store.put(keys.snapshot(view.version, view.hash), data)
     store.put(keys.latest, data)
 

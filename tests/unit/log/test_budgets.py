@@ -121,6 +121,22 @@ def test_a_version_by_time_is_found_in_logarithmically_many_gets() -> None:
     assert store.requests < 120
 
 
+def test_an_older_version_is_read_without_a_list_however_many_snapshots_there_are() -> None:
+    store = CountingStore(MemoryStore())
+    log = new_log(store, every=20)
+    words = grown(log, 300).state
+    for version, versions_read in ((25, 6), (157, 18), (280, 1), (299, 20)):
+        store.reset()
+        assert new_log(store, every=20).view_at(version).state == words[:version]
+        assert dict(store.by_kind) == {"get": versions_read + 1} and store.rounds == 2
+    store.delete([key for key in store.list_after(log.keys.snapshots) if "280-" not in key])
+    store.reset()
+    assert new_log(store, every=20).view_at(299).state == words[:299]
+    assert store.by_kind["list"] == 0
+    assert new_log(store, every=20).view_at(279).state == words[:279]
+    assert store.by_kind["list"] == 1
+
+
 def test_snapshots_come_after_acknowledging_and_by_one_of_the_writers() -> None:
     store = CountingStore(MemoryStore())
     waiting: list[Callable[[], None]] = []

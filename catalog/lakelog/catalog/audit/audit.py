@@ -16,7 +16,14 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from lakelog.catalog.audit.audited_logs import AuditedLog, logs_below, logs_of_table
-from lakelog.catalog.audit.chain import AuditedVersion, Extent, audited_versions, extent_of, goes_on_expired
+from lakelog.catalog.audit.chain import (
+    AuditedVersion,
+    Extent,
+    audited_versions,
+    extent_of,
+    goes_on_expired,
+    without_expired,
+)
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
@@ -198,7 +205,7 @@ class _Stream:
         extent = extent_of(self.read)
         newest_expired: Tombstone | None = None
         yield from self._of_the_whole(extent)
-        for each in audited_versions(
+        versions = audited_versions(
             self.read,
             extent,
             since_us=self.wanted.since_us,
@@ -206,7 +213,8 @@ class _Stream:
             newest_first=self.newest_first,
             verify=self.verify,
             batch=self.batch,
-        ):
+        )
+        for each in without_expired(versions, extent, self.newest_first):
             if isinstance(each.entry, Tombstone):
                 # The oldest versions expire first, so that the newest expired one stands for all.
                 if self.newest_first and newest_expired is None:
@@ -281,7 +289,7 @@ class _Stream:
         )
 
     def _of_expired(self, newest: Tombstone, extent: Extent) -> Iterator[_Keyed]:
-        if self.wanted.whole_only and goes_on_expired(self.read, newest.version, extent.head):
+        if self.wanted.whole_only and goes_on_expired(self.read, newest.version, extent):
             return
         if self._concerns(newest):
             last = newest.version

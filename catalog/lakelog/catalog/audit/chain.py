@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from lakelog.log import Commit, FormatError, Log
 from lakelog.log.errors import InvalidInput
-from lakelog.log.expiry import last_base
+from lakelog.log.expiry import BURIED_AT_ONCE, last_base
 from lakelog.log.format import ABORTED, Settled, Tombstone
 from lakelog.log.listing import HOLE_MAX
 from lakelog.log.replay import hash_before_expiry
@@ -119,15 +119,40 @@ def audited_versions(
             yield each
 
 
-def goes_on_expired(log: Log[Any], version: int, head: int) -> bool:
+def goes_on_expired(log: Log[Any], version: int, extent: Extent) -> bool:
     """Return whether a version later than an expired `version` has expired too. Usually costs one GET."""
-    for later in range(version + 1, head + 1):
+    for later in range(version + 1, min(version + BURIED_AT_ONCE, extent.head) + 1):
         this = _read(log, later, later)[0]
-        if isinstance(this, Commit):
-            return False
         if isinstance(this, Tombstone) and this.outcome != ABORTED:
             return True
+        if isinstance(this, Commit) and later > extent.expired:
+            return False
     return False
+
+
+def without_expired(
+    versions: Iterator[AuditedVersion], extent: Extent, newest_first: bool
+) -> Iterator[AuditedVersion]:
+    """Yield versions without the commits among tombstones, which a cleaner left that died: they have expired too."""
+    if newest_first:
+        expired = False
+        for each in versions:
+            expired = expired or isinstance(each.entry, Tombstone)
+            if not (expired and isinstance(each.entry, Commit)):
+                yield each
+        return
+    waiting: list[AuditedVersion] = []
+    for each in versions:
+        if isinstance(each.entry, Tombstone):
+            waiting = [held for held in waiting if held.entry is None]
+        if waiting and (each.version > extent.expired or len(waiting) >= BURIED_AT_ONCE):
+            yield from waiting
+            waiting = []
+        if not isinstance(each.entry, Tombstone) and each.version <= extent.expired:
+            waiting.append(each)
+        else:
+            yield each
+    yield from waiting
 
 
 def _with_following(

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
 from lakelog.catalog.files.manifest_bounds import BoundsAt
-from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList
+from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList, apart
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
@@ -27,9 +27,6 @@ from lakelog.log.grammar import Number
 T = TypeVar("T")
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
-
-MANY_FILES = 10_000
-"""Of so many files, a process that asks for some does not keep all columns of all."""
 
 FEW_MANIFESTS = 16
 """Entries of so many manifests are taken whole; of more, those that a plan needs are looked for first."""
@@ -188,16 +185,18 @@ class FileSet:
         return tables
 
     def named(self, fetch: Fetch, paths: pa.Array) -> list[pa.Table]:
-        """Return those of the live files that have these paths, with all columns. The first call reads all manifests.
+        """Return those of the live files that have these paths, with all columns.
 
-        Of many files, only the paths of the others are decoded.
+        Of many files, only the paths of the others are decoded, of the manifests that can have them.
         """
-        if self._tables is not None or self.file_count < MANY_FILES:
-            known = tuple(self.chunks(fetch))
+        if self._tables is not None:
+            known: Sequence[pa.Table] = self._tables
         else:
             changes = self._since_manifests()
-            tables = changes.manifests.named(paths, fetch)
-            known = (*(without(table, changes.gone) for table in tables), *changes.added)
+            come = [table["path"].combine_chunks() for table in changes.added]
+            beside = pa.concat_arrays([changes.gone, *come])
+            before = paths.filter(pc.invert(pc.is_in(paths, value_set=beside)))
+            known = (*changes.manifests.named(before, fetch), *changes.added)
         found = (table.filter(pc.is_in(table["path"], value_set=paths)) for table in known)
         return [table for table in found if table.num_rows]
 
@@ -355,6 +354,22 @@ class FileSet:
         manifests, added, removed = self._since(lambda files: None)
         assert isinstance(manifests, Manifests), "every set goes back to manifests"
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
+
+    def apart_from(self, stored: FileSet, fetch: Fetch) -> tuple[pa.Table, pa.Table] | None:
+        """Return the files of this set and of a stored one that are not in manifests that both go back to.
+
+        If these are the same, so are the sets. None where it takes all files to know that.
+        """
+        base, added, removed = self._since(lambda files: None)
+        other = stored._origin
+        assert isinstance(base, Manifests), "every set goes back to manifests"
+        parts = apart(base, other, removed, fetch) if isinstance(other, Manifests) else None
+        return None if parts is None else (joined([*parts[0], *added]), joined(parts[1]))
+
+    def rest_on(self, stored: FileSet) -> None:
+        """Go back to the manifests of a stored set that was found to be the same, as after `stored`."""
+        if isinstance(stored._origin, Manifests):
+            self._origin = stored._origin
 
     @staticmethod
     def load(

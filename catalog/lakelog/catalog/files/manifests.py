@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
-from lakelog.catalog.files.data_file import EncodedFiles, is_judged
+from lakelog.catalog.files.data_file import EncodedFiles, is_judged, started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, holds, is_bounded
 from lakelog.log.errors import FormatError
@@ -80,6 +80,11 @@ class Manifest:
         self.bounds = bounds
         # Replaced by one assignment, as threads share a manifest.
         self._read: pa.Table | _Partly | None = table
+
+    @property
+    def version(self) -> int:
+        """The version that was dumped when it was written, with which its name begins."""
+        return int(self.stored.name[:20])
 
     @property
     def is_read(self) -> bool:
@@ -281,10 +286,23 @@ class Manifests:
         return self._live_rows(chosen, rows, statistics)
 
     def named(self, paths: pa.Array, fetch: Fetch) -> list[pa.Table]:
-        """As `live`, of the files of these paths: of the others, only their paths are decoded. Reads all manifests."""
-        self._load(self.entries, fetch)
-        rows = [pc.indices_nonzero(pc.is_in(manifest.paths(), value_set=paths)) for manifest in self.entries]
-        return self._live_rows(self.entries, rows, None)
+        """As `live`, of the files of these paths: of the others, only their paths are decoded.
+
+        The name of a file of lakelog's has a version before that of its commit, and the name of a manifest the last
+        version that it can have files of. So recent files are looked for in the manifests that were written since, in
+        one round, and in the others only where one was not found.
+        """
+        since = min((started_at(path) or 0 for path in paths.to_pylist()), default=0)
+        recent = [each for each in self.entries if each.version > since]
+        others = [each for each in self.entries if each.version <= since]
+        found: list[pa.Table] = []
+        for manifests in (recent, others):
+            if sum(table.num_rows for table in found) == len(paths):
+                break
+            self._load(manifests, fetch)
+            rows = [pc.indices_nonzero(pc.is_in(manifest.paths(), value_set=paths)) for manifest in manifests]
+            found += self._live_rows(manifests, rows, None)
+        return found
 
     def _live_rows(
         self, manifests: Sequence[Manifest], rows: Sequence[pa.Array], statistics: Collection[int] | None
@@ -392,6 +410,57 @@ class Manifests:
             else:
                 tables.append(live)
         return tuple(kept), tables
+
+
+def apart(
+    one: Manifests, other: Manifests, removed: Collection[str], fetch: Fetch
+) -> tuple[list[pa.Table], list[pa.Table]] | None:
+    """Return the live entries of `one`, without the paths `removed` since, and of `other`, of manifests that not both
+    have.
+
+    None where it takes the other manifests, too, to know which of their entries are live in one and not in the other.
+    """
+    common = {each.stored for each in one.entries} & {each.stored for each in other.entries}
+    if common and not _same_removed(one, other, removed, max(each.seq for each in common), fetch):
+        return None
+    mine, theirs = (
+        [each for each in manifests.entries if each.stored not in common] for manifests in (one, other)
+    )
+    one._load(mine, fetch)
+    other._load(theirs, fetch)
+    paths = pa.array(sorted(removed), pa.string())
+    return (
+        [without(_live_of(each, one._gone()), paths) for each in mine],
+        [_live_of(each, other._gone()) for each in theirs],
+    )
+
+
+def _same_removed(one: Manifests, other: Manifests, removed: Collection[str], seq: int, fetch: Fetch) -> bool:
+    """Return whether `other` has the removed paths of `one` and those `removed` since, which concern manifests up to
+    `seq`, and no others."""
+    if [each.stored for each in one.removed] == [each.stored for each in other.removed]:
+        return not removed
+    one._load((), fetch)
+    other._load((), fetch)
+    before, after = (_keyed(each._gone()) for each in (one, other))
+    new = after.filter(pc.invert(pc.is_in(after["key"], value_set=before["key"])))
+    return (
+        after.num_rows == before.num_rows + new.num_rows
+        and new.num_rows == len(removed)
+        and set(new["path"].to_pylist()) == set(removed)
+        and (not removed or pc.min(new["seq"]).as_py() > seq)
+    )
+
+
+def _keyed(gone: pa.Table | None) -> pa.Table:
+    """Return removed paths with a key that is equal for the same path and `seq`."""
+    table = (
+        pa.table({"path": pa.array([], pa.string()), "seq": pa.array([], pa.int64())})
+        if gone is None
+        else gone
+    )
+    key = pc.binary_join_element_wise(table["path"], table["seq"].cast(pa.string()), "\n")
+    return table.append_column("key", key).combine_chunks()
 
 
 def _removed_paths(blob: bytes) -> pa.Table:

@@ -25,7 +25,7 @@ from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, Unreadable, no_progress
 from lakelog.catalog.maintenance.adopted import sizes_of
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
-from lakelog.catalog.maintenance.reachable import ever_in, first_readable, total, without
+from lakelog.catalog.maintenance.reachable import first_readable, lost_with, total
 from lakelog.catalog.state import HistoryExpired, NamespaceState, TableState, encode
 from lakelog.log import Draft, View, expiry
 from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
@@ -118,8 +118,9 @@ def expire_logs(
     """Expire old versions of every log in `scope`, or report what would expire. One log's failure does not stop the
     others. ClockNotTrusted (see `ages`).
 
-    Costs, for each log, a few GETs where nothing expires; else a GET for each retained version, and on doing it a PUT
-    for each that expires, four for the commit, base, snapshot and hint, and two LISTs.
+    Costs, for each log, a few GETs where nothing expires; else two GETs for each version that expires, and one for each
+    retained version where an expired one removed files. On doing it, a GET and a PUT more for each that expires, four
+    PUTs for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
     cuts = NeededVersions(tree)
@@ -141,9 +142,9 @@ def _each(
     for number, (target, kind) in enumerate(work, start=1):
         progress(f"{number:,} of {len(work):,}: {target.name}")
         try:
-            found = _plan(target, kind, keep, cuts.get(target.tracked.location))
+            found = _plan(target, kind, keep, cuts.get(target.tracked.location), progress)
             if not dry_run and found.commits:
-                found = _do(tree, target, found)
+                found = _do(tree, target, found, progress)
         except LakelogError as error:
             if scope.is_one_table:
                 raise
@@ -154,7 +155,7 @@ def _each(
     return done
 
 
-def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None) -> Expired:
+def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None, progress: Progress) -> Expired:
     tracked, view = target.tracked, target.view
     base = last_base_from(tracked.log, view)
     oldest = first_readable(base)
@@ -173,7 +174,7 @@ def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None) -> Expire
     if first == oldest and finished:
         return known
     commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
-    files = _unreachable(tracked, oldest, first, view) if kind == "table" else None
+    files = _unreachable(tracked, oldest, first, view, progress) if kind == "table" else None
     return msgspec.structs.replace(
         known,
         versions=first - oldest,
@@ -185,16 +186,16 @@ def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None) -> Expire
 
 
 def _unreachable(
-    tracked: TrackedLog[TableState], oldest: int, first: int, view: View[TableState]
+    tracked: TrackedLog[TableState], oldest: int, first: int, view: View[TableState], progress: Progress
 ) -> pa.Table:
     """Return the table's own files that only versions before `first` had: other files are never deleted."""
-    left = without(ever_in(tracked, oldest, first), ever_in(tracked, first, view.version))
+    left = lost_with(tracked, oldest, first, view.version, progress)
     adopted = {} if view.state.adopted is None else sizes_of(tracked, tracked.current())
     own = [not is_elsewhere(path) or path in adopted for path in left["path"].to_pylist()]
     return left.filter(pa.array(own, pa.bool_()))
 
 
-def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
+def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress) -> Expired:
     tracked, first = target.tracked, planned.first
 
     def decide(view: View[S], passed: Sequence[Any]) -> Draft:
@@ -220,7 +221,11 @@ def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
                 head=planned.head,
                 kept_for_cuts=True,
             )
-        kept = expiry.expire(tracked.log, first)
+        kept = expiry.expire(
+            tracked.log,
+            first,
+            lambda done: progress(f"{tracked.log.location}: version {done:,} of {first:,} expired"),
+        )
         refresh_snapshot(tracked)
     except LakelogError as error:
         raise DoneInPart(

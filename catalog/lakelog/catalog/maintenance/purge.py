@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
@@ -20,6 +21,7 @@ from lakelog.catalog.files import started_at
 from lakelog.catalog.iceberg import objects_of
 from lakelog.catalog.logs import (
     NameTree,
+    Progress,
     Target,
     TrackedLog,
     Unreadable,
@@ -55,6 +57,8 @@ from lakelog.log.stores import ObjectStore
 
 EVENTS_MAX = 1000
 DELETE_MAX = 1000
+DELETES_AT_ONCE = 4
+"""S3 takes 3,500 deletions a second for a prefix, and a request of 1,000 takes about one."""
 
 
 @dataclass(slots=True)
@@ -261,14 +265,14 @@ def _empty(tree: NameTree, purge: Purge, view: View[Any]) -> None:
     if purge.adopted is not None:
         _delete_adopted(tree, tracked, view)
     if purge.kind != NAMESPACE:
-        delete(tracked.store, all_of(tracked.store, folder(tracked)))
+        delete(tracked, all_of(tracked.store, folder(tracked)))
     expiry.expire(tracked.log, view.version)
     rest = unreferenced(tracked.log, view, expiry.last_base(tracked.log))
     rest |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
     rest |= tracked.store.list_sizes(tracked.log.keys.lost)
     if purge.kind == NAMESPACE:
         rest |= tracked.store.list_sizes(folder_of_cuts(tracked))
-    delete(tracked.store, Content(objects=rest))
+    delete(tracked, Content(objects=rest))
     refresh_snapshot(tracked)
 
 
@@ -280,10 +284,14 @@ def _delete_adopted(tree: NameTree, tracked: TrackedLog[TableState], view: View[
         delete_files(tree, going)
 
 
-def delete(store: ObjectStore, content: Content) -> None:
+def delete(tracked: TrackedLog[Any], content: Content, progress: Progress = no_progress) -> None:
+    """Delete objects at the place of a log: requests of 1,000 keys, a few of them side by side."""
     keys = sorted(content.files.keys() | content.objects.keys())
-    for start in range(0, len(keys), DELETE_MAX):
-        store.delete(keys[start : start + DELETE_MAX])
+    for start in range(0, len(keys), DELETE_MAX * DELETES_AT_ONCE):
+        group = keys[start : start + DELETE_MAX * DELETES_AT_ONCE]
+        requests = [group[first : first + DELETE_MAX] for first in range(0, len(group), DELETE_MAX)]
+        tracked.log.options.in_parallel([partial(tracked.store.delete, request) for request in requests])
+        progress(f"{tracked.log.location}: {start + len(group):,} of {len(keys):,} objects deleted")
 
 
 def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> None:

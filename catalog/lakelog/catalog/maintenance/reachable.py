@@ -5,13 +5,13 @@ An object of deletion vectors counts as a data file here, if a file's entry name
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import DELETES, Deletes, decode_files, deletes_from_json, joined
-from lakelog.catalog.logs import TrackedLog, naming
+from lakelog.catalog.files import DELETES, Deletes, decode_files, deletes_from_json, joined, without
+from lakelog.catalog.logs import Progress, TrackedLog, naming, no_progress
 from lakelog.catalog.state import FileChange, TableState, table_events
 from lakelog.log import Commit, NotFound, View
 from lakelog.log.errors import ConflictError
@@ -20,6 +20,9 @@ from lakelog.log.leftovers import last_base_from
 
 TRIES_MAX = 3
 DATA = "data/"
+GATHERED_TABLES = 512
+GATHERED_ROWS = 20_000
+"""How many tables, and rows of them, become one: a table of one row takes thousands of bytes."""
 
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64())])
 
@@ -33,11 +36,44 @@ def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
 
     Costs one GET for each of those versions. ConflictError where concurrent expiry goes on for too long.
     """
+
+    def read(first: int) -> pa.Table:
+        return joined([_FILES.empty_table(), *ever_in(tracked, first, last)])
+
+    return _of_the_readable(tracked, read)
+
+
+def unreachable(
+    tracked: TrackedLog[TableState], last: int, files: pa.Table, since: int, progress: Progress = no_progress
+) -> pa.Table:
+    """Return those of `files`, which have a path, that no version that can be read has, up to `last`.
+
+    Their writes started from the version `since` or later ones, so that no earlier version has any. Costs one GET for
+    each version after that, and holds few of them at once. ConflictError as in `reachable`.
+    """
+
+    def read(first: int) -> pa.Table:
+        left = files
+        if since < first:
+            parts = ever_in(tracked, first, last, progress)
+        else:
+            parts = added_by(tracked, since + 1, last, progress)
+        for part in parts:
+            left = not_in(left, part)
+            if not left.num_rows:
+                break
+        return left
+
+    return _of_the_readable(tracked, read) if files.num_rows else files
+
+
+def _of_the_readable(tracked: TrackedLog[TableState], read: Callable[[int], pa.Table]) -> pa.Table:
+    """Return what `read` returns for the first version that can be read, if that is the same afterwards."""
     for _ in range(TRIES_MAX):
         view = tracked.current()
         before = last_base_from(tracked.log, view)
         try:
-            files = ever_in(tracked, first_readable(before), last)
+            files = read(first_readable(before))
         except NotFound:
             files = None
         # A base exists before the first commit expires: without a new one, none of these was missing.
@@ -47,21 +83,69 @@ def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
     raise ConflictError(f"versions of {tracked.log.location} expire while it is read: retry later")
 
 
-def ever_in(tracked: TrackedLog[TableState], first: int, last: int) -> pa.Table:
-    """Return the path and size of every file that was in the table at a version from `first` to `last`; some twice."""
+def lost_with(
+    tracked: TrackedLog[TableState], first: int, kept: int, last: int, progress: Progress = no_progress
+) -> pa.Table:
+    """Return the path and size of every file that was in the table at a version from `first` to `kept` and in none from
+    there to `last`.
+
+    Costs one GET for each version up to `kept`; for later ones only where a file was removed before it, as a rollback
+    may have brought it back.
+    """
+    live = live_at(tracked, kept)
+    left = [_FILES.empty_table()]
+    for part in ever_in(tracked, first, kept, progress):
+        for chunk in live:
+            part = not_in(part, chunk)
+        if part.num_rows:
+            left.append(part)
+    lost = joined(left)
+    if lost.num_rows:
+        for part in added_by(tracked, kept + 1, last, progress):
+            lost = not_in(lost, part)
+    return lost.group_by("path").aggregate([("size", "max")]).rename_columns(["path", "size"])
+
+
+def ever_in(
+    tracked: TrackedLog[TableState], first: int, last: int, progress: Progress = no_progress
+) -> Iterator[pa.Table]:
+    """Yield the path and size of every file that was in the table at a version from `first` to `last`, in parts; some
+    twice."""
     start = tracked.log.view_at(first)
-    live = [named_by(chunk) for chunk in all_chunks(tracked, start)]
-    commits = _commits(tracked, first + 1, last)
-    return joined(
-        [_FILES.empty_table(), *live, *(table for commit in commits for table in added(tracked, commit))]
-    )
+    for chunk in all_chunks(tracked, start):
+        yield named_by(chunk)
+    yield from added_by(tracked, first + 1, last, progress)
+
+
+def live_at(tracked: TrackedLog[TableState], version: int) -> list[pa.Table]:
+    """Return the path and size of every file that the table has at a version; some twice."""
+    return [named_by(chunk) for chunk in all_chunks(tracked, tracked.log.view_at(version))]
 
 
 def all_chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
-    """Return the files of the table and of all its tags and branches (see `FileSet.chunks`), some more than once."""
+    """Return the files of the table and of all its tags and branches (see `FileSet.chunks`), some more than once. They
+    may be without statistics."""
     fetch = tracked.log.read_blobs
     with naming(tracked.log.location):
-        return [chunk for line in view.state.lines() for chunk in line.files.chunks(fetch)]
+        return [chunk for line in view.state.lines() for chunk in line.files.chunks(fetch, ())]
+
+
+def added_by(
+    tracked: TrackedLog[TableState], first: int, last: int, progress: Progress = no_progress
+) -> Iterator[pa.Table]:
+    """Yield the path and size of the files that these versions add, in parts."""
+    some: list[pa.Table] = []
+    rows = 0
+    for commit in _commits(tracked, first, last):
+        own = added(tracked, commit)
+        some += own
+        rows += sum(table.num_rows for table in own)
+        if len(some) >= GATHERED_TABLES or rows >= GATHERED_ROWS:
+            progress(f"{tracked.log.location}: version {commit.version:,} of {last:,}")
+            yield joined(some)
+            some, rows = [], 0
+    if some:
+        yield joined(some)
 
 
 def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[Commit]:
@@ -75,10 +159,10 @@ def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator
 def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
     """Return the path and size of the files that a commit adds. NotFound where expiry deleted its sidecars."""
     changes = [event for event in table_events(commit) if isinstance(event, FileChange)]
-    tables = [
-        _table([(file.path, file.size_bytes) for file in event.added]) for event in changes if event.added
-    ]
-    tables += [_vectors([file.deletes for file in event.added]) for event in changes if event.added]
+    files = [file for event in changes for file in event.added]
+    tables = [_table((file.path, file.size_bytes) for file in files)] if files else []
+    vectors = [file.deletes for file in files if file.deletes is not None]
+    tables += [_vectors(vectors)] if vectors else []
     sidecars = [event.added_sidecar for event in changes if event.added_sidecar is not None]
     if sidecars:
         blobs = tracked.log.replay.sidecars([commit])[commit.version]
@@ -103,10 +187,15 @@ def _vectors(listed: Iterable[Deletes | None]) -> pa.Table:
     return _table([(str(each.path), (each.offset or 0) + each.size_bytes) for each in apart])
 
 
-def without(files: pa.Table, others: pa.Table) -> pa.Table:
-    """Return `files` without those that are in `others` too, each once."""
-    left = files.filter(pc.invert(pc.is_in(files["path"], value_set=others["path"].combine_chunks())))
-    return left.group_by("path").aggregate([("size", "max")]).rename_columns(["path", "size"])
+def not_in(files: pa.Table, others: pa.Table) -> pa.Table:
+    """Return `files` without those whose path is among `others`."""
+    return without(files, others["path"].combine_chunks())
+
+
+def among(files: pa.Table, others: pa.Table) -> pa.Array:
+    """Return the paths of `files` that are among those of `others`, of which there are fewer."""
+    column = files["path"].combine_chunks()
+    return column.filter(pc.is_in(column, value_set=others["path"].combine_chunks()))
 
 
 def paths(files: pa.Table) -> set[str]:
@@ -117,6 +206,6 @@ def total(files: pa.Table) -> int:
     return int(pc.sum(files["size"], min_count=0).as_py())
 
 
-def _table(files: Sequence[tuple[str, int]] | Iterable[tuple[str, int]]) -> pa.Table:
+def _table(files: Iterable[tuple[str, int]]) -> pa.Table:
     rows = list(files)
     return pa.table({"path": [path for path, _ in rows], "size": [size for _, size in rows]}, schema=_FILES)

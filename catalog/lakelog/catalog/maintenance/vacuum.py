@@ -14,21 +14,23 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
-from lakelog.catalog.files import started_at
+from lakelog.catalog.files import started_at, without
 from lakelog.catalog.iceberg import unneeded
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
 from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
-from lakelog.catalog.maintenance.purge import Content, data_of, folder
-from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, paths, reachable
+from lakelog.catalog.maintenance.purge import Content, folder
+from lakelog.catalog.maintenance.reachable import DATA, added, all_chunks, among, named_by, paths, unreachable
 from lakelog.catalog.names import quoted
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
@@ -36,6 +38,9 @@ from lakelog.catalog.state import FilesVacuumed, Link, NamespaceState, TableStat
 from lakelog.log import Commit, Draft, View, expiry
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
+
+PAGE = 100_000
+"""Data files that are compared with those of the table at once."""
 
 VACUUM_DEFAULT_AGE = dt.timedelta(days=3)
 VACUUM_DEFAULT_DROPPED_AGE = dt.timedelta(days=DROPPED_RETENTION_DAYS)
@@ -107,8 +112,9 @@ def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     ClockNotTrusted (see `ages`).
 
     Costs, for each table, three to five LISTs (more for more than 1000 files) and a few GETs; where a file is met that
-    the current version does not have, one GET for each retained version; a PUT for the fence, and a request for every
-    1000 deletions. For each namespace a LIST of its folders, and one GET for each folder that no name leads to.
+    the current version does not have, one GET for each retained version since its write began; a PUT for the fence, and
+    a request for every 1000 deletions. For each namespace a LIST of its folders, and one GET for each folder that no
+    name leads to.
     """
 
     def goes(now_us: int) -> set[str]:
@@ -180,16 +186,15 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     if view.sealed:
         raise NotFound(f"{target.name} was dropped meanwhile: nothing was done")
     prefix = folder(tracked)
-    listed = data_of(tracked.store, prefix)
     base = last_base_from(tracked.log, view)
     if not asked.dry_run and base is not None and not is_buried(tracked.log, base):
         # An expiry was stopped in the middle: versions that are not retained must no longer be read.
         expiry.clean_up(tracked.log, base)
     objects = unreferenced(tracked.log, view, base)
-    for place in (tracked.log.keys.log, f"{prefix}_txn"):
+    for place in (tracked.log.keys.log, f"{prefix}_txn", f"{prefix}{DATA}".rstrip("/")):
         objects |= tracked.store.list_leftovers(f"{place}/")
     objects |= unneeded(tracked.store, prefix, tree.logs.url(tracked.location))
-    unreached = _unreached(tracked, view, prefix, listed.files)
+    unreached, foreign = _unreached(tracked, view, prefix, asked.progress)
     if not unreached:
         fence = 0  # none is needed
     elif asked.write_age_us:
@@ -207,10 +212,10 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         fenced = fence
     else:
         fenced = None
-    content = Content(files=going, objects=listed.objects | objects, foreign=listed.foreign)
+    content = Content(files=going, objects=objects, foreign=foreign)
     if not asked.dry_run:
         try:
-            purge.delete(tracked.store, content)
+            purge.delete(tracked, content, asked.progress)
         except LakelogError as error:
             raise DoneInPart(
                 f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
@@ -236,17 +241,33 @@ def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: in
 
 
 def _unreached(
-    tracked: TrackedLog[TableState], view: View[TableState], prefix: str, files: dict[str, int]
-) -> dict[str, int]:
-    """Return the files that no readable version up to that of `view` has."""
-    live: set[str] = set()
-    for chunk in tracked.read(view, lambda view: all_chunks(tracked, view)):
-        live |= paths(named_by(chunk))
-    left = {key: size for key, size in files.items() if key.removeprefix(prefix) not in live}
-    if left:
-        known = paths(reachable(tracked, view.version))
-        left = {key: size for key, size in left.items() if key.removeprefix(prefix) not in known}
-    return left
+    tracked: TrackedLog[TableState], view: View[TableState], prefix: str, progress: Progress
+) -> tuple[dict[str, int], int]:
+    """Return the data files that no readable version up to that of `view` has, and the number of foreign ones.
+
+    Of all that are there, it holds a page at once.
+    """
+    live = [named_by(chunk) for chunk in tracked.read(view, lambda view: all_chunks(tracked, view))]
+    listed = tracked.store.list_sizes(f"{prefix}{DATA}")
+    left = [pa.table({"path": pa.array([], pa.string()), "size": pa.array([], pa.int64())})]
+    foreign = seen = 0
+    while page := list(islice(listed, PAGE)):
+        own = [(key.removeprefix(prefix), size) for key, size in page]
+        own = [(path, size) for path, size in own if started_at(path) is not None]
+        foreign, seen = foreign + len(page) - len(own), seen + len(page)
+        files = pa.table(
+            {"path": [path for path, _ in own], "size": [size for _, size in own]}, left[0].schema
+        )
+        for chunk in live:
+            files = without(files, among(chunk, files))
+        left.append(files)
+        progress(f"{tracked.log.location}: {seen:,} objects listed")
+    files = pa.concat_tables(left).combine_chunks()
+    # A file is named by the version that its write started from, and is committed after it.
+    oldest = min((_started_at(path, "") for path in files["path"].to_pylist()), default=0)
+    files = unreachable(tracked, view.version, files, oldest, progress)
+    keys = [f"{prefix}{path}" for path in files["path"].to_pylist()]
+    return dict(zip(keys, files["size"].to_pylist(), strict=True)), foreign
 
 
 def _fenced(
@@ -393,7 +414,7 @@ def _unlinked(
             done += _of_purges("unlinked", orphan.purge, asked, False)
     for location, content in found.folders.items():
         if not asked.dry_run:
-            purge.delete(tree.logs.table(location).store, content)
+            purge.delete(tree.logs.table(location), content, asked.progress)
         done.append(
             _answer("unlinked-table", tree.logs.url(location), tree.logs.url(location), content, asked)
         )
@@ -417,5 +438,5 @@ def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]
     objects |= tracked.store.list_leftovers(folder_of_cuts(tracked))
     content = Content(objects=objects)
     if not asked.dry_run:
-        purge.delete(tracked.store, content)
+        purge.delete(tracked, content, asked.progress)
     return [_answer("namespace", namespace.name, tracked.log.location, content, asked)]

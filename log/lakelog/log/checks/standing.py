@@ -31,6 +31,10 @@ class Judge(Protocol[T]):
         """Take note of a sound commit and its effect, in the order of versions; `blobs` are None where one is lost."""
         ...
 
+    def expired(self) -> None:
+        """Forget the commits that have passed: they are before one that expired, and a cleaner has not come to them."""
+        ...
+
     def begins(self, state: T) -> None:
         """Take note of the state that the oldest readable version has, where that is a base's."""
         ...

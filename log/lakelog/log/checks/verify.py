@@ -393,6 +393,7 @@ class _Verification(Generic[S]):
 
     def _pass_tombstone(self, tombstone: Tombstone) -> None:
         self.standing.lose()
+        self.judge.expired()
         if tombstone.outcome == COMMITTED:
             self.result.committed.add(tombstone.commit_id)
         if tombstone.version > self._expired:

@@ -26,7 +26,7 @@ from lakelog.log.grammar import is_blob, shortened
 from lakelog.log.keys import blob_version
 from lakelog.log.listing import Listing
 from lakelog.log.log import Log
-from lakelog.log.replay import hash_before_expiry
+from lakelog.log.replay import given_up_by, hash_before_expiry
 from lakelog.log.view import UNREADABLE, S, View, view_of
 
 OBJECTS_AT_ONCE = 64
@@ -174,9 +174,13 @@ class Derived(Generic[S]):
         return f"hint-{kind}" if key == self.log.keys.latest else f"snapshot-{kind}"
 
     def is_outdated(self, root: Root) -> bool:
-        """Whether a later base than the root's own exists: no reader starts from it, and its manifests may be
-        deleted."""
-        return self.last_base is not None and root.base < self.last_base.number
+        """Whether a base after the root's own has given up a manifest that it uses, which may be deleted: no reader
+        starts from it."""
+        newer = [base for base in self.bases.values() if base.number > root.base]
+        return any(
+            root.uses is None or base.root.version > root.version or given_up_by(base, root.uses)
+            for base in newer
+        )
 
     def _check_manifests(self, sums: Mapping[str, str], truth: Mapping[str, str]) -> None:
         log, names = self.log, sorted(sums)

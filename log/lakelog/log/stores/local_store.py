@@ -101,7 +101,7 @@ class LocalStore:
         self._sync_directory(key, path)
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
-        keys = self._keys(prefix, temporary=False)
+        keys = self._keys(prefix, temporary=False, after=after)
         keys.sort(key=os.fsencode)
         floor = os.fsencode(after)
         return (key for key in keys if os.fsencode(key) > floor)
@@ -164,13 +164,14 @@ class LocalStore:
             finally:
                 os.close(fd)
 
-    def _keys(self, prefix: str, *, temporary: bool) -> list[str]:
+    def _keys(self, prefix: str, *, temporary: bool, after: str = "") -> list[str]:
+        """Return keys in any order; of those up to `after` most are left out."""
         check_prefix(prefix)
         directory, _, _ = prefix.rpartition("/")
         keys: list[str] = []
         try:
             check_folder(self._base, directory)
-            self._walk(directory, prefix, keys, temporary, trusted_users(self._base))
+            self._walk(directory, prefix, keys, temporary, trusted_users(self._base), after)
         except (FileNotFoundError, NotADirectoryError, ForeignLink):
             return []
         except OSError as error:
@@ -298,7 +299,13 @@ class LocalStore:
             return  # a leftover costs space only
 
     def _walk(
-        self, directory: str, prefix: str, keys: list[str], temporary: bool, trusted: Collection[int]
+        self,
+        directory: str,
+        prefix: str,
+        keys: list[str],
+        temporary: bool,
+        trusted: Collection[int],
+        after: str,
     ) -> None:
         try:
             entries = os.scandir(f"{self._base}/{directory}" if directory else self._base or "/")
@@ -307,9 +314,12 @@ class LocalStore:
         with entries:
             for entry in entries:
                 key = f"{directory}/{entry.name}" if directory else entry.name
+                # Of a million files, few may be wanted; texts of ASCII have the order of their bytes.
+                if key <= after and key.isascii() and entry.is_file(follow_symlinks=False):
+                    continue
                 if is_folder(entry, trusted):
                     if f"{key}/".startswith(prefix) or prefix.startswith(f"{key}/"):
-                        self._walk(key, prefix, keys, temporary, trusted)
+                        self._walk(key, prefix, keys, temporary, trusted, after)
                 elif (
                     key.startswith(prefix)
                     and entry.name.startswith(TEMPORARY) == temporary

@@ -25,6 +25,7 @@ from lakelog.log import (
     open_store,
     wait_for_background,
 )
+from lakelog.log.replay import Replay
 
 NOW = dt.timedelta(0)
 
@@ -95,6 +96,30 @@ def test_what_was_added_and_removed_in_retained_versions_stays_for_time_travel(
     clock.days_later(30)
     assert vacuumed(catalog)["`t`"].files == 1
     assert [ids(table.refresh().at(version=v)) for v in range(1, 8)] == [[], [1], [], [2], [], [], [3]]
+
+
+def test_what_is_there_is_judged_page_by_page_and_deleted_in_several_requests(
+    catalog: Catalog, clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakelog.catalog.maintenance.vacuum.PAGE", 3)
+    monkeypatch.setattr("lakelog.catalog.maintenance.purge.DELETE_MAX", 2)
+    table = catalog.create_table("t", SCHEMA)
+    for number in range(20):
+        table = table.append(rows(number))
+        if number % 2:
+            begun(table, 100 + number)
+    store.put(f"{table.head.tracked.prefix}/data/foreign.txt", b"")
+    table = table.delete([("id", "<", 5)])
+    clock.days_later(9)
+    table = table.append(rows(200))
+    catalog.expire("t", dry_run=False)
+    [planned] = catalog.vacuum("t", keys=True)
+    assert (planned.files, planned.foreign) == (15, 1)
+    before = files_in(store)
+    [done] = catalog.vacuum("t", keys=True, dry_run=False)
+    assert before - files_in(store) == {key for key in planned.keys if "/data/" in key}
+    assert done.files == 15 and ids(table.refresh()) == [*range(5, 20), 200]
+    assert len(files_in(store)) == 16 + 1
 
 
 def test_many_files_in_sidecars_are_reachable_too(
@@ -438,3 +463,46 @@ def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
         )
     catalog._logs.commit_together(changes, validate=look)
     assert seen == [set()]
+
+
+def test_of_retained_versions_those_are_read_that_can_have_a_file_that_is_left(
+    client: Callable[[], Catalog], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = client().create_table("t", SCHEMA)
+    for number in range(30):
+        table = table.append(rows(number))
+    write, files = begun(table, 90)
+    begun(table, 91)
+    clock.days_later(9)
+    table = table.append(rows(32)).commit_write(write, "append", files).truncate()
+    clock.days_later(9)
+    table.append(rows(33))
+    read: list[tuple[int, int]] = []
+    real = Replay.effects
+
+    def effects(replay: Replay[Any], first: int, last: int) -> Any:
+        read.append((first, last))
+        return real(replay, first, last)
+
+    monkeypatch.setattr(Replay, "effects", effects)
+    # All files are in older versions only, the first of them in version 2, but the one of a write that never ended.
+    [answer] = client().vacuum("t")
+    assert (answer.files, read) == (1, [(2, 35)])
+    client().expire("t", version=31, dry_run=False)
+    begun(client().load_table("t"), 92)
+    read.clear()
+    [answer] = client().vacuum("t")
+    # Version 31 has all of the others.
+    assert (answer.files, answer.waiting, read) == (1, 1, [(32, 36)])
+    table = client().load_table("t")
+    table = client().load_table("t").overwrite(rows(40))
+    for number in range(10):
+        table = table.append(rows(number))
+    begun(table, 93)
+    clock.days_later(9)
+    client().expire("t", retain_last=3, dry_run=False)
+    client().vacuum("t", dry_run=False)
+    begun(client().load_table("t"), 94)
+    read.clear()
+    client().vacuum("t")
+    assert read and min(read) > (40, 0)

@@ -127,6 +127,44 @@ def test_values_of_a_column_are_checked_when_it_is_decoded() -> None:
         files.chunks(lambda names: [blobs[name] for name in names])
 
 
+def test_recent_files_are_found_in_the_manifests_that_were_written_since() -> None:
+    def named(number: int) -> str:
+        return f"data/{number:020d}-{'a' * 26}-0.parquet"
+
+    files, objects = FileSet.empty(), dict[str, bytes]()
+    for version in range(1, 1501):
+        files = files.added([a_file(version, path=named(version - 1))], SCHEMA, [SPEC])
+        if version in (1200, 1310, 1350):
+            files = files.removed([removed_file(a_file(version, path=named(version - 150)))])
+        if version % 20 == 0:
+            _, blobs = files.dump(version)
+            files.stored(blobs)
+            objects |= blobs
+    root, blobs = files.dump(1500)
+    assert not blobs
+    files = files.added([a_file(0, path="data/new.parquet")], SCHEMA, [SPEC])
+    files = files.removed([removed_file(a_file(1, path=named(1499)))])
+    read: list[str] = []
+
+    def fetch(names: Sequence[str]) -> list[bytes]:
+        read.extend(names)
+        return [objects[name] for name in names]
+
+    def found(*paths: str) -> set[str]:
+        read.clear()
+        cold = FileSet.load(root)
+        return {path for table in cold.named(fetch, pa.array(paths)) for path in table["path"].to_pylist()}
+
+    everything = len(root["manifests"])
+    assert found(named(1498), named(1490)) == {named(1498), named(1490)}
+    assert len(read) - 1 < everything
+    assert found(named(3), named(1490)) == {named(3), named(1490)} and len(read) - 1 == everything
+    # One that was removed, or whose name says less, makes it read all.
+    assert found(named(1160), named(1490)) == {named(1490)} and len(read) - 1 == everything
+    tables = files.named(fetch, pa.array([named(1499), "data/new.parquet"]))
+    assert [table["path"].to_pylist() for table in tables if table.num_rows] == [["data/new.parquet"]]
+
+
 def test_long_lists_are_not_copied_to_be_joined() -> None:
     long = pa.table({"path": pa.array([""] * LONG, pa.string())})
     short = long.slice(0, 10)

@@ -200,8 +200,7 @@ def test_files_are_looked_for_in_many_manifests_once_and_then_all_are_known(
     assert [len(names) for names in stored.asked] == [11]
 
 
-def test_of_many_files_those_of_some_paths_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_set, "MANY_FILES", 100)
+def test_files_of_some_paths_are_decoded_alone() -> None:
     stored = Stored(many())
     files = stored.loaded(stored.files.removed([removed_file(a_file(7))]), 2)
     files = files.removed([removed_file(a_file(8)), removed_file(a_file(9))]).added(
@@ -212,7 +211,6 @@ def test_of_many_files_those_of_some_paths_are_decoded(monkeypatch: pytest.Monke
     assert sorted(file.path for file in found) == ["data/3", "data/8"]
     assert all(file == a_file(int(file.path.removeprefix("data/"))) for file in found)
     assert files._tables is None and [len(names) for names in stored.asked] == [11]
-    monkeypatch.setattr(file_set, "MANY_FILES", 10_000)
     again = stored.loaded(files, 3).named(stored.fetch, asked)
     assert sorted(path for table in again for path in table["path"].to_pylist()) == ["data/3", "data/8"]
 

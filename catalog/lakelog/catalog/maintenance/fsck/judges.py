@@ -45,7 +45,7 @@ from lakelog.catalog.state import (
     table_events,
 )
 from lakelog.log import Commit, Json
-from lakelog.log.errors import LakelogError, StorageError
+from lakelog.log.errors import FormatError, LakelogError, StorageError
 from lakelog.log.format import hash_of
 
 T = TypeVar("T")
@@ -71,6 +71,9 @@ class NamespaceJudge:
         for event in _known(namespace_events, commit):
             if isinstance(event, NamespaceCreated | NamespaceMoved | NamespaceRestored):
                 self.linked_in = event.parent
+
+    def expired(self) -> None:
+        self.linked_in = None
 
     def begins(self, state: NamespaceState) -> None:
         """A namespace has no manifests: its whole state is in the root."""
@@ -142,15 +145,25 @@ class TableJudge:
             if one != other:
                 return f"{name} is {other} there, and {one} in a replay"
         try:
-            why = different_files(replayed.table(self.fetch), stored.table(self.fetch))
+            # Most of a snapshot's files are in manifests of the one before it, with which this was compared.
+            apart = replayed.apart_from(stored, self.fetch)
+            if apart is None:
+                apart = replayed.table(self.fetch), stored.table(self.fetch)
+            different = different_files(*apart)
             wrong = stored.stored_in().manifests.with_wrong_bounds(self.fetch)
-            if why is None and wrong is not None:
-                why = f"the bounds of the manifest {wrong} leave out files that are in it, so that plans miss them"
-            return why
+            if different is None and wrong is not None:
+                different = (
+                    f"the bounds of the manifest {wrong} leave out files in it, so that plans miss them"
+                )
         except StorageError:
             raise
+        except FormatError as error:
+            return f"its files cannot be read: {error.message}"
         except LakelogError:
-            return None  # a manifest is damaged, which is reported, or has expired meanwhile
+            return None  # a manifest has expired meanwhile
+        if different is None:
+            replayed.rest_on(stored)
+        return different
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
         added: dict[str, DataFileFacts] = {}
@@ -173,6 +186,10 @@ class TableJudge:
                 if event.added_sidecar is not None and blobs is not None:
                     added |= facts_of(decode_files(blobs[event.added_sidecar]))
         self._retain(added)
+
+    def expired(self) -> None:
+        if self.retained or self.linked_in is not None or self.taken.ranges:
+            self.linked_in, self.retained, self.taken = None, {}, TakenValues(problems=self.taken.problems)
 
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)

@@ -1,0 +1,175 @@
+"""Expiry side by side: cleaners that die anywhere, and several at once, tombstones in any order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from tests.unit.log.projections import Words, grown, new_log, say
+from tests.unit.log.transactions import logs_in, together, with_options
+
+from lakelog.log import Log, MemoryStore, NotFound
+from lakelog.log.changes import is_same_commit
+from lakelog.log.expiry import BURIED_AT_ONCE, bury, expire, last_base, tombstone_of
+from lakelog.log.format import CHANGES_MAX, FORMAT, Change, Commit, Tombstone, encode
+from lakelog.log.ids import new_id
+from lakelog.log.leftovers import is_buried
+
+HEAD, FIRST_BASE, SECOND_BASE = 215, 200, 207
+
+
+class Death(BaseException):
+    """No handler catches it."""
+
+
+class Dying(MemoryStore):
+    """Dies at a write of a commit's key, once `left` of them were made."""
+
+    left = 1_000_000
+
+    def put(self, key: str, data: bytes) -> None:
+        if "/_log/0" in key:
+            self.left -= 1
+            if self.left < 0:
+                raise Death
+        super().put(key, data)
+
+
+def in_any_order(chance: random.Random) -> Callable[[Sequence[Callable[[], None]]], None]:
+    def run(works: Sequence[Callable[[], None]]) -> None:
+        for work in chance.sample(works, len(works)):
+            work()
+
+    return run
+
+
+def cleaner(store: MemoryStore, chance: random.Random) -> Log[Words]:
+    return with_options(new_log(store), in_parallel=in_any_order(chance))
+
+
+def expired(log: Log[Words]) -> list[int]:
+    """Return the versions that are tombstones."""
+    found = log.replay.get_versions(range(1, HEAD + 1))
+    return [
+        version
+        for version, data in enumerate(found, 1)
+        if data is not None and isinstance(log.replay.entry(version, data), Tombstone)
+    ]
+
+
+def check(store: MemoryStore, kept: int) -> None:
+    """Read all that a new client can read, once `kept` is the first version that it has to find."""
+    log = new_log(store)
+    words = log.load().state
+    gone = expired(log)
+    if gone:
+        first_alive = next(version for version in range(1, HEAD + 1) if version not in gone)
+        assert gone[-1] - first_alive < BURIED_AT_ONCE
+    for version in (1, 2, *gone[:2], *gone[-2:], gone[-1] + 1 if gone else 3, kept, kept + 1, HEAD):
+        try:
+            assert log.view_at(version).state == words[:version]
+        except NotFound as error:
+            assert version < kept and f"versions from {last_base(log).root.version} " in str(error)
+    newest_first = [commit.version for commit in log.commits(newest_first=True)]
+    assert newest_first == list(range(HEAD, HEAD - len(newest_first), -1))
+    oldest_first = [commit.version for commit in log.commits()]
+    assert oldest_first == list(range(HEAD - len(oldest_first) + 1, HEAD + 1))
+    assert min(newest_first[-1], oldest_first[0]) <= kept + 1
+    if gone:
+        assert oldest_first[0] == kept + 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cleaners_that_die_among_tombstones_leave_all_readable_and_the_next_finishes(seed: int) -> None:
+    chance = random.Random(seed)
+    store = Dying()
+    log = cleaner(store, chance)
+    grown(log, HEAD)
+    kept = 1
+    for base in (FIRST_BASE, FIRST_BASE, SECOND_BASE):
+        store.left = chance.randrange(130)
+        try:
+            expire(cleaner(store, chance), base)
+        except Death:
+            last = last_base(log)
+            assert last is not None and not is_buried(log, last)
+        last = last_base(log)
+        kept = 1 if last is None else last.root.version
+        check(store, kept)
+    store.left = 1_000_000
+    assert expire(cleaner(store, chance), SECOND_BASE) == SECOND_BASE
+    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    check(store, SECOND_BASE)
+
+
+def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
+    """Each time that one has put a few tombstones, the other one does all of its own work for an older base."""
+    chance = random.Random(7)
+    store = Dying()
+    log = cleaner(store, chance)
+    grown(log, HEAD)
+    store.left = 0
+    with pytest.raises(Death):
+        expire(log, FIRST_BASE)
+    store.left = 1_000_000
+    other = cleaner(store, chance)
+    calls = 0
+
+    def interrupted(works: Sequence[Callable[[], None]]) -> None:
+        nonlocal calls
+        for number, work in enumerate(chance.sample(works, len(works))):
+            if number == len(works) // 2 and (calls := calls + 1) == 2:
+                bury(other, FIRST_BASE)
+                check(store, FIRST_BASE)
+            work()
+
+    slow = with_options(new_log(store), in_parallel=interrupted)
+    assert expire(slow, SECOND_BASE) == SECOND_BASE and calls > 2
+    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    check(store, SECOND_BASE)
+
+
+def test_what_a_tombstone_keeps_of_many_changes_is_bounded() -> None:
+    ids = [new_id() for _ in range(CHANGES_MAX)]
+    commit = Commit(
+        format=FORMAT, log_id=new_id(), version=2, commit_id=new_id(), attempt_id=new_id(), base=1, prev="0" * 64,
+        time_us=1, changes=tuple(Change(commit_id=id, base=1) for id in ids), hash="1" * 64,
+    )  # fmt: skip
+    stone = tombstone_of(commit)
+    assert len(encode(stone)) < 20 * 1024
+    assert all(is_same_commit(stone, id) for id in ids) and not is_same_commit(stone, new_id())
+
+
+def test_what_was_finished_is_not_read_again() -> None:
+    store = MemoryStore()
+    log = new_log(store)
+    grown(log, HEAD)
+    expire(log, FIRST_BASE)
+    asked: list[int] = []
+    real = log.replay.get_versions
+    log.replay.get_versions = lambda versions: (asked.extend(versions), real(versions))[1]  # type: ignore[method-assign]
+    bury(log, FIRST_BASE)
+    assert asked == []
+
+
+def test_an_intent_is_buried_before_the_version_that_says_what_became_of_it() -> None:
+    store = MemoryStore()
+    a, b = logs_in(store, "a", "b")
+    for number in range(3):
+        together([a, b], f"x{number}")
+        together([a, b], f"z{number}")
+        a.commit(a.load(), say(f"y{number}"))
+    order: list[int] = []
+    log = with_options(a, in_parallel=in_any_order(random.Random(1)))
+    real = store.put
+
+    def put(key: str, data: bytes) -> None:
+        if "/_log/0" in key:
+            order.append(int(key[-25:-5]))
+        real(key, data)
+
+    store.put = put  # type: ignore[method-assign]
+    expire(log, 10)
+    assert sorted(order) == list(range(1, 11)) and order[-1] == 10
+    assert all(order.index(version) < order.index(version + 1) for version in (2, 3, 5, 6, 8, 9))
