@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
-from lakelog.log.format import encode
+from lakelog.log.format import encode_derived
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import Keys, blob_version
 from lakelog.log.replay import Replay, is_aborted, is_outdated
@@ -54,8 +54,9 @@ def write(replay: Replay[S], view: View[S]) -> None:
     if is_outdated(store.get(keys.base(view.base + 1))):
         view = replay.forward(replay.last_base(view.base + 1, at_least=0))
     dump = store_blobs(replay, view)
-    data = encode(root_of(view, dump))
-    store.put(keys.snapshot(view.version, view.hash), data)
+    key = keys.snapshot(view.version, view.hash)
+    data = encode_derived(root_of(view, dump), replay.at(key))
+    store.put(key, data)
     store.put(keys.latest, data)
 
 
@@ -66,7 +67,8 @@ def write_hint(replay: Replay[S], view: View[S]) -> None:
         raise InvalidInput(
             f"{replay.location} needs manifests, so that a hint of it is written with a snapshot"
         )
-    replay.store.put(replay.keys.latest, encode(root_of(view, dump)))
+    key = replay.keys.latest
+    replay.store.put(key, encode_derived(root_of(view, dump), replay.at(key)))
 
 
 def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
