@@ -10,15 +10,20 @@ from lakelog.log.replay import Replay, is_aborted, is_outdated
 from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Dump, S, View, root_of
 
+HINTS_PER_SNAPSHOT = 100
+"""A hint for every hundredth version only is one of a state for which snapshots are rare, too."""
+
+FEWER_SNAPSHOTS_MAX = 50
+
 
 def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_bytes: int) -> None:
     """Have a snapshot written in the background if the commit that made `view` was large or its version's turn.
 
     A commit also writes the snapshot that was due at an aborted intent before it.
     """
-    every = replay.options.snapshot_every_versions
-    if not every:
+    if not replay.options.snapshot_every_versions:
         return
+    every = snapshot_every(replay, view)
     turn = before if is_aborted(before.settles) else view
     if (
         turn.version % every == 0
@@ -31,6 +36,17 @@ def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_
         # By a name of its own, so that it is not left out while an older one is being written.
         name = f"{replay.location} at version {view.version}"
         replay.options.in_background(name, lambda: write_newest_hint(replay))
+
+
+def snapshot_every(replay: Replay[S], view: View[S]) -> int:
+    """Return how many versions there are between two snapshots of a log of that state.
+
+    A log whose hint is written alone has its whole state in each snapshot. The larger it is, the fewer there are: at
+    most so few that what follows the hint is read in one round more.
+    """
+    hints = replay.options.hint_every_versions
+    larger = 0 if hints is None else hints(view.state) // HINTS_PER_SNAPSHOT
+    return replay.options.snapshot_every_versions * (1 + min(larger, FEWER_SNAPSHOTS_MAX))
 
 
 def is_hint_due(replay: Replay[S], view: View[S]) -> bool:

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.log.projections import Words, WordsProjection, begin, grown, new_log, say
+from tests.unit.log.projections import Words, WordsProjection, begin, grown, inline, new_log, say
 
 from lakelog.log import (
     CountingStore,
@@ -21,6 +21,7 @@ from lakelog.log import (
     MemoryStore,
     View,
     decoding,
+    snapshots,
 )
 from lakelog.log import replay as reading
 from lakelog.log.errors import Unsupported
@@ -246,3 +247,25 @@ def test_a_state_that_no_reader_would_take_becomes_no_base_no_snapshot_and_no_hi
     assert store.get(log.keys.base(1)) is None and store.get(log.keys.latest) is None
     monkeypatch.undo()
     assert expire(new_log(store), 350) == 350 and new_log(store).load().state == view.state
+
+
+def test_snapshots_of_a_large_state_are_rare_and_never_more_than_a_round_behind() -> None:
+    store = MemoryStore()
+    size = 1
+    log = hinting(store, lambda state: size, [])
+    log = Log(store, "t", log.projection, options=replace(log.options, in_background=inline))
+    view = begin(log)
+
+    def written_until(version: int) -> list[int]:
+        nonlocal view
+        while view.version < version:
+            view = log.commit(view, say("w")).view
+        keys = list(store.list_after(log.keys.snapshots))
+        store.delete(keys)
+        return [log.keys.snapshot_version(key) or 0 for key in keys]
+
+    assert written_until(60) == [20, 40, 60]
+    size = 250
+    assert written_until(180) == [120, 180]
+    size = 10**9
+    assert snapshots.snapshot_every(log.replay, view) == 1020 <= max(reading.PROBES)

@@ -29,7 +29,7 @@ class SharedMap(Mapping[str, T], Generic[T]):
     def __init__(
         self, whole: dict[str, T] | None = None, different: dict[str, Any] | None = None, length: int = -1
     ) -> None:
-        """Takes both dicts over: nobody changes them any more. `length` is that of the mapping where they differ."""
+        """Takes both dicts over: they are not changed any more. `length` is that of the mapping where they differ."""
         whole = {} if whole is None else whole
         # Replaced by one assignment, as threads share a version.
         self._parts: tuple[dict[str, T], dict[str, Any]] = (whole, different or {})
