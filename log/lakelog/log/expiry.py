@@ -9,7 +9,17 @@ late, or by two cleaners at once does no harm.
 from collections.abc import Callable, Sequence
 
 from lakelog.log.errors import FormatError, Unsupported
-from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, encode, id_digest
+from lakelog.log.format import (
+    COMMITTED,
+    FORMAT,
+    Base,
+    Commit,
+    Settled,
+    Tombstone,
+    encode,
+    encode_derived,
+    id_digest,
+)
 from lakelog.log.log import Log
 from lakelog.log.replay import given_up_by
 from lakelog.log.settling import place
@@ -74,7 +84,9 @@ def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
             f"{log.replay.at(log.keys.manifest(min(lost, default='')))} is missing, or an earlier base gave it up, but "
             f"version {view.version} needs it; restore it from a backup"
         )
-    data = encode(Base(format=FORMAT, log_id=view.log_id, number=number, root=root))
+    data = encode_derived(
+        Base(format=FORMAT, log_id=view.log_id, number=number, root=root), log.replay.at(key)
+    )
     taken = place(log.store, key, data, lambda found: found == data, log.options, f"base {number}")
     return log.replay.base(number, taken or data)
 

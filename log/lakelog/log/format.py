@@ -21,7 +21,7 @@ from lakelog.log.decoding import (
     decoded,
     decoded_of_known_shape,
 )
-from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
+from lakelog.log.errors import FormatError, InvalidInput, Unsupported, UnsupportedFormat
 from lakelog.log.grammar import (
     BlobName,
     Feature,
@@ -287,6 +287,19 @@ def own_commit(data: bytes, location: str) -> Commit:
     if not isinstance(commit, Commit):
         raise InvalidInput(f"nothing was written to {location}: a {type(commit).__name__} is not a commit")
     return commit
+
+
+def encode_derived(stored: Root | Base, location: str) -> bytes:
+    """Return the object's bytes. Unsupported for one that no reader will take: a base that was created is never
+    replaced."""
+    data = encode(stored)
+    try:
+        check_shape(data, location, size_max=SIZE_MAX_DERIVED, depth_max=DEPTH_MAX_DERIVED)
+    except FormatError as error:
+        raise Unsupported(
+            f"nothing was written, as the state is too large: {error.message.split('; find out')[0]}"
+        ) from error
+    return data
 
 
 def decode_entry(data: bytes, location: str, features: Collection[str] = ()) -> Commit | Tombstone:

@@ -6,8 +6,9 @@ An intent counts as its decision says, which the commit after it repeats; while 
 """
 
 import itertools
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
 
@@ -52,26 +53,31 @@ ROUND_BYTES_MAX = 64 * 1024 * 1024
 """How much is read in one round, as far as known, by more than BATCH_MAX versions at once or by sidecars."""
 
 BASES_BATCH = 4
+OFFERED_MAX = 8
+"""Views that threads may offer at once; the oldest offers beyond it are forgotten, which costs readers time."""
+
 T = TypeVar("T")
 Entry = TypeVar("Entry", Commit, Commit | Tombstone)
 
 
 class Newest(Generic[S]):
-    """The newest view that was offered and not taken yet. Safe to share between threads."""
+    """The newest view that was offered and not taken yet. Safe to share between threads, without a lock: a process that
+    forks while one of its threads has it would leave it locked in the child."""
 
     def __init__(self) -> None:
-        self._view: View[S] | None = None
-        self._lock = threading.Lock()
+        self._offered: deque[View[S]] = deque(maxlen=OFFERED_MAX)
 
     def offer(self, view: View[S]) -> None:
-        with self._lock:
-            if self._view is None or self._view.version < view.version:
-                self._view = view
+        self._offered.append(view)
 
     def take(self) -> View[S] | None:
-        with self._lock:
-            view, self._view = self._view, None
-            return view
+        newest: View[S] | None = None
+        with suppress(IndexError):
+            for _ in range(OFFERED_MAX):
+                view = self._offered.popleft()
+                if newest is None or newest.version < view.version:
+                    newest = view
+        return newest
 
 
 class Replay(Generic[S]):

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 import msgspec
 
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
-from lakelog.log.format import encode
+from lakelog.log.format import encode_derived
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import Keys, blob_version
 from lakelog.log.replay import Replay, is_aborted
 from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Dump, S, View, root_of
+
+HINTS_PER_SNAPSHOT = 100
+"""A hint for every hundredth version only is one of a state for which snapshots are rare, too."""
+
+FEWER_SNAPSHOTS_MAX = 50
 
 
 def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_bytes: int) -> None:
@@ -18,9 +23,9 @@ def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_
 
     A commit also writes the snapshot that was due at an aborted intent before it.
     """
-    every = replay.options.snapshot_every_versions
-    if not every:
+    if not replay.options.snapshot_every_versions:
         return
+    every = snapshot_every(replay, view)
     turn = before if is_aborted(before.settles) else view
     if (
         turn.version % every == 0
@@ -33,6 +38,17 @@ def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_
         # By a name of its own, so that it is not left out while an older one is being written.
         name = f"{replay.location} at version {view.version}"
         replay.options.in_background(name, lambda: write_newest_hint(replay))
+
+
+def snapshot_every(replay: Replay[S], view: View[S]) -> int:
+    """Return how many versions there are between two snapshots of a log of that state.
+
+    A log whose hint is written alone has its whole state in each snapshot. The larger it is, the fewer there are: at
+    most so few that what follows the hint is read in one round more.
+    """
+    hints = replay.options.hint_every_versions
+    larger = 0 if hints is None else hints(view.state) // HINTS_PER_SNAPSHOT
+    return replay.options.snapshot_every_versions * (1 + min(larger, FEWER_SNAPSHOTS_MAX))
 
 
 def is_hint_due(replay: Replay[S], view: View[S]) -> bool:
@@ -62,8 +78,9 @@ def write(replay: Replay[S], view: View[S]) -> None:
         root = root_of(view, store_blobs(replay, view))
     else:
         root = msgspec.structs.replace(root, base=base)
-    data = encode(root)
-    store.put(keys.snapshot(view.version, view.hash), data)
+    key = keys.snapshot(view.version, view.hash)
+    data = encode_derived(root, replay.at(key))
+    store.put(key, data)
     store.put(keys.latest, data)
 
 
@@ -74,7 +91,8 @@ def write_hint(replay: Replay[S], view: View[S]) -> None:
         raise InvalidInput(
             f"{replay.location} needs manifests, so that a hint of it is written with a snapshot"
         )
-    replay.store.put(replay.keys.latest, encode(root_of(view, dump)))
+    key = replay.keys.latest
+    replay.store.put(key, encode_derived(root_of(view, dump), replay.at(key)))
 
 
 def store_blobs(replay: Replay[S], view: View[S]) -> Dump:

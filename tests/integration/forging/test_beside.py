@@ -219,6 +219,26 @@ def test_a_hint_that_names_a_namespace_elsewhere_is_not_used(place: Place) -> No
 
 
 @pytest.mark.parametrize("kind", ["table", "namespace"])
+@pytest.mark.parametrize("elsewhere", ["gopher://host/t", "/proc/1/root/x", "s3://"])
+def test_a_hint_of_no_version_that_leads_elsewhere_ends_no_load(
+    place: Place, kind: str, elsewhere: str
+) -> None:
+    """What it says is read ahead, before it turns out not to be of this log."""
+    namespace = place.own.rpartition("/")[0] if kind == "table" else ""
+    log = place.catalog()._logs.namespace(namespace)
+    log.log.snapshot(log.current())
+
+    def forge(hint: dict[str, Any]) -> None:
+        hint["commit_hash"] = "0" * 64
+        for names in hint["state"]["entries"].values():
+            for entry in names.values():
+                entry["location"] = elsewhere
+
+    place.alter(log.log.keys.latest, forge)
+    assert place.catalog().load_table("forger.t").row_count == 3
+
+
+@pytest.mark.parametrize("kind", ["table", "namespace"])
 @pytest.mark.parametrize(
     "location", ["gopher://host/t", "/proc/1/root/x", "memory://none/t", "", "_log", "~x"]
 )

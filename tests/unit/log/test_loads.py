@@ -9,10 +9,22 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.log.projections import Words, WordsProjection, begin, grown, new_log, say
+from tests.unit.log.projections import Words, WordsProjection, begin, grown, inline, new_log, say
 
-from lakelog.log import CountingStore, Draft, Dump, FormatError, InvalidInput, Log, MemoryStore, View
+from lakelog.log import (
+    CountingStore,
+    Draft,
+    Dump,
+    FormatError,
+    InvalidInput,
+    Log,
+    MemoryStore,
+    View,
+    decoding,
+    snapshots,
+)
 from lakelog.log import replay as reading
+from lakelog.log.errors import Unsupported
 from lakelog.log.expiry import expire
 from lakelog.log.snapshots import write_hint
 
@@ -195,3 +207,65 @@ def test_a_hint_is_not_written_alone_where_it_needs_manifests() -> None:
     log = Log(log.store, "t", Needing(), options=log.options)
     with pytest.raises(InvalidInput, match="needs manifests"):
         write_hint(log.replay, begin(log))
+
+
+def test_the_newest_view_that_threads_offered_is_taken_once() -> None:
+    _, views, _ = whole()
+    newest = reading.Newest[Words]()
+    for version in (3, 5, 4):
+        newest.offer(views[version - 1])
+    assert newest.take() is views[4] and newest.take() is None
+
+
+# States that are too large to be read again
+
+
+class Nested(WordsProjection):
+    """Dumps each word as an object, as states do."""
+
+    def dump(self, state: Words, version: int) -> Dump:
+        return Dump([{"word": word} for word in state], {}, ())
+
+
+def test_a_state_that_no_reader_would_take_becomes_no_base_no_snapshot_and_no_hint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    plain = new_log(store)
+    view = grown(plain, 400)
+    log = Log(store, "t", Nested(), options=plain.options)
+    monkeypatch.setattr(decoding, "VALUES_MAX", 300)
+    derived: list[Callable[[], object]] = [
+        lambda: expire(log, 350),
+        lambda: log.snapshot(view),
+        lambda: write_hint(log.replay, view),
+    ]
+    for write in derived:
+        with pytest.raises(Unsupported, match="nothing was written, as the state is too large"):
+            write()
+    # A base is never replaced: a broken one would be met by all later expiries.
+    assert store.get(log.keys.base(1)) is None and store.get(log.keys.latest) is None
+    monkeypatch.undo()
+    assert expire(new_log(store), 350) == 350 and new_log(store).load().state == view.state
+
+
+def test_snapshots_of_a_large_state_are_rare_and_never_more_than_a_round_behind() -> None:
+    store = MemoryStore()
+    size = 1
+    log = hinting(store, lambda state: size, [])
+    log = Log(store, "t", log.projection, options=replace(log.options, in_background=inline))
+    view = begin(log)
+
+    def written_until(version: int) -> list[int]:
+        nonlocal view
+        while view.version < version:
+            view = log.commit(view, say("w")).view
+        keys = list(store.list_after(log.keys.snapshots))
+        store.delete(keys)
+        return [log.keys.snapshot_version(key) or 0 for key in keys]
+
+    assert written_until(60) == [20, 40, 60]
+    size = 250
+    assert written_until(180) == [120, 180]
+    size = 10**9
+    assert snapshots.snapshot_every(log.replay, view) == 1020 <= max(reading.PROBES)

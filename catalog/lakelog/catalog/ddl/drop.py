@@ -370,7 +370,7 @@ def _is_created_here(tree: NameTree, space: str, entry: Entry) -> bool:
 
 
 def _linked(state: NamespaceState) -> dict[str, dict[str, Entry]]:
-    return {space: dict(entries) for space, entries in state.entries.items() if entries}
+    return {space: dict(entries.items()) for space, entries in state.entries.items() if entries}
 
 
 def _linked_after(version: int, passed: Sequence[Commit]) -> bool:

@@ -130,12 +130,11 @@ class _Ahead:
 
     def go_on(self, depth: int, above: View[NamespaceState] | None) -> None:
         """Load the log at a depth, where the namespace above it, at some version, says where that is."""
-        tracked = None if above is None else self._next(depth, above)
-        if tracked is None or tracked.known is not None:
-            return
-        # What is wrong with it the walk meets by itself, if it comes there.
+        # What is wrong with it the walk meets by itself, if it comes there: also with a place that only a hint names.
         with suppress(LakelogError):
-            self.load(depth, tracked)
+            tracked = None if above is None else self._next(depth, above)
+            if tracked is not None and tracked.known is None:
+                self.load(depth, tracked)
 
     def _next(self, depth: int, above: View[NamespaceState]) -> TrackedLog[Any] | None:
         if depth <= len(self._namespace):

@@ -30,6 +30,7 @@ from lakelog.catalog.state.events import (
     namespace_events,
 )
 from lakelog.catalog.state.link import Link
+from lakelog.catalog.state.shared_map import Changing, SharedMap
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.grammar import CutObject, Hash, Id, Location, Name, Number, TimeUs, Word
 
@@ -147,7 +148,7 @@ def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> Namespa
 
 
 def apply_all(state: NamespaceState, events: Iterable[NamespaceEvent], time_us: int) -> NamespaceState:
-    """Fold the events of a commit of that time, in their order. Costs a copy of what they change, however many they
+    """Fold the events of a commit of that time, in their order. Costs about what they change, however many names there
     are: a commit may link 100,000 tables."""
     fold = _Fold(state)
     for event in events:
@@ -156,8 +157,7 @@ def apply_all(state: NamespaceState, events: Iterable[NamespaceEvent], time_us: 
 
 
 class _Fold:
-    """A namespace between two versions. A mapping is copied when it is first changed, and then changed in place: the
-    older version keeps its own."""
+    """A namespace between two versions. The versions share what no event changes."""
 
     def __init__(self, state: NamespaceState) -> None:
         self._begin(state)
@@ -165,21 +165,29 @@ class _Fold:
     def _begin(self, state: NamespaceState) -> None:
         self._state = state
         self._own: dict[str, Any] = {}
-        self._own_names: dict[tuple[str, str], dict[str, Any]] = {}
+        self._own_names: dict[tuple[str, str], Changing[Any]] = {}
         self._forgotten: set[str] = set()
 
     def state(self) -> NamespaceState:
-        return replace(self._state, forgotten=self._state.forgotten | self._forgotten, **self._own)
+        own = dict(self._own)
+        for name, each in self._own.items():
+            if isinstance(each, Changing):
+                own[name] = each.shared()
+        for (name, space), names in self._own_names.items():
+            own[name] = {**own[name], space: names.shared()}
+        if self._forgotten:
+            own["forgotten"] = self._state.forgotten | self._forgotten
+        return replace(self._state, **own)
 
     def apply(self, event: NamespaceEvent, time_us: int) -> None:
         match event:
             case NamespaceCreated():
                 self._begin(NamespaceState(properties=event.properties, link=_link(event)))
             case NamespaceAltered():
-                properties = self._changed("properties")
+                properties = dict(self._seen("properties"))
                 for key in event.removed:
                     properties.pop(key, None)
-                properties.update(event.set)
+                self._own["properties"] = properties | event.set
             case EntryLinked():
                 entry = Entry(kind=event.kind, id=event.id, location=event.location)
                 self._names("entries", event.space)[event.name] = entry
@@ -245,28 +253,25 @@ class _Fold:
         seen: Mapping[str, Any] = self._own.get(name, getattr(self._state, name))
         return seen
 
-    def _changed(self, name: str) -> dict[str, Any]:
+    def _changed(self, name: str) -> Changing[Any]:
         """Return a mapping to be changed."""
-        if name not in self._own:
-            self._own[name] = _copied(getattr(self._state, name))
-        own: dict[str, Any] = self._own[name]
+        own = self._own.get(name)
+        if not isinstance(own, Changing):
+            own = self._own[name] = Changing(self._seen(name))
         return own
 
-    def _names(self, name: str, space: str) -> dict[str, Any]:
+    def _names(self, name: str, space: str) -> Changing[Any]:
         """Return the names of one space, in `entries` or `definitions`, to be changed."""
         own = self._own_names.get((name, space))
         if own is None:
-            spaces = self._changed(name)
-            own = self._own_names[name, space] = spaces[space] = _copied(spaces.get(space, {}))
+            # A dict of the few spaces, each of which is shared by itself.
+            spaces = self._own[name] = dict(self._seen(name))
+            own = self._own_names[name, space] = spaces[space] = Changing(spaces.get(space, {}))
         return own
 
     def _forget(self, name: str, key: str) -> None:
         if key in self._seen(name):
             del self._changed(name)[key]
-
-
-def _copied(names: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(names)
 
 
 def _link(event: NamespaceCreated | NamespaceMoved | NamespaceRestored) -> Link | None:
@@ -303,12 +308,12 @@ class NamespaceProjection:
     def dump(self, state: NamespaceState, version: int) -> Dump:
         root = _Root(
             properties=dict(state.properties),
-            entries={k: dict(v) for k, v in state.entries.items()},
-            definitions={k: dict(v) for k, v in state.definitions.items()},
-            dropped=dict(state.dropped),
-            dropped_definitions=dict(state.dropped_definitions),
+            entries={k: dict(v.items()) for k, v in state.entries.items()},
+            definitions={k: dict(v.items()) for k, v in state.definitions.items()},
+            dropped=dict(state.dropped.items()),
+            dropped_definitions=dict(state.dropped_definitions.items()),
             forgotten=tuple(sorted(state.forgotten)),
-            cuts=dict(state.cuts),
+            cuts=dict(state.cuts.items()),
             begun=dict(state.begun),
             expired=state.expired,
             link=state.link,
@@ -322,12 +327,12 @@ class NamespaceProjection:
         stored = state_of(root, _Root, "namespace", "table")
         return NamespaceState(
             properties=stored.properties,
-            entries=stored.entries,
-            definitions=stored.definitions,
-            dropped=stored.dropped,
-            dropped_definitions=stored.dropped_definitions,
+            entries={space: SharedMap(names) for space, names in stored.entries.items()},
+            definitions={space: SharedMap(names) for space, names in stored.definitions.items()},
+            dropped=SharedMap(stored.dropped),
+            dropped_definitions=SharedMap(stored.dropped_definitions),
             forgotten=frozenset(stored.forgotten),
-            cuts=stored.cuts,
+            cuts=SharedMap(stored.cuts),
             begun=stored.begun,
             expired=stored.expired,
             link=stored.link,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelog.catalog.schema import ViewDefinition
-from lakelog.catalog.state import NAMESPACE, RELATION, NamespaceState, namespace_state
+from lakelog.catalog.state import NAMESPACE, RELATION, NamespaceState, shared_map
 from lakelog.catalog.state.events import (
     CutDropped,
     EntryDefined,
@@ -36,14 +35,20 @@ def linked(name: str, space: str = RELATION) -> EntryLinked:
     return EntryLinked(space=space, name=name, kind="table", id=f"id-{name}", location=f"t-{name}")
 
 
-def test_a_commit_of_many_links_copies_the_names_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, copied = namespace_state._copied, []
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the dicts that were copied."""
+    real, sizes = shared_map.copied, list[int]()
 
-    def counting(names: Mapping[str, Any]) -> dict[str, Any]:
-        copied.append(len(names))
+    def counting(names: dict[str, Any]) -> dict[str, Any]:
+        sizes.append(len(names))
         return real(names)
 
-    monkeypatch.setattr(namespace_state, "_copied", counting)
+    monkeypatch.setattr(shared_map, "copied", counting)
+    return sizes
+
+
+def test_a_commit_of_many_links_copies_the_names_once(copied: list[int]) -> None:
     before = apply_all(NamespaceState(), [linked(f"a{n}") for n in range(1000)], 1)
     del copied[:]
     names = [f"b{n}" for n in range(1000)]
@@ -57,8 +62,18 @@ def test_a_commit_of_many_links_copies_the_names_once(monkeypatch: pytest.Monkey
     ]
     after = apply_all(before, events, 2)
     assert len(after.entries[RELATION]) == 1500 and len(after.dropped) == 500
-    # The names, the spaces that they are in, and what was dropped.
-    assert len(copied) <= 3 and sum(copied) == 1001
+    assert sum(copied) == 1000
+
+
+def test_a_change_of_one_name_copies_few_of_many(copied: list[int]) -> None:
+    state = apply_all(NamespaceState(), [linked(f"a{n}") for n in range(10_000)], 1)
+    del copied[:]
+    for n in range(1000):
+        state = apply(state, linked(f"b{n}"), n + 2)
+        gone = EntryUnlinked(space=RELATION, name=f"a{n}", id=f"id-a{n}", dropped=True)
+        state = apply(state, gone, n + 2)
+    assert (len(state.entries[RELATION]), len(state.dropped)) == (10_000, 1000)
+    assert sum(copied) / 2000 < 250, "copies of names for a change, on average"
 
 
 EVENTS: st.SearchStrategy[NamespaceEvent] = st.one_of(
