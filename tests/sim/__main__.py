@@ -11,9 +11,14 @@ from contextlib import nullcontext
 from tests.sim.ledger_mutations import LEDGER_MUTATIONS
 from tests.sim.ledger_simulation import simulate_ledgers
 from tests.sim.mutations import MUTATIONS
+from tests.sim.proposing import simulate_proposals
 from tests.sim.simulation import Outcome, simulate
 
-WORLDS: dict[str, Callable[[int], Outcome]] = {"log": simulate, "ledgers": simulate_ledgers}
+WORLDS: dict[str, Callable[[int], Outcome]] = {
+    "log": simulate,
+    "ledgers": simulate_ledgers,
+    "proposals": simulate_proposals,
+}
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ from lakelog.log import (
     expiry,
     format,
     history,
+    judging,
     log,
     placing,
     replay,
@@ -125,7 +126,7 @@ def tombstones_forget_the_changes_of_a_version(real: Any, *args: Any) -> Tombsto
     return tombstone
 
 
-@removes(sharing._Judged, "add")
+@removes(judging.Judged, "add")
 def changes_of_a_version_do_not_see_one_another(real: Any, self: Any, *args: Any) -> None:
     real(self, *args)
     self.view = replace(self.before, steps=self.view.steps)

@@ -97,9 +97,14 @@ def check_operations(world: World) -> list[str]:
     """What was acknowledged is there once, what was refused is not, what is unknown at most once."""
     problems = []
     found: dict[str, list[int]] = {}
+    refused: set[str] = set()
     for commit in world.commits:
         for change in each_change(commit):
             found.setdefault(change.commit_id, []).append(commit.version)
+        for each in commit.changes:
+            if each.refused is not None:
+                refused.add(each.commit_id)
+    problems += [f"change {id} was refused, and applied at {found[id]}" for id in refused & found.keys()]
     problems += check_claims(world)
     for operation in world.operations:
         versions = found.get(operation.commit_id, [])

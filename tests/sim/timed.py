@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from tests.sim.projection import OperationsProjection, State
+from tests.sim.projection import OperationsByData, OperationsProjection, State
 from tests.sim.scheduler import Scheduler
 
 from lakelog.log import Draft, Log, LogOptions, MemoryStore, ObjectStore
@@ -103,6 +103,7 @@ def run(
     *,
     seconds: float,
     pause_s: float = 0.0,
+    proposals: bool = False,
 ) -> Measured:
     """Have writers commit one change after another for some seconds of virtual time, `pause_s` between two."""
     rng = random.Random(seed)
@@ -114,15 +115,22 @@ def run(
         def sleep(time_s: float) -> None:
             scheduler.stall(int(time_s * 1_000_000))
 
-        def wait(event: threading.Event) -> None:
-            while not event.is_set():
-                scheduler.stall(times_us["put"] // 30)
+        def wait(event: threading.Event, timeout_s: float | None) -> None:
+            step_us = times_us["put"] // 30
+            left_us = None if timeout_s is None else max(1, int(timeout_s * 1_000_000))
+            while not event.is_set() and (left_us is None or left_us > 0):
+                scheduler.stall(step_us if left_us is None else min(step_us, left_us))
+                left_us = None if left_us is None else left_us - step_us
 
         return LogOptions(
             clock_us=lambda: 1_750_000_000_000_000 + scheduler.steps,
             new_id=lambda: f"{next(ids):010d}",
             sleep_s=sleep,
             wait=wait,
+            in_parallel=scheduler.in_parallel,
+            in_thread=scheduler.spawn,
+            monotonic_s=lambda: scheduler.steps / 1_000_000,
+            proposals=proposals,
             random=rng.random,
             snapshot_every_versions=0,
         )
@@ -154,7 +162,14 @@ def run(
     for process in range(processes):
         store = TimedStore(truth, scheduler, times_us)
         stores.append(store)
-        log = Log(cast(ObjectStore, store), "t", OperationsProjection(), options=options())
+        log = Log(
+            cast(ObjectStore, store),
+            "t",
+            OperationsProjection(),
+            writer={"by": process},
+            options=options(),
+            by_data=OperationsByData(),
+        )
         for thread in range(threads):
             number = process * threads + thread
             scheduler.spawn(f"writer {number}", writer(log, number))

@@ -4,10 +4,12 @@
 import re
 
 from lakelog.log.errors import InvalidInput
-from lakelog.log.grammar import check_key
+from lakelog.log.format import WINDOW
+from lakelog.log.grammar import check_id, check_key, is_id
 
 VERSION_DIGITS = 20
 _VERSIONED = re.compile(r"[0-9]{20}-")
+_PROPOSAL = re.compile(r"[0-9]{20}/([0-9]{20})-([^/]+)\.json")
 _SNAPSHOT = re.compile(r"([0-9]{20})-[0-9a-f]{16}\.json")
 
 
@@ -29,6 +31,7 @@ class Keys:
         self.latest = f"{self.log}/latest.json"
         self.snapshots = f"{self.log}/snapshots/"
         self.manifests = f"{self.log}/manifests/"
+        self.inbox = f"{self.log}/inbox/"
         self.lost = f"{self.log}/_lost/"
         self._head = f"{self.log}/"
 
@@ -45,6 +48,21 @@ class Keys:
         """Return the version of a snapshot's key, None for foreign objects."""
         match = _SNAPSHOT.fullmatch(key.removeprefix(self.snapshots))
         return None if match is None else int(match[1])
+
+    def inbox_folder(self, seen: int) -> str:
+        """Return where the proposals are whose authors saw `seen`, and some versions before or after it."""
+        return f"{self.inbox}{number(seen // WINDOW)}/"
+
+    def proposal(self, seen: int, commit_id: str) -> str:
+        check_id(commit_id, "a commit id")
+        return f"{self.inbox_folder(seen)}{number(seen)}-{commit_id}.json"
+
+    def proposal_of(self, key: str) -> tuple[int, str] | None:
+        """Return the version and the commit id that a listed key of a proposal names, None for foreign objects."""
+        match = _PROPOSAL.fullmatch(key.removeprefix(self.inbox))
+        if match is None or not is_id(match[2]) or self.proposal(int(match[1]), match[2]) != key:
+            return None
+        return int(match[1]), match[2]
 
     def manifest(self, name: str) -> str:
         return f"{self.manifests}{name}"
