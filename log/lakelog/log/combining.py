@@ -239,7 +239,7 @@ class Combining(Generic[S]):
             return False
         if isinstance(error, StorageError):
             for each in mine:
-                if each.placing.is_open_elsewhere:
+                if each.placing.is_proposed:
                     courier.end(each, each.placing.unknown(str(error)))
                 else:
                     courier.end(each, own(error))

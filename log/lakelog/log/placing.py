@@ -91,7 +91,8 @@ class Placing(Generic[S]):
         """Whether it may have been tried before, by another process: its id was given."""
         self.proposed_until = 0
         """The end of the window of its last proposal."""
-        self._head_past_expiry: View[S] | None = None
+        self._unchecked: tuple[ConflictError, View[S]] | None = None
+        """The error of a change that has met expiry, and the head then."""
         self.combined = False
         """Whether it was overtaken by a version that has changes of others."""
 
@@ -106,7 +107,12 @@ class Placing(Generic[S]):
     def is_open_elsewhere(self) -> bool:
         """Whether another client may yet apply it, so that a refusal has to be in the log to be final."""
         may_be_proposed = self.retried and PROPOSALS in self.view.features
-        return not self.view.sealed and (self.view.version < self.proposed_until or may_be_proposed)
+        return self.is_proposed or (may_be_proposed and not self.view.sealed)
+
+    @property
+    def is_proposed(self) -> bool:
+        """Whether a proposal that this process made of it may yet be applied."""
+        return self.view.version < self.proposed_until and not self.view.sealed
 
     @property
     def is_contended(self) -> bool:
@@ -136,13 +142,11 @@ class Placing(Generic[S]):
             else:
                 try:
                     put = self._put(marked(draft) if marks else draft, intent)
-                except StorageError as error:
+                except StorageError:
                     # This put had no effect, but that of an earlier try, whose answer was lost, may have had.
                     landed = self._landed(patient=patient and intent is None)
                     if landed is not None:
                         return landed
-                    if self.is_open_elsewhere:
-                        raise self.unknown(str(error)) from error
                     raise
                 if isinstance(put, Placed):
                     return put
@@ -155,7 +159,7 @@ class Placing(Generic[S]):
                 found = None
             if found is not None:
                 return found
-        raise self.unknown("it lost too many races") if self.is_open_elsewhere else lost_too_often(self)
+        raise self.unknown("it lost too many races") if self.is_proposed else lost_too_often(self)
 
     def _refused(
         self, error: LakelogError, *, patient: bool
@@ -185,9 +189,9 @@ class Placing(Generic[S]):
     def will_be_refused(self, error: LakelogError) -> bool:
         """Return whether an error that others do not know has to be put in the log, from where the change can only be
         refused: what passed has expired."""
-        if self._head_past_expiry is None:
+        if self._unchecked is None or self._unchecked[0] is not error:
             return False
-        self.view = self._head_past_expiry
+        self.view = self._unchecked[1]
         if not self.is_open_elsewhere:
             return False
 
@@ -359,13 +363,14 @@ class Placing(Generic[S]):
         raise self._expired(expired, head)
 
     def _expired(self, entry: Commit | Tombstone, head: View[S]) -> ConflictError:
-        self._head_past_expiry = head
-        return ConflictError(
+        error = ConflictError(
             f"version {entry.version} of {self.location} has expired since this change began, which cannot be "
             "checked without it; start again from the current version",
             version=entry.version,
             by=entry.commit_id,
         )
+        self._unchecked = error, head
+        return error
 
     @contextmanager
     def _or_unknown(self) -> Iterator[None]:

@@ -337,6 +337,9 @@ class _Group(Generic[S]):
             each.done = each.run(place)
         except Contended:
             return
+        except StorageError as error:
+            # Nothing happened, but what was proposed may.
+            each.done = each.placing.unknown(str(error)) if each.placing.is_proposed else error
         except Exception as error:
             each.done = error
 
