@@ -82,7 +82,7 @@ def check_versions(world: World, head: int) -> list[str]:
             problems.append(f"version {version} was replaced by another commit")
         if entry.prev != previous or entry.version != version:
             problems.append(f"version {version} does not continue version {version - 1}")
-        if sealed != original.reopens:
+        if sealed != (original.reopens or original.restores):
             problems.append(f"version {version} follows the seal" if sealed else f"version {version} reopens")
         if original.reopens and original.log_id == world.commits[version - 2].log_id:
             problems.append(f"version {version} reopens the log under the same id")
