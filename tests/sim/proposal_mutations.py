@@ -12,7 +12,7 @@ from tests.sim import proposing
 from tests.sim.mutations import Mutation, removing
 
 from lakelog.log import combining, courier, inbox, placing, window
-from lakelog.log.format import Proposal, decode_proposal
+from lakelog.log.format import WINDOW, Proposal, decode_proposal
 
 PROPOSAL_MUTATIONS: dict[str, Mutation] = {}
 removes: Callable[[Any, str], Callable[..., Any]] = removing(PROPOSAL_MUTATIONS)
@@ -73,7 +73,7 @@ def a_proposal_is_read_under_any_key(
 ) -> Proposal:
     proposal = decode_proposal(data, location)
     named = keys.proposal_of(key)
-    return structs.replace(proposal, seen=named[0], until=named[0] + inbox.WINDOW)
+    return structs.replace(proposal, seen=named[0], until=named[0] + WINDOW)
 
 
 @removes(combining, "check_fence")

@@ -62,8 +62,8 @@ def test_processes_that_never_stop_share_versions_and_none_waits_for_long() -> N
     raced = run(1, 6, 1, S3_US, seconds=5, warm_s=2)
     proposed = run(1, 6, 1, S3_US, seconds=5, warm_s=2, proposals=True)
     assert not raced.failures and not proposed.failures
-    assert proposed.a_second > 2 * raced.a_second
-    assert proposed.least_share > 0.5
+    assert proposed.a_second > 1.8 * raced.a_second
+    assert proposed.least_share > 0.4
     assert proposed.longest_by_median < 4 < raced.longest_by_median
 
 

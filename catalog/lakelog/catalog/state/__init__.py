@@ -13,6 +13,10 @@ from lakelog.catalog.state.adopted import (
 from lakelog.catalog.state.altering import (
     events_of,
 )
+from lakelog.catalog.state.by_data import (
+    NamespaceByData,
+    TableByData,
+)
 from lakelog.catalog.state.compaction import (
     Goal,
     Group,
@@ -172,6 +176,7 @@ __all__ = [
     "MAIN",
     "NAMESPACE",
     "NamespaceAltered",
+    "NamespaceByData",
     "NamespaceCreated",
     "NamespaceDropped",
     "NamespaceEvent",
@@ -199,6 +204,7 @@ __all__ = [
     "StreamCommitted",
     "TABLE",
     "TAG",
+    "TableByData",
     "TableCreated",
     "TableDropped",
     "TableEvent",
