@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from lakelog.log.courier import Courier
 
 IDLE_ROUNDS = 3
-"""LISTs without a proposal of another process, after which each goes back to puts of its own."""
+"""LISTs without a proposal of another process, after which each goes back to puts of its own: but not before one that
+had its outcome could come back."""
 CATCH_UP_MAX = 64
 """Versions from before this process was there that are read for proposals that saw them."""
 
@@ -48,12 +49,16 @@ class Combining(Generic[S]):
         """Put versions until another client combines, or nobody waits. False where no other process proposes anything
         any more."""
         courier, idle = self._courier, 0
+        pace = courier.pace
+        idle_since_s = pace.now_s()
         self._catch_up()
-        while idle < IDLE_ROUNDS:
+        while idle < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
             if not courier.wait_for_callers():
                 return True
             courier.take()
-            idle = 0 if any(self._open_proposals()) else idle + 1
+            idle += 1
+            if self._open_proposals():
+                idle, idle_since_s = 0, pace.now_s()
             judged = self._judge()
             if not judged.decided:
                 for each in judged.refused:
