@@ -18,7 +18,6 @@ from lakelog.log import (
     expiry,
     format,
     history,
-    judging,
     log,
     placing,
     replay,
@@ -29,6 +28,7 @@ from lakelog.log import (
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
+from lakelog.log.proposals import judging
 
 Mutation = Callable[[], AbstractContextManager[None]]
 MUTATIONS: dict[str, Mutation] = {}

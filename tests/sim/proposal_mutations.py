@@ -11,8 +11,9 @@ from msgspec import structs
 from tests.sim import proposing
 from tests.sim.mutations import Mutation, removing
 
-from lakelog.log import combining, courier, inbox, placing, window
+from lakelog.log import placing
 from lakelog.log.format import WINDOW, Proposal, decode_proposal
+from lakelog.log.proposals import combining, courier, inbox, window
 
 PROPOSAL_MUTATIONS: dict[str, Mutation] = {}
 removes: Callable[[Any, str], Callable[..., Any]] = removing(PROPOSAL_MUTATIONS)

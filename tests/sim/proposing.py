@@ -22,13 +22,11 @@ from lakelog.log import (
     LogSealed,
     StorageError,
     changes,
-    courier,
     format,
-    inbox,
     keys,
     placing,
-    window,
 )
+from lakelog.log.proposals import courier, inbox, window
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from lakelog.log.background import Background, wait_for_background
 from lakelog.log.changes import combined_ids, each_change
-from lakelog.log.courier import ByData
 from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
@@ -23,6 +22,7 @@ from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Decision, Intent, Json, 
 from lakelog.log.ids import ID_LENGTH, new_id
 from lakelog.log.log import Log, refresh_many
 from lakelog.log.options import LogOptions
+from lakelog.log.proposals.pending import ByData
 from lakelog.log.stores import (
     CountingStore,
     LocalStore,

@@ -10,6 +10,7 @@ from lakelog.log.grammar import check_id, check_key, is_id
 VERSION_DIGITS = 20
 _VERSIONED = re.compile(r"[0-9]{20}-")
 _PROPOSAL = re.compile(r"[0-9]{20}/([0-9]{20})-([^/]+)\.json")
+_INBOX_FOLDER = re.compile(r"([0-9]{20})/")
 _SNAPSHOT = re.compile(r"([0-9]{20})-[0-9a-f]{16}\.json")
 
 
@@ -63,6 +64,15 @@ class Keys:
         if match is None or not is_id(match[2]) or self.proposal(int(match[1]), match[2]) != key:
             return None
         return int(match[1]), match[2]
+
+    def inbox_until(self, key: str) -> int | None:
+        """Return the last version in which what stands at a key of the inbox may be applied, by its folder where it is
+        no proposal's; None for what is in no folder of the inbox."""
+        named = self.proposal_of(key)
+        if named is not None:
+            return named[0] + WINDOW
+        match = _INBOX_FOLDER.match(key.removeprefix(self.inbox))
+        return None if match is None else (int(match[1]) + 2) * WINDOW - 1
 
     def manifest(self, name: str) -> str:
         return f"{self.manifests}{name}"

@@ -12,7 +12,6 @@ from typing import Generic
 
 from lakelog.log import history, snapshots
 from lakelog.log.changes import is_same_commit
-from lakelog.log.courier import ByData
 from lakelog.log.decisions import OpenUrl
 from lakelog.log.errors import AlreadyExists, ConflictError
 from lakelog.log.format import Commit, Json
@@ -20,6 +19,7 @@ from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
 from lakelog.log.placing import Decide, Placing, or_unknown, refresh_settled
+from lakelog.log.proposals.pending import ByData
 from lakelog.log.replay import Replay
 from lakelog.log.sharing import Sharing
 from lakelog.log.stores import ObjectStore

@@ -13,7 +13,7 @@ from lakelog.log.decisions import settled_by, wait_or_abort
 from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, LakelogError, StorageError
 from lakelog.log.format import ABORTED, PROPOSALS, Commit, Intent, Settled, Tombstone
 from lakelog.log.grammar import check_id
-from lakelog.log.refusals import error_of, refusal_of
+from lakelog.log.proposals.refusals import error_of, refusal_of
 from lakelog.log.replay import BATCH_MAX, Replay
 from lakelog.log.view import Committed, Draft, S, View, effective
 from lakelog.log.writing import Decided, Placed, Writer, check_may_follow, log_sealed, marked

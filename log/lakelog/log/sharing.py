@@ -15,13 +15,14 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic
 
-from lakelog.log.courier import ByData, Courier
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
-from lakelog.log.judging import Judged
 from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
+from lakelog.log.proposals.courier import Courier
+from lakelog.log.proposals.judging import Judged
+from lakelog.log.proposals.pending import ByData
+from lakelog.log.proposals.waiting import Waiting, own, unknown
 from lakelog.log.view import Committed, Projection, S, View
-from lakelog.log.waiting import Waiting, own, unknown
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
 
 

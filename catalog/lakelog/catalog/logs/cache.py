@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from lakelog.catalog.logs.by_data import NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.logs.writer_now import Facts, as_here
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import (
-    NamespaceByData,
     NamespaceProjection,
     NamespaceState,
-    TableByData,
     TableProjection,
     TableState,
 )

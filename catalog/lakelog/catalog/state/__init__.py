@@ -13,10 +13,6 @@ from lakelog.catalog.state.adopted import (
 from lakelog.catalog.state.altering import (
     events_of,
 )
-from lakelog.catalog.state.by_data import (
-    NamespaceByData,
-    TableByData,
-)
 from lakelog.catalog.state.compaction import (
     Goal,
     Group,
@@ -32,6 +28,7 @@ from lakelog.catalog.state.conflicts import (
 )
 from lakelog.catalog.state.events import (
     AdoptedDeleted,
+    BranchFilesChanged,
     ClusteringChanged,
     ConstraintAdded,
     CutDropped,
@@ -140,6 +137,7 @@ __all__ = [
     "APPLICATION",
     "Adopted",
     "AdoptedDeleted",
+    "BranchFilesChanged",
     "BRANCH",
     "CLIENT",
     "COMMENT",
@@ -176,7 +174,6 @@ __all__ = [
     "MAIN",
     "NAMESPACE",
     "NamespaceAltered",
-    "NamespaceByData",
     "NamespaceCreated",
     "NamespaceDropped",
     "NamespaceEvent",
@@ -204,7 +201,6 @@ __all__ = [
     "StreamCommitted",
     "TABLE",
     "TAG",
-    "TableByData",
     "TableCreated",
     "TableDropped",
     "TableEvent",

@@ -1,4 +1,4 @@
-"""What a client knows of the versions of a log that it has read: enough to tell which proposals it may commit. Pure."""
+"""What a client knows of the versions of a log that it has read: enough to know which proposals it may commit. Pure."""
 
 from __future__ import annotations
 

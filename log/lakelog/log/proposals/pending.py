@@ -1,9 +1,6 @@
-"""Changes that one process has others commit, and commits for others, in a thread behind those that wait for them.
+"""What waits in this process for others to commit it, brought from one version of the log to the next.
 
-It begins where a log is contended, puts a proposal for what waits, and follows the log until each is decided. Where it
-sees no version of a combiner for a while, it becomes one (see `Combining`). It ends once nothing has waited for a
-while, or no other process has proposed anything. Each thread that waits gets an outcome, or its change back, to commit
-it as if there were no proposals: so nothing depends on this thread, and nothing is lost with it.
+`submit` is for any thread, the rest for one. A thread that waits gets an outcome, or its change back.
 """
 
 from __future__ import annotations
@@ -11,24 +8,21 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Generic, Protocol
 
 from lakelog.log.changes import combined_ids
-from lakelog.log.combining import Combining
-from lakelog.log.errors import LakelogError, PermissionDenied, StorageError
-from lakelog.log.format import WINDOW, Commit, ProposedChange, Settled, Tombstone
-from lakelog.log.inbox import Inbox, proposals_of
-from lakelog.log.pace import Pace
+from lakelog.log.errors import LakelogError, StorageError
+from lakelog.log.format import Commit, Settled, Tombstone
 from lakelog.log.placing import REMEMBERED, Trail, following
+from lakelog.log.proposals.inbox import Inbox
+from lakelog.log.proposals.pace import Pace
+from lakelog.log.proposals.waiting import Waiting
+from lakelog.log.proposals.window import Window
 from lakelog.log.view import Committed, Draft, S, View, effective
-from lakelog.log.waiting import Waiting
-from lakelog.log.window import Window
-from lakelog.log.writing import Writer, check_fence, check_may_follow
+from lakelog.log.writing import Writer
 
 PASSED_OVER_MAX = 3
 """Versions of combiners without a change that they could have had: it is then put by its own process."""
-FAILURES_MAX = 8
 
 
 class ByData(Protocol[S]):
@@ -40,12 +34,12 @@ class ByData(Protocol[S]):
 
     def redo(self, view: View[S], draft: Draft) -> Draft:
         """Return a draft as its author would draft it on another view, behind versions that all let it pass. Raises
-        LakelogError where only its author can tell, or where it is none of these changes."""
+        LakelogError where only its author knows, or for any other change."""
         ...
 
 
-class Courier(Generic[S]):
-    """The changes of one process that are for others to commit. `submit` is for any thread, the rest for its own."""
+class Pending(Generic[S]):
+    """The changes of one process that wait, and what it knows of the log."""
 
     def __init__(self, writer: Writer[S], by_data: ByData[S], view: View[S]) -> None:
         self.writer = writer
@@ -60,15 +54,12 @@ class Courier(Generic[S]):
         self.mine: dict[str, Waiting[S]] = {}
         """What waits, by commit id, at this view."""
         self._passed_over: dict[str, int] = {}
-        self._proposed_keys: deque[str] = deque(maxlen=REMEMBERED)
+        self.proposed_keys: deque[str] = deque(maxlen=REMEMBERED)
         self._arrived: list[Waiting[S]] = []
         self._bell = threading.Event()
         self._lock = threading.Lock()
         self._closed = False
-        self._failures = 0
-        self._is_my_turn = False
-
-    # For other threads
+        self.is_my_turn = False
 
     def submit(self, each: Waiting[S]) -> bool:
         """Take a change. False where this courier has ended."""
@@ -79,48 +70,6 @@ class Courier(Generic[S]):
             each.sent = True
         self._bell.set()
         return True
-
-    def start(self) -> bool:
-        """Begin to work. False where no thread can begin any more."""
-        try:
-            self.options.in_thread(f"proposals of {self.replay.location}", self.run)
-        except RuntimeError:
-            return False
-        return True
-
-    # The thread
-
-    def run(self) -> None:
-        try:
-            self._work()
-        finally:
-            # Also where memory ran out: what waits is committed by its own thread, which knows what was proposed.
-            self._close()
-
-    def _work(self) -> None:
-        missed = False
-        while self.wait_for_callers():
-            try:
-                self.take()
-                self._propose([each for each in self.mine.values() if not each.placing.proposed_until])
-                if not self.mine:
-                    continue
-                missed = not self._look(missed)
-                if self.pace.is_impatient and self._combines():
-                    if not Combining(self).work():
-                        return
-                    self.pace.start_waiting()
-                    self._is_my_turn = False
-                    continue
-                self._failures = 0
-            except PermissionDenied:
-                return
-            except StorageError:
-                self._failures += 1
-                if self._failures == FAILURES_MAX:
-                    return
-            if self.mine:
-                self.sleep(self.pace.next_look_s(missed=missed))
 
     def wait_for_callers(self) -> bool:
         """Return once something waits; False where nothing does for a while."""
@@ -170,17 +119,6 @@ class Courier(Generic[S]):
             else:
                 return
 
-    def _look(self, missed: bool) -> bool:
-        """Read the next version, if it is there, and what follows where this is late."""
-        data = self.replay.store.get(self.replay.keys.commit(self.view.version + 1))
-        if data is None:
-            if not missed:
-                self.pace.missed()
-            return False
-        version = self.view.version
-        self.follow(following(self.replay, version, data, batch=0, patient=True), at_first_look=not missed)
-        return self.view.version > version
-
     def follow(
         self,
         newer: Iterable[tuple[Commit | Tombstone, Settled | None]],
@@ -213,7 +151,7 @@ class Courier(Generic[S]):
     def _was_combined(self) -> None:
         """Another client combines: go on waiting, but not for what it passes over."""
         self.pace.start_waiting()
-        self._is_my_turn = False
+        self.is_my_turn = False
         for commit_id, each in list(self.mine.items()):
             if each.placing.proposed_until:
                 self._passed_over[commit_id] = self._passed_over.get(commit_id, 0) + 1
@@ -243,76 +181,6 @@ class Courier(Generic[S]):
             if found is not None:
                 self.end(each, found)
 
-    # Proposing
-
-    def _propose(self, new: list[Waiting[S]]) -> None:
-        drafts: dict[str, ProposedChange] = {}
-        features: set[str] = set()
-        for each in new:
-            change, draft = self._proposed(each)
-            if change is None:
-                self.give_back(each)
-            else:
-                drafts[change.commit_id] = change
-                features.update(draft.features)
-        if not drafts:
-            return
-        seen = self.view.version
-        parts = proposals_of(self.view.log_id, seen, sorted(features), list(drafts.values()))
-        for data, changes in parts:
-            waiting = [self.mine[change.commit_id] for change in changes]
-            if data is None:
-                self.give_back(waiting[0])
-                continue
-            for each in waiting:
-                each.placing.proposed_until = seen + WINDOW  # also where the answer is lost: it may be there
-            self._put(seen, waiting, data)
-
-    def _put(self, seen: int, waiting: list[Waiting[S]], data: bytes) -> None:
-        begun_s = self.pace.now_s()
-        first_id = waiting[0].placing.commit_id
-        try:
-            self.inbox.put(seen, first_id, data)
-        except StorageError as error:
-            for each in waiting:
-                if error.without_effect:
-                    each.placing.proposed_until = 0
-                self.give_back(each)
-            raise
-        self.pace.measured_put(self.pace.now_s() - begun_s)
-        self._proposed_keys.append(self.replay.keys.proposal(seen, first_id))
-
-    def _proposed(self, each: Waiting[S]) -> tuple[ProposedChange | None, Draft]:
-        """Return a change as it is proposed; None where it is for its own process to commit, or to be refused."""
-        placing = each.placing
-        try:
-            draft: Draft = each.run(placing.decide, self.view, tuple(placing.passed))
-            check_may_follow(self.view, draft, placing.location)
-            check_fence(self.view, draft, placing.location)
-            self.by_data.redo(self.view, draft)
-        except Exception:
-            return None, Draft()
-        if replace(draft, events=(), write=None, features=()) != Draft():
-            return None, Draft()  # it has more than a proposal can say
-        change = ProposedChange(
-            commit_id=placing.commit_id,
-            base=placing.base,
-            writer=each.run(dict, self.writer.writer),
-            write=draft.write,
-            events=draft.events,
-        )
-        return change, draft
-
-    def _combines(self) -> bool:
-        """Return whether it is on this process to combine: others may be before it, and are waited for once."""
-        if self._is_my_turn:
-            return True
-        order = Combining.order(self.inbox.list(self.view.version), self.view.version)
-        turns = next((place for place, key in enumerate(order) if key in self._proposed_keys), 0)
-        self._is_my_turn = True
-        self.pace.start_waiting(turns)
-        return turns == 0
-
     # Outcomes
 
     def end(self, each: Waiting[S], done: Committed[S] | BaseException) -> None:
@@ -327,7 +195,7 @@ class Courier(Generic[S]):
             self._passed_over.pop(commit_id, None)
         each.returned.set()
 
-    def _close(self) -> None:
+    def close(self) -> None:
         with self._lock:
             self._closed = True
             arrived, self._arrived = self._arrived, []

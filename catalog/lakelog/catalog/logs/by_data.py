@@ -1,6 +1,6 @@
 """Changes that a client decides for another one, by their data alone: appends of files, and names. Pure.
 
-Whatever only its author can tell is refused here, and left to its author: a schema that changed since, rows that a
+What only its author knows is refused here, and left to its author: a schema that changed since, rows that a
 CHECK was not asked about, values of identity columns. So each rule here is narrower than the conflict matrix, and
 agrees with it where it allows something.
 """
@@ -14,8 +14,7 @@ import msgspec
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile, check_written_by, is_elsewhere, with_ids
-from lakelog.catalog.state.conflicts import Operation
-from lakelog.catalog.state.events import (
+from lakelog.catalog.state import (
     BranchFilesChanged,
     EntryDefined,
     EntryLinked,
@@ -25,13 +24,14 @@ from lakelog.catalog.state.events import (
     IdentityTaken,
     NamespaceAltered,
     NamespaceEvent,
+    NamespaceState,
+    Operation,
     StatisticsComputed,
     StreamCommitted,
     TableEvent,
+    TableState,
     encode,
 )
-from lakelog.catalog.state.namespace_state import NamespaceState
-from lakelog.catalog.state.table_state import TableState
 from lakelog.log import Commit, Draft, View
 
 _PASSED_BY_APPENDS = {
@@ -98,8 +98,8 @@ class NamespaceByData:
         return True
 
     def redo(self, view: View[NamespaceState], draft: Draft) -> Draft:
-        """Return the draft. CommitConflict where a name is taken, what it leads to was given up, or it is none of
-        these."""
+        """Return the draft. CommitConflict where a name is taken, what it leads to was given up, or for any
+        other change."""
         events: list[NamespaceEvent] = _decoded(draft, NamespaceEvent)
         for event in events:
             match event:
@@ -125,4 +125,4 @@ def _decoded(draft: Draft, union: Any) -> list[Any]:
 
 
 def _left_to_its_author() -> CommitConflict:
-    return CommitConflict("only its author can tell whether this change may be committed")
+    return CommitConflict("only its author knows whether this change may be committed")
