@@ -7,7 +7,7 @@ from tests.sim.proposal_mutations import PROPOSAL_MUTATIONS
 from tests.sim.proposing import simulate_proposals
 from tests.sim.timed import S3_US, run
 
-SHORT = range(1, 121)
+SHORT = range(1, 91)
 FULL = range(SHORT.stop, 8_000)
 MUTATION_SEEDS = 500
 LATE = {"what-is-proposed-is-reported-as-failed": 280, "a-combiner-forgets-what-was-refused": 90}

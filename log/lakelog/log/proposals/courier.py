@@ -8,6 +8,7 @@ it as if there were no proposals: so nothing depends on this thread, and nothing
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 from lakelog.log.errors import LakelogError, PermissionDenied, StorageError
@@ -41,6 +42,10 @@ class Courier(Pending[S]):
     def run(self) -> None:
         try:
             self._work()
+        except RuntimeError:
+            if threading.main_thread().is_alive():
+                raise
+            # The interpreter ends, and begins no thread any more: those that wait go on as they can.
         finally:
             # Also where memory ran out: what waits is committed by its own thread, which knows what was proposed.
             self.close()
@@ -111,11 +116,9 @@ class Courier(Pending[S]):
         first_id = waiting[0].placing.commit_id
         try:
             self.inbox.put(seen, first_id, data)
-        except StorageError as error:
+        except StorageError:
             for each in waiting:
-                if error.without_effect:
-                    each.placing.proposed_until = 0
-                self.give_back(each)
+                self.give_back(each)  # as proposed: an earlier try may have had an effect, or have it later
             raise
         self.pace.measured_put(self.pace.now_s() - begun_s)
         self.proposed_keys.append(self.replay.keys.proposal(seen, first_id))

@@ -76,7 +76,7 @@ class Pending(Generic[S]):
         until_s = self.pace.now_s() + self.pace.linger_s
         while not self.mine and not self._arrived:
             left_s = until_s - self.pace.now_s()
-            if left_s <= 0:
+            if left_s <= 0 or not threading.main_thread().is_alive():
                 return False
             self.sleep(left_s)
         return True

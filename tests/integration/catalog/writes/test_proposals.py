@@ -65,7 +65,7 @@ def test_appends_that_others_commit_are_there_once_with_ids_authors_and_versions
     ids = table.scan().to_arrow()["id"].to_pylist()
     assert sorted(ids) == [n * 1000 + i for n in range(2 * PROCESSES) for i in range(appends)]
     assert table.version - 1 < count
-    # Row ids follow one another, whoever decided them.
+    # Row ids follow one another, though several processes gave them.
     assert sorted(table.head.all_files()["first_row"].to_pylist()) == list(range(count))
     commits = list(table.head.commits())
     combined = [commit for commit in commits if combined_ids(commit)]
