@@ -164,9 +164,11 @@ class TableModel:
         commits = self._begin(requests)
         versions = [commit.version for commit in commits]
         look_at = {*self._rng.sample(versions, min(OLD_VERSIONS, len(versions))), *versions[-1:]}
-        for commit in commits:
+        for number, commit in enumerate(commits):
             self.checked.commits += 1
             self._follow(commit, requests)
+            if versions[number + 1 : number + 2] == [commit.version]:
+                continue  # a reader sees all changes of a version
             if commit.version in look_at and not commit.seals:
                 self._compare(self._table(commit.version))
         if self.chain.sealed:
@@ -192,6 +194,8 @@ class TableModel:
                 table = self._table(commit.version)
             except NotFound:
                 continue  # a cleaner died before it had overwritten all that it expired
+            while [each.version for each in self.chain.commits[number + 1 : number + 2]] == [commit.version]:
+                number += 1  # with all that share the version
             note(self.chain, self.chain.commits[: number + 1], requests, self.checked)
             self.rows, self.files = rows_of(table), self._listed(commit.version)
             self.properties = dict(table.properties)
