@@ -19,7 +19,7 @@ from lakelog.catalog.ddl.saved_cuts import CutVersions
 from lakelog.catalog.state.events import NamespaceEvent, TableEvent
 from lakelog.catalog.state.namespace_state import _Root as NamespaceRoot
 from lakelog.catalog.state.table_state import _Root as TableRoot
-from lakelog.log.format import Base, Commit, Decision, Root, Tombstone
+from lakelog.log.format import Base, Commit, Decision, Proposal, Root, Tombstone
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "format"
@@ -198,8 +198,15 @@ def _example(title: str, candidates: list[Stored]) -> tuple[str, str, str]:
 
 def log_schema() -> dict[str, Any]:
     """Return the schema of a log's objects."""
-    title = "An object of a lakelog log, format 1: a commit, tombstone, snapshot, base or decision"
-    objects = {Commit: "Commit", Tombstone: "Tombstone", Root: "Snapshot", Base: "Base", Decision: "Decision"}
+    title = "An object of a lakelog log, format 1: a commit, tombstone, snapshot, base, decision or proposal"
+    objects = {
+        Commit: "Commit",
+        Tombstone: "Tombstone",
+        Root: "Snapshot",
+        Base: "Base",
+        Decision: "Decision",
+        Proposal: "Proposal",
+    }
     return _schema(title, objects, list(objects))
 
 

@@ -31,6 +31,7 @@ def main() -> int:
         "--mutation", choices=sorted(MUTATIONS), default="", help="with one protection removed"
     )
     parser.add_argument("--cleaning", action="store_true", help="expire, vacuum and purge meanwhile")
+    parser.add_argument("--proposals", action="store_true", help="processes propose changes to each other")
     given = parser.parse_args()
     settings = Settings(
         seed=given.seed,
@@ -43,6 +44,7 @@ def main() -> int:
         keep=given.keep,
         mutation=given.mutation,
         cleaning=given.cleaning,
+        proposals=given.proposals,
     )
     folder = Path(tempfile.mkdtemp(prefix="lakelog-kills-"))
     print(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lakelog.catalog import Catalog
-from lakelog.log import Commit, ObjectStore
+from lakelog.log import Commit, ObjectStore, each_change
 from lakelog.log.errors import FormatError
 from lakelog.log.format import Tombstone, decode_base, decode_decision, decode_entry, decode_root, hash_of
 from lakelog.log.keys import Keys
@@ -148,7 +148,7 @@ def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone)
             return
     assert chain.sealed == opens, f"the log was {'' if chain.sealed else 'not '}sealed before"
     chain.entries.append(entry)
-    chain.effects.append(effect)
+    chain.effects += each_change(effect) if isinstance(effect, Commit) else [effect]
     if isinstance(effect, Commit):
         _check_sidecars(found, chain, effect)
 

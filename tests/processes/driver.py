@@ -60,6 +60,7 @@ class Settings:
     keep: bool = False
     mutation: str = ""
     cleaning: bool = False
+    proposals: bool = False
 
 
 @dataclass
@@ -353,7 +354,15 @@ def _store(settings: Settings, folder: Path) -> Iterator[tuple[World, World, Fau
     names = writer_names(settings)
     if settings.store == LOCAL:
         options = {"fsync": "on" if settings.fsync else "off"}
-        world = World(str(folder), str(folder / "lake"), options, settings.seed, names, settings.mutation)
+        world = World(
+            str(folder),
+            str(folder / "lake"),
+            options,
+            settings.seed,
+            names,
+            settings.mutation,
+            proposals=settings.proposals,
+        )
         yield world, world, None
         return
     chance = Chance(settings.seed, settings.intensity)
@@ -363,5 +372,13 @@ def _store(settings: Settings, folder: Path) -> Iterator[tuple[World, World, Fau
         faulty_proxy(server.endpoint, chance) as proxy,
     ):
         url = "s3://lake/warehouse"
-        world = World(str(folder), url, server.options, settings.seed, names, environment=server.environment)
+        world = World(
+            str(folder),
+            url,
+            server.options,
+            settings.seed,
+            names,
+            environment=server.environment,
+            proposals=settings.proposals,
+        )
         yield world, replace(world, options={**server.options, "endpoint": proxy.endpoint}), proxy

@@ -29,7 +29,7 @@ from lakelog.catalog.state.events import (
 )
 from lakelog.log import Commit
 from lakelog.log.errors import NotFound
-from lakelog.log.format import Tombstone
+from lakelog.log.format import Tombstone, id_digest
 
 OLD_VERSIONS = 1
 Rows = dict[int, tuple[str, str, int]]
@@ -66,7 +66,15 @@ class Requests:
     def __init__(self, asked: Collection[Asked]) -> None:
         self.by_key = {a.key: a for a in asked}
         self._by_commit = {a.request["commit"]: a for a in asked if "commit" in a.request}
+        self._by_digest = {id_digest(commit_id): a for commit_id, a in self._by_commit.items()}
         self._by_mark = {a.request["mark"]: a for a in asked if "mark" in a.request}
+
+    def all_of(self, effect: Commit | Tombstone) -> list[Asked]:
+        """The requests of what is expired, of which there may be several in one version."""
+        if isinstance(effect, Tombstone) and effect.applied:
+            return [self._by_digest[each] for each in effect.applied if each in self._by_digest]
+        found = self.of(effect)
+        return [] if found is None else [found]
 
     def of(self, commit: Commit | Tombstone, *marks: str) -> Asked | None:
         found = self._by_commit.get(commit.commit_id)
@@ -119,8 +127,7 @@ def note_what_is_expired(chain: Chain, requests: Requests, checked: Checked) -> 
 def note(chain: Chain, effects: Iterable[Commit | Tombstone], requests: Requests, checked: Checked) -> None:
     for effect in effects:
         if effect.version > 1 and not effect.reopens:
-            asked = requests.of(effect)
-            if asked is not None:
+            for asked in requests.all_of(effect):
                 checked.happens(asked, f"version {effect.version} of {chain.prefix or 'the root'}")
                 if asked.request["op"] in ("move", "fill"):
                     checked.moves.setdefault(asked.key, []).append((effect.time_us, effect.log_id))
@@ -157,9 +164,11 @@ class TableModel:
         commits = self._begin(requests)
         versions = [commit.version for commit in commits]
         look_at = {*self._rng.sample(versions, min(OLD_VERSIONS, len(versions))), *versions[-1:]}
-        for commit in commits:
+        for number, commit in enumerate(commits):
             self.checked.commits += 1
             self._follow(commit, requests)
+            if versions[number + 1 : number + 2] == [commit.version]:
+                continue  # a reader sees all changes of a version
             if commit.version in look_at and not commit.seals:
                 self._compare(self._table(commit.version))
         if self.chain.sealed:
@@ -185,6 +194,8 @@ class TableModel:
                 table = self._table(commit.version)
             except NotFound:
                 continue  # a cleaner died before it had overwritten all that it expired
+            while [each.version for each in self.chain.commits[number + 1 : number + 2]] == [commit.version]:
+                number += 1  # with all that share the version
             note(self.chain, self.chain.commits[: number + 1], requests, self.checked)
             self.rows, self.files = rows_of(table), self._listed(commit.version)
             self.properties = dict(table.properties)

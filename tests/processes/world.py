@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 from tests.processes.mutations import MUTATIONS
 
-from lakelog.catalog import Catalog, CatalogNames
+from lakelog.catalog import Catalog, CatalogNames, LogOptions
+from lakelog.log import placing
 
 SCHEMA = pa.schema({"id": pa.int64(), "op": pa.string(), "owner": pa.string(), "value": pa.int64()})
 """Every row has an id of its own in its table, and says which request wrote it."""
@@ -36,6 +37,8 @@ class World:
     mutation: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     """Credentials. Processes are forked by a server that may have begun before there were any."""
+    proposals: bool = False
+    """Whether processes propose their changes to each other, without losing races before."""
 
     @property
     def journals(self) -> Path:
@@ -51,7 +54,10 @@ class World:
 
     def catalog(self, writer: str = "", as_of: int | None = None) -> Catalog:
         named = {"engine": "python", "user": writer} if writer else None
-        return Catalog(self.warehouse, options=self.options, writer=named, as_of=as_of)
+        log_options = LogOptions(proposals=self.proposals)
+        return Catalog(
+            self.warehouse, options=self.options, writer=named, as_of=as_of, log_options=log_options
+        )
 
     def save(self) -> Path:
         path = Path(self.folder) / "world.json"
@@ -72,6 +78,8 @@ def begin(world_file: str, name: str) -> World:
     os.dup2(log, 1)
     os.dup2(log, 2)
     faulthandler.enable(2)
+    if world.proposals:
+        placing.RACES_BEFORE_PROPOSING = 0
     if world.mutation:
         MUTATIONS[world.mutation]()
     return world

@@ -11,9 +11,15 @@ from contextlib import nullcontext
 from tests.sim.ledger_mutations import LEDGER_MUTATIONS
 from tests.sim.ledger_simulation import simulate_ledgers
 from tests.sim.mutations import MUTATIONS
+from tests.sim.proposal_mutations import PROPOSAL_MUTATIONS
+from tests.sim.proposing import simulate_proposals
 from tests.sim.simulation import Outcome, simulate
 
-WORLDS: dict[str, Callable[[int], Outcome]] = {"log": simulate, "ledgers": simulate_ledgers}
+WORLDS: dict[str, Callable[[int], Outcome]] = {
+    "log": simulate,
+    "ledgers": simulate_ledgers,
+    "proposals": simulate_proposals,
+}
 
 
 def main() -> int:
@@ -26,7 +32,9 @@ def main() -> int:
     which.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
     parser.add_argument("--world", choices=sorted(WORLDS), help="only this one: one log, or several ledgers")
     parser.add_argument(
-        "--mutation", choices=sorted({*MUTATIONS, *LEDGER_MUTATIONS}), help="with one protection removed"
+        "--mutation",
+        choices=sorted({*MUTATIONS, *LEDGER_MUTATIONS, *PROPOSAL_MUTATIONS}),
+        help="with one protection removed",
     )
     arguments = parser.parse_args()
     if arguments.seed is not None:
@@ -35,7 +43,7 @@ def main() -> int:
         first, _, last = arguments.seeds.partition("-")
         seeds = range(int(first), int(last) + 1)
     worlds = [arguments.world] if arguments.world else list(WORLDS)
-    mutation = (MUTATIONS | LEDGER_MUTATIONS).get(arguments.mutation, nullcontext)
+    mutation = (MUTATIONS | LEDGER_MUTATIONS | PROPOSAL_MUTATIONS).get(arguments.mutation, nullcontext)
     with mutation():
         failed = [run(world, seeds) for world in worlds]
     return 1 if any(failed) else 0

@@ -20,6 +20,7 @@ from lakelog.log import (
     StorageError,
     View,
     WriteRef,
+    each_change,
     expiry,
 )
 from lakelog.log.format import Root, decode_root, encode
@@ -107,7 +108,7 @@ def ask(
     world.count("asked" if first else "retried")
 
     def decide(view: View[State], passed: Sequence[Commit]) -> Draft:
-        versions = list(range(operation.base + 1, view.version + 1))
+        versions = [v for v in range(operation.base + 1, view.version + 1) if each_change(world.at(v))]
         if sorted({commit.version for commit in passed}) != versions:
             world.fail(
                 f"decide was given {[c.version for c in passed]} at {view.version} since {operation.base}"

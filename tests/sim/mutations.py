@@ -27,6 +27,7 @@ from lakelog.log import (
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
+from lakelog.log.proposals import judging
 
 Mutation = Callable[[], AbstractContextManager[None]]
 MUTATIONS: dict[str, Mutation] = {}
@@ -124,7 +125,7 @@ def tombstones_forget_the_changes_of_a_version(real: Any, *args: Any) -> Tombsto
     return tombstone
 
 
-@removes(sharing._Judged, "add")
+@removes(judging.Judged, "add")
 def changes_of_a_version_do_not_see_one_another(real: Any, self: Any, *args: Any) -> None:
     real(self, *args)
     self.view = replace(self.before, steps=self.view.steps)

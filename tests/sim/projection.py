@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lakelog.log import Commit, Dump, Json
+from lakelog.log import Commit, ConflictError, Draft, Dump, Json, View
 from lakelog.log.changes import each_change
 
 CHUNK = 4
@@ -97,6 +97,20 @@ class OperationsProjection:
             writes=frozenset(root["writes"]),
             chunks=tuple(Chunk(name=name) for name in root["chunks"]),
         )
+
+
+class OperationsByData:
+    """Decides operations that others propose: a claim that another one has is their own to give up."""
+
+    def lets_pass(self, commit: Commit) -> bool:
+        return True
+
+    def redo(self, view: View[State], draft: Draft) -> Draft:
+        for event in draft.events:
+            taken, free = event.get("claim", "") in view.state.claims, event.get("release", "")
+            if taken or (free and free not in view.state.claims):
+                raise ConflictError("the claim is not as it has to be")
+        return draft
 
 
 def without_names(state: State) -> State:

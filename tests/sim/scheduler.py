@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 
 class Crash(BaseException):
@@ -81,6 +82,29 @@ class Scheduler:
         """Put the running actor to sleep while others go on."""
         self.running.asleep_until = self.steps + steps
         self.step()
+
+    def in_parallel(self, works: Sequence[Callable[[], None]]) -> None:
+        """Run all of them side by side, and return when all have ended."""
+        failures: list[BaseException] = []
+        left = len(works) - 1
+
+        def run(work: Callable[[], None]) -> None:
+            nonlocal left
+            try:
+                work()
+            except BaseException as error:
+                failures.append(error)
+            left -= 1
+
+        for work in works[1:]:
+            self.spawn("in parallel", partial(run, work))
+        try:
+            works[0]()
+        finally:
+            while left:
+                self.stall(1)
+        if failures:
+            raise failures[0]
 
     def land_later(self, effect: Callable[[], None]) -> None:
         """Have a request take effect at some later step, though its answer was given up long before."""

@@ -82,7 +82,7 @@ def check_versions(world: World, head: int) -> list[str]:
             problems.append(f"version {version} was replaced by another commit")
         if entry.prev != previous or entry.version != version:
             problems.append(f"version {version} does not continue version {version - 1}")
-        if sealed != original.reopens:
+        if sealed != (original.reopens or original.restores):
             problems.append(f"version {version} follows the seal" if sealed else f"version {version} reopens")
         if original.reopens and original.log_id == world.commits[version - 2].log_id:
             problems.append(f"version {version} reopens the log under the same id")
@@ -97,9 +97,14 @@ def check_operations(world: World) -> list[str]:
     """What was acknowledged is there once, what was refused is not, what is unknown at most once."""
     problems = []
     found: dict[str, list[int]] = {}
+    refused: set[str] = set()
     for commit in world.commits:
         for change in each_change(commit):
             found.setdefault(change.commit_id, []).append(commit.version)
+        for each in commit.changes:
+            if each.refused is not None:
+                refused.add(each.commit_id)
+    problems += [f"change {id} was refused, and applied at {found[id]}" for id in refused & found.keys()]
     problems += check_claims(world)
     for operation in world.operations:
         versions = found.get(operation.commit_id, [])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from tests.sim.projection import OperationsProjection, State
+from tests.sim.projection import OperationsByData, OperationsProjection, State
 from tests.sim.scheduler import Scheduler
 
 from lakelog.log import Draft, Log, LogOptions, MemoryStore, ObjectStore
@@ -22,6 +22,7 @@ T = TypeVar("T")
 S3_US = {"put": 60_000, "get": 25_000, "list": 50_000}
 FOLDER_US = {"put": 900, "get": 80, "list": 200}
 SPREAD = 0.1
+COOL_US = 1_000_000
 
 
 class TimedStore:
@@ -103,8 +104,11 @@ def run(
     *,
     seconds: float,
     pause_s: float = 0.0,
+    proposals: bool = False,
+    warm_s: float = 0.0,
 ) -> Measured:
-    """Have writers commit one change after another for some seconds of virtual time, `pause_s` between two."""
+    """Have writers commit one change after another for some seconds of virtual time, `pause_s` between two. What is
+    measured begins after `warm_s`, and then all go on for a while after it has ended."""
     rng = random.Random(seed)
     scheduler = Scheduler(rng, steps_max=1_000_000_000)
     truth = MemoryStore(clock_us=lambda: 1_750_000_000_000_000 + scheduler.steps)
@@ -114,15 +118,22 @@ def run(
         def sleep(time_s: float) -> None:
             scheduler.stall(int(time_s * 1_000_000))
 
-        def wait(event: threading.Event) -> None:
-            while not event.is_set():
-                scheduler.stall(times_us["put"] // 30)
+        def wait(event: threading.Event, timeout_s: float | None) -> None:
+            step_us = times_us["put"] // 30
+            left_us = None if timeout_s is None else max(1, int(timeout_s * 1_000_000))
+            while not event.is_set() and (left_us is None or left_us > 0):
+                scheduler.stall(step_us if left_us is None else min(step_us, left_us))
+                left_us = None if left_us is None else left_us - step_us
 
         return LogOptions(
             clock_us=lambda: 1_750_000_000_000_000 + scheduler.steps,
             new_id=lambda: f"{next(ids):010d}",
             sleep_s=sleep,
             wait=wait,
+            in_parallel=scheduler.in_parallel,
+            in_thread=scheduler.spawn,
+            monotonic_s=lambda: scheduler.steps / 1_000_000,
+            proposals=proposals,
             random=rng.random,
             snapshot_every_versions=0,
         )
@@ -131,19 +142,29 @@ def run(
         Draft(events=({"op": "first"},)), log_id="log"
     )
     measured = Measured(seconds, [[] for _ in range(processes * threads)])
-    end_us = scheduler.steps + int(seconds * 1_000_000)
+    begin_us = scheduler.steps + int(warm_s * 1_000_000)
+    end_us = begin_us + int(seconds * 1_000_000)
+    unmeasured = requests = 0
     stores: list[TimedStore] = []
 
     def writer(log: Log[State], number: int) -> Callable[[], None]:
         def work() -> None:
+            nonlocal unmeasured, requests
             scheduler.stall(int(rng.random() * 100_000))
             view = log.load()
             count = 0
-            while scheduler.steps < end_us:
+            while scheduler.steps < end_us + (COOL_US if warm_s else 0):
                 begun = scheduler.steps
                 draft = Draft(events=({"op": f"{number}.{count}"},))
                 view = log.commit(view, lambda view, passed: draft, shared=True).view  # noqa: B023
-                measured.waits[number].append((scheduler.steps - begun) / 1_000_000)
+                if begin_us <= begun < end_us:
+                    measured.waits[number].append((scheduler.steps - begun) / 1_000_000)
+                else:
+                    unmeasured += 1
+                if begun < begin_us:
+                    requests = -sum(store.requests for store in stores)
+                elif begun < end_us:
+                    measured.requests = requests + sum(store.requests for store in stores)
                 count += 1
                 if pause_s:
                     sleep_us = int(pause_s * 1_000_000 * (0.5 + rng.random()))
@@ -154,7 +175,14 @@ def run(
     for process in range(processes):
         store = TimedStore(truth, scheduler, times_us)
         stores.append(store)
-        log = Log(cast(ObjectStore, store), "t", OperationsProjection(), options=options())
+        log = Log(
+            cast(ObjectStore, store),
+            "t",
+            OperationsProjection(),
+            writer={"by": process},
+            options=options(),
+            by_data=OperationsByData(),
+        )
         for thread in range(threads):
             number = process * threads + thread
             scheduler.spawn(f"writer {number}", writer(log, number))
@@ -162,7 +190,7 @@ def run(
     measured.failures = scheduler.failures
     head = Log(truth, "t", OperationsProjection(), options=options()).load()
     measured.versions = head.version
-    measured.requests = sum(store.requests for store in stores)
-    if head.state.count != measured.changes + 1:
-        measured.failures.append(f"{head.state.count - 1} changes are there, {measured.changes} were made")
+    made = measured.changes + unmeasured
+    if head.state.count != made + 1:
+        measured.failures.append(f"{head.state.count - 1} changes are there, {made} were made")
     return measured

@@ -8,17 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from tests.sim.projection import OperationsProjection, State, fold, without_names
+from tests.sim.projection import OperationsByData, OperationsProjection, State, fold, without_names
 from tests.sim.scheduler import Scheduler
 from tests.sim.stores import FAULTS, TrueStore, UnreliableStore, Weather
 
 from lakelog.log import Commit, Log, LogOptions, ObjectStore, StorageError, View
-from lakelog.log.changes import each_change
+from lakelog.log.changes import combined_ids, each_change
 from lakelog.log.format import decode_base, decode_entry
 from lakelog.log.keys import Keys
 
 ROOT = "t"
 START_US = 1_750_000_000_000_000
+STEPS_A_SECOND = 20
 YEAR_US = 365 * 86_400_000_000
 
 
@@ -49,6 +50,7 @@ class World:
     truth: TrueStore
     weather: Weather
     snapshots_inline: bool
+    proposals: bool = False
     now_us: int = START_US
     operations: list[Operation] = field(default_factory=list)
     newest_acknowledged: int = 0
@@ -73,6 +75,7 @@ class World:
 
     def new_log(self, actor: str) -> Log[State]:
         """Return the log as a new process sees it: its own memory, its own clock, its own way to the store."""
+        now_s = self.rng.random() * 1000
         skew_us = self.rng.choice((0, 0, 0, -3_000_000, 5_000_000, -YEAR_US, 10 * YEAR_US))
         return Log(
             cast(ObjectStore, UnreliableStore(self.truth, self.scheduler, self.weather, self.rng)),
@@ -87,10 +90,14 @@ class World:
                 wait=self._wait,
                 in_background=self._in_background,
                 in_parallel=self._in_parallel,
+                in_thread=self.scheduler.spawn,
+                monotonic_s=lambda: now_s + self.scheduler.steps / STEPS_A_SECOND,
+                proposals=self.proposals,
                 snapshot_every_versions=4,
                 snapshot_size_bytes=900,
                 put_tries=5,
             ),
+            by_data=OperationsByData(),
         )
 
     def _sleep(self, seconds: float) -> None:
@@ -102,9 +109,11 @@ class World:
         for work in self.rng.sample(works, len(works)):
             work()
 
-    def _wait(self, event: threading.Event) -> None:
-        while not event.is_set():
+    def _wait(self, event: threading.Event, timeout_s: float | None) -> None:
+        left = None if timeout_s is None else self.rng.choice((1, 3, 10))
+        while not event.is_set() and left != 0:
             self.scheduler.step()
+            left = None if left is None else left - 1
 
     def _in_background(self, name: str, work: Callable[[], None]) -> None:
         def quietly() -> None:
@@ -140,6 +149,10 @@ class World:
             self.states.append(state)
             if commit.changes:
                 self.count("versions that were shared")
+            if combined_ids(commit):
+                self.count("versions that were combined")
+            if any(change.refused for change in commit.changes):
+                self.count("refusals that were put")
             self.judged_on.append(between)
 
     def states_from(self, version: int) -> list[State]:
@@ -147,6 +160,10 @@ class World:
         changes of one."""
         self.read_truth()
         return [*self.states[version:], *(state for between in self.judged_on[version:] for state in between)]
+
+    def at(self, version: int) -> Commit:
+        self.read_truth()
+        return self.commits[version - 1]
 
     def head(self) -> int:
         self.read_truth()

@@ -265,7 +265,9 @@ class Transaction(CatalogNames, OutsideOnly):
         first = log.start.version + 1 if log.start is not None else 1
         try:
             newest = next(iter(log.log.commits(first=first, last=now.version, newest_first=True)), None)
-            return author_of(None if newest is None else each_change(newest)[-1])
+            return author_of(
+                None if newest is None else next(iter(each_change(newest, newest_first=True)), None)
+            )
         except NotFound:
             return ""  # the commit has expired
 

@@ -1,7 +1,7 @@
 """Durable, ordered logs of opaque commits on object storage. See README.md beside this package for the format."""
 
 from lakelog.log.background import Background, wait_for_background
-from lakelog.log.changes import each_change
+from lakelog.log.changes import combined_ids, each_change
 from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
@@ -22,6 +22,7 @@ from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Decision, Intent, Json, 
 from lakelog.log.ids import ID_LENGTH, new_id
 from lakelog.log.log import Log, refresh_many
 from lakelog.log.options import LogOptions
+from lakelog.log.proposals.pending import ByData
 from lakelog.log.stores import (
     CountingStore,
     LocalStore,
@@ -38,6 +39,7 @@ __all__ = [
     "ID_LENGTH",
     "AlreadyExists",
     "Background",
+    "ByData",
     "Commit",
     "CommitUnknown",
     "Committed",
@@ -72,6 +74,7 @@ __all__ = [
     "WriteFenced",
     "WriteRef",
     "canonical_url",
+    "combined_ids",
     "commit_together",
     "each_change",
     "new_id",

@@ -2,18 +2,20 @@
 
 A version of several changes has the events and sidecars of all, in their order, so a reader that folds it, or wants to
 know what it did to the state, needs to know nothing of them. What one author did, and whether an id happened, is asked
-here.
+here. A change that a version refuses has no events, and is in no history; only its author asks for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 
-from lakelog.log.format import Commit, Tombstone, id_digest
+from lakelog.log.format import PROPOSALS, WINDOW, Commit, Refusal, Tombstone, id_digest
+
+FORGOTTEN = Refusal(kind="conflict", message="it was refused in a version that has expired")
 
 
 def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, ...]:
-    """Return the changes of a version, each as the commit that it would be by itself.
+    """Return the changes of a version that it applied, each as the commit that it would be by itself.
 
     Each has the version, time, hash and sidecars of the whole, which events refer to by their index.
     """
@@ -24,6 +26,8 @@ def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, 
 def _each_change(commit: Commit) -> Iterator[Commit]:
     first = 0
     for change in commit.changes:
+        if change.refused is not None:
+            continue
         yield msgspec.structs.replace(
             commit,
             commit_id=change.commit_id,
@@ -39,10 +43,32 @@ def _each_change(commit: Commit) -> Iterator[Commit]:
 def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
     """Return whether an entry with an effect, expired or not, is or has the commit that is being tried or retried."""
     if isinstance(entry, Tombstone):
-        return id_digest(commit_id) in entry.applied if entry.applied else entry.commit_id == commit_id
+        if entry.applied or entry.refused:
+            return id_digest(commit_id) in entry.applied
+        return entry.commit_id == commit_id
     if entry.changes:
-        return any(change.commit_id == commit_id for change in entry.changes)
+        return any(change.commit_id == commit_id and change.refused is None for change in entry.changes)
     return entry.commit_id == commit_id
+
+
+def refusal_in(entry: Commit | Tombstone, commit_id: str) -> Refusal | None:
+    """Return why an entry refuses that change for good, None where it does not."""
+    if isinstance(entry, Tombstone):
+        return FORGOTTEN if entry.refused and id_digest(commit_id) in entry.refused else None
+    for change in entry.changes:
+        if change.commit_id == commit_id:
+            return change.refused
+    return None
+
+
+def decided_ids(commit: Commit) -> tuple[str, ...]:
+    """Return the ids of all that a version applies or refuses."""
+    return tuple(change.commit_id for change in commit.changes) or (commit.commit_id,)
+
+
+def combined_ids(commit: Commit) -> frozenset[str]:
+    """Return the ids of the changes of a version that others had proposed to the client that put it."""
+    return frozenset(change.commit_id for change in commit.changes if change.seen)
 
 
 def misfit(commit: Commit) -> str | None:
@@ -59,4 +85,17 @@ def misfit(commit: Commit) -> str | None:
         return "has events that are of none of its changes, or changes whose events it has not"
     if any(change.base >= commit.version for change in commit.changes):
         return "has a change that was prepared on a later version"
+    for change in commit.changes:
+        if change.refused is not None and (change.events or change.write is not None):
+            return "refuses a change that has events or a write"
+        if change.seen and not change.base <= change.seen < commit.version <= change.seen + WINDOW:
+            return "has a change that was proposed for other versions"
     return None
+
+
+def lacks_feature(commit: Commit, features: Collection[str]) -> bool:
+    """Return whether a version has what only logs with the feature `PROPOSALS` may have; `features` are those of the
+    log before it."""
+    if not any(change.seen or change.refused is not None for change in commit.changes):
+        return False
+    return PROPOSALS not in features and PROPOSALS not in commit.features

@@ -173,7 +173,8 @@ def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:
         restores=commit.restores,
         purges=commit.purges,
         outcome="" if settled is None else settled.outcome,
-        applied=tuple(id_digest(change.commit_id) for change in commit.changes),
+        applied=tuple(id_digest(each.commit_id) for each in commit.changes if each.refused is None),
+        refused=tuple(id_digest(each.commit_id) for each in commit.changes if each.refused is not None),
         commit_hash=commit.hash,
     )
 

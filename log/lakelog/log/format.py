@@ -33,9 +33,11 @@ from lakelog.log.grammar import (
     Location,
     Number,
     Proof,
+    Reason,
     SidecarName,
     TimeUs,
     TxnId,
+    Word,
     shortened,
 )
 
@@ -46,6 +48,15 @@ FORMAT = 1
 COMMIT_SIZE_MAX = 8 * 1024 * 1024
 CHANGES_MAX = 1024
 """Of one version: its tombstone, which keeps a digest of each id, stays below 20 KiB."""
+PROPOSALS = "proposals"
+"""The feature of a log for which there may be proposals: a version may refuse changes, and have those of others."""
+FEATURES = frozenset({PROPOSALS})
+"""Of the log itself; rooms above have their own."""
+WINDOW = 256
+"""In how many versions after the one that its author saw a proposal may be applied."""
+PROPOSAL_SIZE_MAX = 1024 * 1024
+PROPOSED_MAX = 256
+"""Changes of one proposal."""
 FEATURES_RESERVED = {
     "inline-rows": "rows carried inside a commit",
     "encryption": "encrypted logs",
@@ -102,15 +113,42 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     time_us: TimeUs = 0
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Why a change was refused for good: the error of its author. `version` and `by` are what was in its way."""
+
+    kind: Word
+    message: Reason
+    version: Number = 0
+    by: Id | None = None
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One of several changes that share a version, by its author: `events` counts its own among those of the commit,
-    which has them in the order of its changes."""
+    which has them in the order of its changes.
+
+    `seen` is the head that its author saw who proposed it, 0 where the client that put the version made it. One that is
+    `refused` has no events, and no later version has it.
+    """
 
     commit_id: Id
     base: Number
     writer: dict[str, Json] = {}
     write: WriteRef | None = None
     events: Number = 0
+    seen: Number = 0
+    refused: Refusal | None = None
+
+
+class ProposedChange(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """One of the changes of a proposal: what its author decided on the version that it saw."""
+
+    commit_id: Id
+    base: Number
+    writer: dict[str, Json] = {}
+    write: WriteRef | None = None
+    events: tuple[dict[str, Json], ...]
 
 
 class _Stored(
@@ -162,7 +200,8 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     """What expiry leaves of a commit: enough to settle which commit won its version.
 
     A pure function of the commit and, for an intent, of its decision: `outcome` is that ("" for a plain commit), and
-    `time_us` the transaction's time where it committed. `applied` has the digests of the ids of its changes.
+    `time_us` the transaction's time where it committed. `applied` and `refused` have the digests of the ids of its
+    changes.
     """
 
     format: Number
@@ -178,6 +217,7 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     purges: bool = False
     outcome: Literal["", "committed", "aborted"] = ""
     applied: Annotated[tuple[IdDigest, ...], Meta(max_length=CHANGES_MAX)] = ()
+    refused: Annotated[tuple[IdDigest, ...], Meta(max_length=CHANGES_MAX)] = ()
     commit_hash: Hash
     hash: str = ""
 
@@ -237,7 +277,22 @@ class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
         return Settled(outcome=self.outcome, time_us=self.time_us)
 
 
-_STORED = TypeVar("_STORED", Commit | Tombstone, Root, Base, Decision)
+class Proposal(_Stored, frozen=True, kw_only=True, tag="proposal"):
+    """Changes that a client wants others to commit for it, in one of the versions after `seen`, up to `until`.
+
+    `features` are what these changes need, of the client that commits them and of every reader from then on.
+    """
+
+    format: Number
+    log_id: Id
+    seen: Number
+    until: Number
+    features: tuple[Feature, ...] = ()
+    changes: Annotated[tuple[ProposedChange, ...], Meta(min_length=1, max_length=PROPOSED_MAX)]
+    hash: str = ""
+
+
+_STORED = TypeVar("_STORED", Commit | Tombstone, Root, Base, Decision, Proposal)
 _HASH_MEMBER = b',"hash":"'
 _TAIL = len(_HASH_MEMBER) + 64 + 2
 _ENCODER = msgspec.json.Encoder()
@@ -245,6 +300,7 @@ _ENTRY: msgspec.json.Decoder[Commit | Tombstone] = msgspec.json.Decoder(Commit |
 _ROOT = msgspec.json.Decoder(Root)
 _BASE = msgspec.json.Decoder(Base)
 _DECISION = msgspec.json.Decoder(Decision)
+_PROPOSAL = msgspec.json.Decoder(Proposal)
 
 
 class _Peek(msgspec.Struct):
@@ -264,7 +320,7 @@ def id_digest(commit_id: str) -> str:
     return hashlib.sha256(commit_id.encode()).hexdigest()[:16]
 
 
-def encode(stored: Commit | Tombstone | Root | Base | Decision) -> bytes:
+def encode(stored: Commit | Tombstone | Root | Base | Decision | Proposal) -> bytes:
     """Return the object's bytes, its hash appended; `stored.hash` must be empty."""
     if stored.hash:
         raise InvalidInput("an object that was read from a log is not written again: make a new one")
@@ -337,9 +393,16 @@ def decode_decision(data: bytes, location: str) -> Decision:
     return _decode(_DECISION, data, location, (), COMMIT_SIZE_MAX, DEPTH_MAX)
 
 
+def decode_proposal(data: bytes, location: str, features: Collection[str] = ()) -> Proposal:
+    """Return a proposal. FormatError, UnsupportedFormat; whether it is of its place, `inbox` says."""
+    proposal = _decode(_PROPOSAL, data, location, features, PROPOSAL_SIZE_MAX, DEPTH_MAX)
+    check_features(proposal.features, features, location)
+    return proposal
+
+
 def check_features(needed: Sequence[str], known: Collection[str], location: str) -> None:
     """Raise UnsupportedFormat for the features that this client does not know, by name."""
-    unknown = [feature for feature in needed if feature not in known]
+    unknown = [feature for feature in needed if feature not in known and feature not in FEATURES]
     if unknown:
         names = ", ".join(
             f"{name!r} ({FEATURES_RESERVED[name]})" if name in FEATURES_RESERVED else repr(name)

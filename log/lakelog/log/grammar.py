@@ -92,6 +92,9 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 Word: TypeAlias = Annotated[str, Meta(pattern=f"^[a-z][a-z -]{{0,63}}{_END}")]
 """A kind, a space of names: one of few words, of which a newer client may know more."""
 
+Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2000)]
+"""A message for people."""
+
 CutObject: TypeAlias = Annotated[str, Meta(pattern=rf"^{_ID}\.json{_END}")]
 """The name of the object of a saved cut, in the warehouse's `_cut/`."""
 
@@ -159,6 +162,11 @@ def is_blob(name: str) -> bool:
 def is_txn(name: str) -> bool:
     """Return whether the name of a listed object, without `.json`, is that of a decision."""
     return _TXN_FORM.fullmatch(name) is not None
+
+
+def is_id(name: str) -> bool:
+    """Return whether a part of a listed name is an id."""
+    return _ID_FORM.fullmatch(name) is not None
 
 
 def is_sidecar(name: str) -> bool:

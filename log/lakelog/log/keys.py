@@ -4,10 +4,13 @@
 import re
 
 from lakelog.log.errors import InvalidInput
-from lakelog.log.grammar import check_key
+from lakelog.log.format import WINDOW
+from lakelog.log.grammar import check_id, check_key, is_id
 
 VERSION_DIGITS = 20
 _VERSIONED = re.compile(r"[0-9]{20}-")
+_PROPOSAL = re.compile(r"[0-9]{20}/([0-9]{20})-([^/]+)\.json")
+_INBOX_FOLDER = re.compile(r"([0-9]{20})/")
 _SNAPSHOT = re.compile(r"([0-9]{20})-[0-9a-f]{16}\.json")
 
 
@@ -29,6 +32,7 @@ class Keys:
         self.latest = f"{self.log}/latest.json"
         self.snapshots = f"{self.log}/snapshots/"
         self.manifests = f"{self.log}/manifests/"
+        self.inbox = f"{self.log}/inbox/"
         self.lost = f"{self.log}/_lost/"
         self._head = f"{self.log}/"
 
@@ -45,6 +49,30 @@ class Keys:
         """Return the version of a snapshot's key, None for foreign objects."""
         match = _SNAPSHOT.fullmatch(key.removeprefix(self.snapshots))
         return None if match is None else int(match[1])
+
+    def inbox_folder(self, seen: int) -> str:
+        """Return where the proposals are whose authors saw `seen`, and some versions before or after it."""
+        return f"{self.inbox}{number(seen // WINDOW)}/"
+
+    def proposal(self, seen: int, commit_id: str) -> str:
+        check_id(commit_id, "a commit id")
+        return f"{self.inbox_folder(seen)}{number(seen)}-{commit_id}.json"
+
+    def proposal_of(self, key: str) -> tuple[int, str] | None:
+        """Return the version and the commit id that a listed key of a proposal names, None for foreign objects."""
+        match = _PROPOSAL.fullmatch(key.removeprefix(self.inbox))
+        if match is None or not is_id(match[2]) or self.proposal(int(match[1]), match[2]) != key:
+            return None
+        return int(match[1]), match[2]
+
+    def inbox_until(self, key: str) -> int | None:
+        """Return the last version in which what stands at a key of the inbox may be applied, by its folder where it is
+        no proposal's; None for what is in no folder of the inbox."""
+        named = self.proposal_of(key)
+        if named is not None:
+            return named[0] + WINDOW
+        match = _INBOX_FOLDER.match(key.removeprefix(self.inbox))
+        return None if match is None else (int(match[1]) + 2) * WINDOW - 1
 
     def manifest(self, name: str) -> str:
         return f"{self.manifests}{name}"

@@ -1,10 +1,13 @@
 """Which of a log's objects may be deleted: decided without a clock, and without trusting that a listing is complete.
 
 A sidecar names the version that it was written for: once that version exists and does not refer to it, no commit ever
-will. Manifests and snapshots are released by a base.
+will. Manifests and snapshots are released by a base. A proposal is of no use once all versions of its window exist.
 """
 
-from lakelog.log.format import Base, Commit, Tombstone
+from collections.abc import Iterator
+from itertools import islice
+
+from lakelog.log.format import PROPOSALS, Base, Commit, Tombstone
 from lakelog.log.grammar import is_sidecar
 from lakelog.log.keys import blob_version, is_versioned
 from lakelog.log.log import Log
@@ -48,7 +51,7 @@ def size_of_commits(log: Log[S], first: int, last: int) -> tuple[int, int]:
 def unreferenced(log: Log[S], view: View[S], base: Base | None) -> dict[str, int]:
     """Return the keys of the objects that nothing refers to or ever will, with their sizes. `view` is of the head.
 
-    Three LISTs, and one GET for each version that has sidecars.
+    Three LISTs, and one GET for each version that has sidecars; a LIST more where there may be proposals.
     """
     found: dict[str, int] = {}
     if base is not None:
@@ -61,7 +64,21 @@ def unreferenced(log: Log[S], view: View[S], base: Base | None) -> dict[str, int
             version = log.keys.snapshot_version(key)
             if version is not None and version <= base.root.version:
                 found[key] = size_bytes
-    return found | _sidecars(log, view)
+    return found | _sidecars(log, view) | dict(_proposals(log, view))
+
+
+PROPOSALS_MAX = 100_000
+"""That are looked at in one run, the oldest first, however many clients have left there; the next run goes on."""
+
+
+def _proposals(log: Log[S], view: View[S]) -> Iterator[tuple[str, int]]:
+    """Yield what is in the inbox and can no longer be applied, whatever it is."""
+    if PROPOSALS not in view.features:
+        return
+    for key, size_bytes in islice(log.store.list_sizes(log.keys.inbox), PROPOSALS_MAX):
+        until = log.keys.inbox_until(key)
+        if view.purged or (until is not None and until <= view.version):
+            yield key, size_bytes
 
 
 def _sidecars(log: Log[S], view: View[S]) -> dict[str, int]:

@@ -21,8 +21,8 @@ HOLE_MAX = 1000
 
 @dataclass(slots=True)
 class Listing:
-    """`snapshots`, `lost` (what repairs have removed) and `foreign` are keys; the others are the names and numbers in
-    the keys."""
+    """`snapshots`, `inbox`, `lost` (what repairs have removed) and `foreign` are keys; the others are the names and
+    numbers in the keys."""
 
     versions: list[int] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)
@@ -30,6 +30,7 @@ class Listing:
     manifests: set[str] = field(default_factory=set)
     sidecars: set[str] = field(default_factory=set)
     hint: bool = False
+    inbox: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
@@ -56,6 +57,8 @@ def list_log(store: ObjectStore, keys: Keys) -> Listing:
             listing.sidecars.add(own)
         elif key == keys.latest:
             listing.hint = True
+        elif key.startswith(keys.inbox):
+            listing.inbox.append(key)
         elif key.startswith(keys.lost):
             listing.lost.append(key)
         elif not _VERSION.fullmatch(name):

@@ -13,12 +13,13 @@ from typing import Generic
 from lakelog.log import history, snapshots
 from lakelog.log.changes import is_same_commit
 from lakelog.log.decisions import OpenUrl
-from lakelog.log.errors import AlreadyExists
+from lakelog.log.errors import AlreadyExists, ConflictError
 from lakelog.log.format import Commit, Json
 from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
 from lakelog.log.placing import Decide, Placing, or_unknown, refresh_settled
+from lakelog.log.proposals.pending import ByData
 from lakelog.log.replay import Replay
 from lakelog.log.sharing import Sharing
 from lakelog.log.stores import ObjectStore
@@ -40,17 +41,18 @@ class Log(Generic[S]):
         options: LogOptions | None = None,
         open_url: OpenUrl | None = None,
         opened: str | None = None,
+        by_data: ByData[S] | None = None,
     ) -> None:
         """`open_url` finds the decisions of transactions whose warehouse lies in another store than this log. `opened`
         is the URL of the folder that the caller opened: no decision outside of it is written, nor read for a log that
-        lies in one of its folders."""
+        lies in one of its folders. `by_data` decides what other clients propose, where the options have proposals."""
         self.store = store
         self.projection = projection
         self.options = options or LogOptions()
         self.keys = Keys(prefix)
         self.replay: Replay[S] = Replay(store, self.keys, projection, self.options, open_url, opened)
         self.writer: Writer[S] = Writer(self.replay, writer or {})
-        self.sharing: Sharing[S] = Sharing(self.writer)
+        self.sharing: Sharing[S] = Sharing(self.writer, by_data)
 
     @property
     def location(self) -> str:
@@ -169,7 +171,13 @@ class Log(Generic[S]):
         StorageError (nothing happened) and what `decide` raises.
         """
         placing = self.placing(view, decide, commit_id or self.options.new_id(), base)
-        before = placing.asked_before()
+        placing.retried = shared and commit_id is not None
+        try:
+            before = placing.asked_before()
+        except ConflictError as error:
+            if not placing.will_be_refused(error):
+                raise
+            before = None
         if before is not None:
             return before
         if shared:

@@ -10,7 +10,7 @@ from typing import Any
 from lakelog.log.background import run_in_background
 from lakelog.log.clocks import host_clock_us
 from lakelog.log.ids import new_id
-from lakelog.log.parallel import run_in_parallel
+from lakelog.log.parallel import run_in_parallel, run_in_thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,18 @@ class LogOptions:
 
     An undecided transaction of another client at the head of a log is waited for `patience_s` and
     `patience_each_s` more for each of its participants, then aborted. `in_parallel` runs what is independent.
+
+    With `proposals`, changes that lose races to other processes are proposed to these, and what they propose is
+    committed for them, by a thread that `in_thread` begins. Readers of the log then need the feature for it.
     """
 
     clock_us: Callable[[], int] = host_clock_us
     new_id: Callable[[], str] = new_id
     sleep_s: Callable[[float], None] = time.sleep
     random: Callable[[], float] = random.random
-    wait: Callable[[threading.Event], object] = threading.Event.wait
+    wait: Callable[[threading.Event, float | None], object] = threading.Event.wait
+    monotonic_s: Callable[[], float] = time.monotonic
+    in_thread: Callable[[str, Callable[[], None]], None] = run_in_thread
     in_background: Callable[[str, Callable[[], None]], None] = run_in_background
     in_parallel: Callable[[Sequence[Callable[[], None]]], None] = run_in_parallel
     features: frozenset[str] = frozenset()
@@ -44,3 +49,4 @@ class LogOptions:
     patience_each_s: float = 0.25
     participants_max: int = 10_000
     transaction_tries: int = 20
+    proposals: bool = False

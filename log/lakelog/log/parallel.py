@@ -1,5 +1,6 @@
 """Work side by side: the intents of one transaction go to their logs at the same time, and many objects are read."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -23,6 +24,11 @@ def run_in_parallel(works: Sequence[Callable[[], None]]) -> None:
         works[0]()
     for future in futures:
         future.result()
+
+
+def run_in_thread(name: str, work: Callable[[], None]) -> None:
+    """Begin to run `work`, which ends by itself. RuntimeError where the interpreter ends."""
+    threading.Thread(target=work, name=f"lakelog-{name}", daemon=False).start()
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item], name: str) -> Iterator[Result]:

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic
 
-from lakelog.log.changes import each_change, is_same_commit
+from lakelog.log.changes import combined_ids, each_change, is_same_commit, refusal_in
 from lakelog.log.decisions import settled_by, wait_or_abort
 from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, LakelogError, StorageError
-from lakelog.log.format import ABORTED, Commit, Intent, Settled, Tombstone
+from lakelog.log.format import ABORTED, PROPOSALS, Commit, Intent, Settled, Tombstone
 from lakelog.log.grammar import check_id
+from lakelog.log.proposals.refusals import error_of, refusal_of
 from lakelog.log.replay import BATCH_MAX, Replay
 from lakelog.log.view import Committed, Draft, S, View, effective
-from lakelog.log.writing import Placed, Writer, check_may_follow, log_sealed
+from lakelog.log.writing import Decided, Placed, Writer, check_may_follow, log_sealed, marked
 
 Decide = Callable[[View[S], Sequence[Commit]], Draft]
 
@@ -23,6 +24,13 @@ Decide = Callable[[View[S], Sequence[Commit]], Draft]
 class Busy(Exception):
     """Another writer's intent is undecided where a placing that does not wait would go on."""
 
+
+class Contended(Exception):
+    """Enough races were lost: the change is for others to commit."""
+
+
+RACES_BEFORE_PROPOSING = 2
+"""Races that a change loses before others are asked to commit it; one is enough where another client combines."""
 
 REMEMBERED = 64
 
@@ -77,6 +85,16 @@ class Placing(Generic[S]):
         self.lost = 0
         self.trail: Trail[S] | None = None
         """What other changes of this process have read."""
+        self.yields = False
+        """Whether others may commit it, so that it is `Contended` after a few races."""
+        self.retried = False
+        """Whether it may have been tried before, by another process: its id was given."""
+        self.proposed_until = 0
+        """The end of the window of its last proposal."""
+        self._unchecked: tuple[ConflictError, View[S]] | None = None
+        """The error of a change that has met expiry, and the head then."""
+        self.combined = False
+        """Whether it was overtaken by a version that has changes of others."""
 
     def asked_before(self) -> Committed[S] | None:
         """Return our own commit where it is between the base and the view: this is a retry."""
@@ -85,27 +103,45 @@ class Placing(Generic[S]):
         with self._or_unknown():
             return self._look_up(self.base + 1, self.view, self.passed)
 
+    @property
+    def is_open_elsewhere(self) -> bool:
+        """Whether another client may yet apply it, so that a refusal has to be in the log to be final."""
+        may_be_proposed = self.retried and PROPOSALS in self.view.features
+        return self.is_proposed or (may_be_proposed and not self.view.sealed)
+
+    @property
+    def is_proposed(self) -> bool:
+        """Whether a proposal that this process made of it may yet be applied."""
+        return self.view.version < self.proposed_until and not self.view.sealed
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether others should commit it. A log whose readers may not know of that is marked first."""
+        lost_enough = self.combined or self.lost >= RACES_BEFORE_PROPOSING
+        return self.yields and lost_enough and PROPOSALS in self.view.features
+
     def place(self, intent: Intent | None = None, *, patient: bool = True) -> Placed[S] | Committed[S]:
         """Put the change at the head, or return it where it turns out to have been committed before.
 
-        One PUT; one GET and one PUT more for each lost race. Raises Busy where it may not be patient, what
-        `decide` raises, LogSealed, WriteFenced, ConflictError, CommitUnknown, StorageError (nothing happened).
+        One PUT; one GET and one PUT more for each lost race. Raises Busy where it may not be patient, Contended where
+        it yields, what `decide` raises, LogSealed, WriteFenced, ConflictError, CommitUnknown, StorageError (nothing
+        happened).
         """
         options = self.replay.options
         while self.lost < options.rebases_max:
+            if self.is_contended:
+                raise Contended
+            marks = self.marks
             self.lost += 1
             newer: Iterable[tuple[Commit | Tombstone, Settled | None]]
             try:
                 draft = self.decide(self.view, tuple(self.passed))
                 check_may_follow(self.view, draft, self.location)
-            except LakelogError:
-                # Judged on a view that may be old. It is final only where nothing is newer, our own commit least.
-                newer = list(self.newer(None, batch=1, patient=patient))
-                if not newer:
-                    raise
+            except LakelogError as error:
+                newer = self._refused(error, patient=patient)
             else:
                 try:
-                    put = self._put(draft, intent)
+                    put = self._put(marked(draft) if marks else draft, intent)
                 except StorageError:
                     # This put had no effect, but that of an earlier try, whose answer was lost, may have had.
                     landed = self._landed(patient=patient and intent is None)
@@ -115,10 +151,68 @@ class Placing(Generic[S]):
                 if isinstance(put, Placed):
                     return put
                 newer = self.newer(put, batch=2 if self.lost > 1 else 0, patient=patient)
-            found = self.rebase(newer)
+            try:
+                found = self.rebase(newer)
+            except ConflictError as error:
+                if not self.will_be_refused(error):
+                    raise
+                found = None
             if found is not None:
                 return found
-        raise lost_too_often(self)
+        raise self.unknown("it lost too many races") if self.is_proposed else lost_too_often(self)
+
+    def _refused(
+        self, error: LakelogError, *, patient: bool
+    ) -> Iterable[tuple[Commit | Tombstone, Settled | None]]:
+        """Raise what the change is refused for where that is final; else return what is newer than it was judged on.
+
+        Nothing may be newer, our own commit least. Where others may apply the change on what comes later, the refusal
+        itself has to be the newest: a version is put that says so.
+        """
+        if not self.is_open_elsewhere:
+            newer = list(self.newer(None, batch=1, patient=patient))
+            if not newer:
+                raise error
+            return newer
+        refused = Decided(
+            self.commit_id, self.base, Draft(), dict(self.writer.writer), refused=refusal_of(error)
+        )
+        try:
+            put = self.writer.put_together(self.view, [refused])
+        except StorageError as failure:
+            raise self.unknown(str(failure)) from failure
+        if isinstance(put, Placed):
+            self.writer.settled(put)
+            raise error
+        return self.newer(put, batch=2, patient=patient)
+
+    def will_be_refused(self, error: LakelogError) -> bool:
+        """Return whether an error that others do not know has to be put in the log, from where the change can only be
+        refused: what passed has expired."""
+        if self._unchecked is None or self._unchecked[0] is not error:
+            return False
+        self.view = self._unchecked[1]
+        if not self.is_open_elsewhere:
+            return False
+
+        def refuse(view: View[S], passed: Sequence[Commit]) -> Draft:
+            raise error
+
+        self.decide = refuse
+        return True
+
+    def unknown(self, why: str) -> CommitUnknown:
+        return CommitUnknown(
+            f"it is unknown whether commit {self.commit_id} happens, which was proposed to other clients of "
+            f"{self.location}: {why}; retry with the same commit id",
+            commit_id=self.commit_id,
+            location=self.location,
+        )
+
+    @property
+    def marks(self) -> bool:
+        """Whether the next version is to say that there may be proposals: the next race lost may lead to some."""
+        return self.yields and self.lost >= RACES_BEFORE_PROPOSING and PROPOSALS not in self.view.features
 
     def _landed(self, *, patient: bool) -> Committed[S] | None:
         try:
@@ -166,14 +260,22 @@ class Placing(Generic[S]):
             if effect is not None and is_same_commit(effect, self.commit_id):
                 with self._or_unknown():
                     return Committed(self._after(entry, settled), entry.version)
+            self._check_not_refused(effect)
             after = self._after(entry, settled)
             if isinstance(entry, Tombstone) or after.version != entry.version:
                 return self._past_expiry(after, entry)
             self.view = after
             if isinstance(effect, Commit):
                 self.passed += each_change(effect)
+                self.combined = self.combined or bool(combined_ids(effect))
                 self.check_goes_on(effect)
         return None
+
+    def _check_not_refused(self, entry: Commit | Tombstone | None) -> None:
+        """Raise what the change was refused for, by another client or an earlier try, which is final."""
+        refusal = None if entry is None else refusal_in(entry, self.commit_id)
+        if refusal is not None and entry is not None:
+            raise error_of(refusal, self.commit_id, entry.version)
 
     def check_goes_on(self, passed: Commit) -> None:
         """Refuse a change that was prepared before a seal or a reopening: what follows is no longer what it was about,
@@ -217,23 +319,7 @@ class Placing(Generic[S]):
         """Yield what follows the view, and for intents what becomes of them: `found`, which is the next, and then all
         that is there, if `batch` says how many to read first."""
 
-        def at_end(intent: Commit) -> Settled | None:
-            return settle(self.replay, intent, patient=patient)
-
-        return self.replay.with_outcomes(self._read_on(self.view.version + 1, found, batch), at_end)
-
-    def _read_on(self, version: int, found: bytes | None, batch: int) -> Iterator[Commit | Tombstone]:
-        if found is not None:
-            yield self.replay.entry(version, found)
-            version += 1
-        while batch:
-            versions = range(version, version + batch)
-            for version, data in zip(versions, self.replay.get_versions(versions), strict=True):
-                if data is None:
-                    return
-                yield self.replay.entry(version, data)
-            version += 1
-            batch = min(batch * 2, BATCH_MAX)
+        return following(self.replay, self.view.version, found, batch=batch, patient=patient)
 
     def _past_expiry(self, head: View[S], expired: Commit | Tombstone) -> Committed[S]:
         """Find our own commit among what follows an expired version, or raise: what passed is no longer known."""
@@ -242,20 +328,21 @@ class Placing(Generic[S]):
         if found is None:
             if expired.seals or head.purged:
                 raise self._cut_off(expired.version, head, reopened=head.log_id != self.log_id)
-            raise self._expired(expired)
+            raise self._expired(expired, head)
         return found
 
     def _look_up(self, first: int, view: View[S], passed: list[Commit]) -> Committed[S] | None:
         """Find our own commit from version `first` to that of `view`; else add what is there to `passed`.
 
-        Raises LogSealed for a seal and ConflictError for an expired version there, but only once all ids up to the
-        head were compared: the view may be older than our commit.
+        Raises why it was refused, where it was; LogSealed for a seal and ConflictError for an expired version there,
+        but only once all ids up to the head were compared: the view may be older than our commit.
         """
         expired: Tombstone | None = None
         sealed_at, reopened = 0, False
         for entry in self.replay.effects(first, view.version):
             if is_same_commit(entry, self.commit_id):
                 return Committed(view, entry.version)
+            self._check_not_refused(entry)
             if entry.seals or entry.reopens:
                 sealed_at, reopened = entry.version, reopened or entry.reopens
             if isinstance(entry, Commit):
@@ -269,24 +356,54 @@ class Placing(Generic[S]):
         for entry in self.replay.effects(view.version + 1, head.version):
             if is_same_commit(entry, self.commit_id):
                 return Committed(head, entry.version)
+            self._check_not_refused(entry)
             reopened = reopened or entry.reopens
         if sealed_at or head.purged or expired is None:
             raise self._cut_off(sealed_at, head, reopened=reopened)
-        raise self._expired(expired)
+        raise self._expired(expired, head)
 
-    def _expired(self, entry: Commit | Tombstone) -> ConflictError:
-        return ConflictError(
+    def _expired(self, entry: Commit | Tombstone, head: View[S]) -> ConflictError:
+        error = ConflictError(
             f"version {entry.version} of {self.location} has expired since this change began, which cannot be "
             "checked without it; start again from the current version",
             version=entry.version,
             by=entry.commit_id,
         )
+        self._unchecked = error, head
+        return error
 
     @contextmanager
     def _or_unknown(self) -> Iterator[None]:
         """Turn a failed read into CommitUnknown where the commit may have happened already."""
         with or_unknown(self.commit_id, self.location):
             yield
+
+
+def following(
+    replay: Replay[S], version: int, found: bytes | None, *, batch: int, patient: bool
+) -> Iterator[tuple[Commit | Tombstone, Settled | None]]:
+    """Yield what follows a version: `found`, which is the next, and then all that is there (see `Placing.newer`)."""
+
+    def at_end(intent: Commit) -> Settled | None:
+        return settle(replay, intent, patient=patient)
+
+    return replay.with_outcomes(_read_on(replay, version + 1, found, batch), at_end)
+
+
+def _read_on(
+    replay: Replay[Any], version: int, found: bytes | None, batch: int
+) -> Iterator[Commit | Tombstone]:
+    if found is not None:
+        yield replay.entry(version, found)
+        version += 1
+    while batch:
+        versions = range(version, version + batch)
+        for version, data in zip(versions, replay.get_versions(versions), strict=True):
+            if data is None:
+                return
+            yield replay.entry(version, data)
+        version += 1
+        batch = min(batch * 2, BATCH_MAX)
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 A thread that finds no other at work leads: it commits its own change and then, one version after another, all that came
 meanwhile. Each is decided on the state that those before it leave, and learns its outcome after the put is settled, for
 what was put before it is a part of what it was judged on. No thread waits for company: one that is alone puts what it
-would put without this module. Nothing here is needed for safety, which is the put-if-absent's alone.
+would put without this module. Where other processes keep winning, a `Courier` takes over. Nothing here is needed for
+safety, which is the put-if-absent's alone.
 """
 
 from __future__ import annotations
@@ -12,54 +13,38 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import copy_context
-from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
-from lakelog.log.format import CHANGES_MAX, FORMAT, Commit, Settled, Tombstone, encode
-from lakelog.log.placing import Placing, Trail, lost_too_often
-from lakelog.log.view import Committed, Draft, S, View
+from lakelog.log.format import Commit, Settled, Tombstone
+from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
+from lakelog.log.proposals.courier import Courier
+from lakelog.log.proposals.judging import Judged
+from lakelog.log.proposals.pending import ByData
+from lakelog.log.proposals.waiting import Waiting, own, unknown
+from lakelog.log.view import Committed, Projection, S, View
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
-
-SHARED_SIZE_MAX = 4 * 1024 * 1024
-"""Of the events of a version that is shared; what is above goes into the next one."""
-
-
-@dataclass(eq=False)
-class _Waiting(Generic[S]):
-    """One change, and the thread that waits for what becomes of it."""
-
-    placing: Placing[S]
-    run: Callable[..., Any] = field(default_factory=lambda: copy_context().run)
-    """Runs a function with what its thread's context says: who writes, for one."""
-    done: Committed[S] | BaseException | None = None
-    woken: threading.Event = field(default_factory=threading.Event)
-
-    def outcome(self) -> Committed[S]:
-        """Return what became of the change, or raise why nothing did."""
-        assert self.done is not None
-        if isinstance(self.done, BaseException):
-            raise self.done
-        return self.done
 
 
 class Sharing(Generic[S]):
     """The changes of one log that wait in this process."""
 
-    def __init__(self, writer: Writer[S]) -> None:
+    def __init__(self, writer: Writer[S], by_data: ByData[S] | None = None) -> None:
+        """Changes that `by_data` understands may be proposed to other processes, where the options have it so."""
         self._writer = writer
         self._replay = writer.replay
+        self._by_data = by_data if writer.replay.options.proposals else None
         self._forget()
         _all.add(self)
 
     def _forget(self) -> None:
         self._trail: Trail[S] = Trail()
         self._lock = threading.Lock()
-        self._queue: list[_Waiting[S]] = []
-        self._group: list[_Waiting[S]] = []
-        self._leader: _Waiting[S] | None = None
+        self._queue: list[Waiting[S]] = []
+        self._group: list[Waiting[S]] = []
+        self._leader: Waiting[S] | None = None
         self._inside: set[int] = set()
+        self._courier: Courier[S] | None = None
 
     @property
     def waiting(self) -> int:
@@ -70,28 +55,53 @@ class Sharing(Generic[S]):
         """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away no file that another
         one may have added. Those before it in its version show in the state of its view, and are not among what it
         passes. Raises what `Placing.place` raises."""
-        own: _Waiting[S] = _Waiting(placing)
+        own: Waiting[S] = Waiting(placing)
         thread = threading.get_ident()
         if thread in self._inside:
             # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
             _Group(self._writer, Trail(), [own]).commit()
             return own.outcome()
+        placing.yields = self._by_data is not None
         try:
             with self._lock:
                 self._inside.add(thread)
-                self._queue.append(own)
-                self._leader = self._leader or own
-            if self._leader is not own:
-                self._replay.options.wait(own.woken)
-            if self._leader is own:
-                with self._lock:
-                    self._group, self._queue = self._queue, []
-                _Group(self._writer, self._trail, self._group).commit()
+                if self._courier is None or not self._courier.submit(own):
+                    self._courier = None
+                    self._queue.append(own)
+                    self._leader = self._leader or own
+            if not own.sent:
+                self._wait_or_lead(own)
         finally:
             self._leave(own, thread)
+        if own.sent:
+            self._replay.options.wait(own.returned, None)
+            if own.done is None:
+                placing.yields = False
+                _Group(self._writer, Trail(), [own]).commit()
         return own.outcome()
 
-    def _leave(self, own: _Waiting[S], thread: int) -> None:
+    def _wait_or_lead(self, own: Waiting[S]) -> None:
+        if self._leader is not own:
+            self._replay.options.wait(own.woken, None)
+        if self._leader is own:
+            with self._lock:
+                self._group, self._queue = self._queue, []
+            _Group(self._writer, self._trail, self._group, self._send).commit()
+
+    def _send(self, group: Sequence[Waiting[S]]) -> None:
+        """Hand changes over to the courier, which begins to work."""
+        assert self._by_data is not None
+        with self._lock:
+            courier = self._courier
+            for each in group:
+                if courier is not None and courier.submit(each):
+                    continue
+                courier = Courier(self._writer, self._by_data, each.placing.view)
+                if not courier.start() or not courier.submit(each):
+                    return  # the interpreter ends
+                self._courier = courier
+
+    def _leave(self, own: Waiting[S], thread: int) -> None:
         """Hand over, however often this thread is interrupted: no other one may be left waiting for it."""
         interrupt: BaseException | None = None
         while True:
@@ -104,14 +114,14 @@ class Sharing(Generic[S]):
         if interrupt is not None:
             raise interrupt
 
-    def _hand_over(self, own: _Waiting[S]) -> None:
+    def _hand_over(self, own: Waiting[S]) -> None:
         """End what a leader has put, and wake the first of those that came meanwhile, which leads then. A thread that
         has left is never the first. May be cut off, and run again."""
         with self._lock:
             if self._leader is own:
                 for each in self._group:
-                    if each.done is None:
-                        each.done = _unknown(
+                    if each.done is None and not each.sent:
+                        each.done = unknown(
                             each, self._replay.location, "the thread that wrote it was interrupted"
                         )
                     each.woken.set()
@@ -140,12 +150,19 @@ os.register_at_fork(after_in_child=_forget_all)
 class _Group(Generic[S]):
     """Changes that one thread commits for all of theirs, in as few versions as they allow."""
 
-    def __init__(self, writer: Writer[S], trail: Trail[S], group: Sequence[_Waiting[S]]) -> None:
+    def __init__(
+        self,
+        writer: Writer[S],
+        trail: Trail[S],
+        group: Sequence[Waiting[S]],
+        send: Callable[[Sequence[Waiting[S]]], None] | None = None,
+    ) -> None:
+        self.send = send
         self.writer = writer
         self.replay = writer.replay
         self.trail = trail
         self.pending = list(group)
-        self.alone: list[_Waiting[S]] = []
+        self.alone: list[Waiting[S]] = []
         self.lost = 0
         for each in group:
             each.placing.trail = trail
@@ -153,13 +170,28 @@ class _Group(Generic[S]):
     def commit(self) -> None:
         while len(self.pending) > 1 and self.lost < self.replay.options.rebases_max:
             self._level(read=True)
-            if len(self.pending) > 1:
+            if len(self.pending) > 1 and self._is_contended():
+                self._send_all()
+            elif len(self.pending) > 1:
                 self._one_version()
         if len(self.pending) > 1:
             for each in self.pending:
                 self._end(each, lost_too_often(each.placing))
         for each in [*self.pending, *self.alone]:
             self._place_alone(each)
+
+    def _is_contended(self) -> bool:
+        for each in self.pending:
+            each.placing.lost = max(each.placing.lost, self.lost)
+        return all(each.placing.is_contended for each in self.pending)
+
+    def _send_all(self) -> None:
+        assert self.send is not None
+        self.send(self.pending)
+        # What was not taken, as the interpreter ends, is put as before.
+        for each in self.pending:
+            each.placing.yields = False
+        self.pending = [each for each in self.pending if not each.sent]
 
     def _one_version(self) -> None:
         """Put one version of all that can be in it, and end those of which the outcome is known then; others stay."""
@@ -170,15 +202,15 @@ class _Group(Generic[S]):
         try:
             put = self._put(judged)
         except CommitUnknown as error:
-            for each, _ in judged.decided:
-                self._end(each, _unknown(each, error.location, error.message))
+            for each in judged.whose:
+                self._end(each, unknown(each, error.location, error.message))
             return  # those that were refused are judged again, on what is there now
         except StorageError as error:
-            self._failed(error, [each for each, _ in judged.decided])
+            self._failed(error, judged.whose)
             return
         except LakelogError:
             # One of them makes a version that cannot be: by itself it says which.
-            for each, _ in judged.decided:
+            for each in judged.whose:
                 self._set_apart(each)
             return
         if not isinstance(put, Placed):
@@ -188,48 +220,55 @@ class _Group(Generic[S]):
             return
         view = self.writer.settled(put)
         self.trail.add(put.commit, None, put.after)
-        for each, _ in judged.decided:
+        for each in judged.whose:
             self._end(each, Committed(view, put.commit.version))
         self._refuse(judged.refused, put=True)
 
-    def _judge(self) -> _Judged[S]:
+    def _judge(self) -> _JudgedGroup[S]:
         view = self.pending[0].placing.view
-        judged = _Judged(view)
+        judged = _JudgedGroup(view, self.replay.projection)
         for each in list(self.pending):
-            if len(judged.decided) == CHANGES_MAX or judged.size_bytes > SHARED_SIZE_MAX:
+            if judged.is_full:
                 break
             placing = each.placing
             if placing.view.hash != view.hash:  # of another log, which was at this place before
                 self._set_apart(each)
                 continue
-            if any(decided.commit_id == placing.commit_id for _, decided in judged.decided):
+            if judged.has(placing.commit_id):
                 continue  # a retry of another thread, which will find that it happened
             try:
                 draft = each.run(placing.decide, judged.view, tuple(placing.passed))
                 check_may_follow(view, draft, placing.location)
                 check_fence(view, draft, placing.location)
             except Exception as error:
-                judged.refused.append((each, error))
+                if placing.is_open_elsewhere:
+                    self._set_apart(each)  # the log has to say so
+                else:
+                    judged.refused.append((each, error))
                 continue
             if judged.blobs and draft.blobs:
                 continue  # events refer to sidecars by their index: one change of a version has some
             try:
-                judged.add(self.writer, each, draft)
+                judged.add(
+                    Decided(placing.commit_id, placing.base, draft, each.run(dict, self.writer.writer))
+                )
+                judged.whose.append(each)
             except Exception:
                 # What it is, or that it cannot be folded, its own put says.
                 self._set_apart(each)
         return judged
 
-    def _put(self, judged: _Judged[S]) -> Placed[S] | bytes:
+    def _put(self, judged: _JudgedGroup[S]) -> Placed[S] | bytes:
         if len(judged.decided) > 1:
-            return self.writer.put_together(judged.before, [decided for _, decided in judged.decided])
-        [(each, decided)] = judged.decided
+            marks = any(each.placing.marks for each in judged.whose)
+            return self.writer.put_together(judged.before, judged.decided, marks=marks)
+        [each], [decided] = judged.whose, judged.decided
         put: Placed[S] | bytes = each.run(
             self.writer.put, judged.before, decided.draft, decided.commit_id, base=decided.base
         )
         return put
 
-    def _refuse(self, refused: Sequence[tuple[_Waiting[S], Exception]], *, put: bool) -> None:
+    def _refuse(self, refused: Sequence[tuple[Waiting[S], Exception]], *, put: bool) -> None:
         """End those that were refused, if nothing is newer than what they were judged on: by a put, or by a look."""
         if not put and refused:
             first, before = refused[0][0], refused[0][0].placing.view
@@ -240,7 +279,7 @@ class _Group(Generic[S]):
             if each in self.pending:
                 self._end(each, error)
 
-    def _failed(self, error: StorageError, decided: Sequence[_Waiting[S]]) -> None:
+    def _failed(self, error: StorageError, decided: Sequence[Waiting[S]]) -> None:
         """End those of a put without effect by its error, unless an earlier try of one had an effect."""
         for each in decided:
             # One of them reads up to the head; the others pass what it found. Not one that finds its own commit before.
@@ -249,9 +288,9 @@ class _Group(Generic[S]):
         self._level(read=False)
         for each in decided:
             if each in self.pending:
-                self._end(each, _own(error))
+                self._end(each, own(error))
 
-    def _looked_for_all(self, each: _Waiting[S]) -> bool:
+    def _looked_for_all(self, each: Waiting[S]) -> bool:
         try:
             found = each.placing.rebase(each.placing.newer(None, batch=1, patient=True))
         except StorageError:
@@ -273,20 +312,23 @@ class _Group(Generic[S]):
                 return
             self._pass(behind[0], behind[0].placing.newer(None, batch=1, patient=True))
 
-    def _pass(self, each: _Waiting[S], newer: Iterable[tuple[Commit | Tombstone, Settled | None]]) -> None:
+    def _pass(self, each: Waiting[S], newer: Iterable[tuple[Commit | Tombstone, Settled | None]]) -> None:
         """Move one past what follows its view, which may end it: its own commit may be there, or a seal."""
         try:
             found = each.placing.rebase(newer)
         except Exception as error:
-            self._end(each, error)
+            if isinstance(error, LakelogError) and each.placing.will_be_refused(error):
+                self._set_apart(each)
+            else:
+                self._end(each, error)
         else:
             if found is not None:
                 self._end(each, found)
 
-    def _place_alone(self, each: _Waiting[S]) -> None:
+    def _place_alone(self, each: Waiting[S]) -> None:
         def place() -> Committed[S]:
             known = each.placing.rebase(self.trail.following(each.placing.view))
-            done = known or each.placing.place()
+            done = known or self._placed(each)
             if isinstance(done, Committed):
                 return done
             self.trail.add(done.commit, None, done.after)
@@ -294,68 +336,38 @@ class _Group(Generic[S]):
 
         try:
             each.done = each.run(place)
+        except Contended:
+            return
+        except StorageError as error:
+            # Nothing happened, but what was proposed may.
+            each.done = each.placing.unknown(str(error)) if each.placing.is_proposed else error
         except Exception as error:
             each.done = error
 
-    def _set_apart(self, each: _Waiting[S]) -> None:
+    def _placed(self, each: Waiting[S]) -> Placed[S] | Committed[S]:
+        try:
+            return each.placing.place()
+        except Contended:
+            assert self.send is not None
+            self.send([each])
+            if each.sent:
+                raise
+            each.placing.yields = False
+            return each.placing.place()
+
+    def _set_apart(self, each: Waiting[S]) -> None:
         self.alone.append(each)
         self.pending.remove(each)
 
-    def _end(self, each: _Waiting[S], done: Committed[S] | BaseException) -> None:
+    def _end(self, each: Waiting[S], done: Committed[S] | BaseException) -> None:
         each.done = done
         self.pending.remove(each)
 
 
-class _Judged(Generic[S]):
-    """What was decided of a group's changes for the version after `before`; `view` is what they make of that."""
+class _JudgedGroup(Judged[S]):
+    """What was decided of a group's changes. `whose` are those of what is decided, in its order."""
 
-    def __init__(self, before: View[S]) -> None:
-        self.before = before
-        self.view = before
-        self.decided: list[tuple[_Waiting[S], Decided]] = []
-        self.refused: list[tuple[_Waiting[S], Exception]] = []
-        self.blobs: Sequence[bytes] = ()
-        self.size_bytes = 0
-
-    def add(self, writer: Writer[S], each: _Waiting[S], draft: Draft) -> None:
-        """Fold a draft. Raises where it cannot be one of several."""
-        if draft.seals or draft.restores or draft.purges or draft.fence:
-            raise ValueError("it is about the log itself")
-        projection, placing = writer.replay.projection, each.placing
-        decided = Decided(placing.commit_id, placing.base, draft, each.run(dict, writer.writer))
-        part = Commit(
-            format=FORMAT,
-            log_id=self.before.log_id,
-            version=self.before.version + 1,
-            commit_id=placing.commit_id,
-            attempt_id="",
-            base=placing.base,
-            prev=self.before.hash,
-            time_us=self.before.time_us + 1,
-            writer=decided.writer,
-            write=draft.write,
-            events=draft.events,
-        )
-        size_bytes = len(encode(part))
-        state = projection.apply(self.view.state, part, draft.blobs)
-        self.view = replace(self.view, state=state, steps=self.view.steps + 1)
-        self.decided.append((each, decided))
-        self.blobs, self.size_bytes = self.blobs or draft.blobs, self.size_bytes + size_bytes
-
-
-def _own(error: StorageError) -> StorageError:
-    """Return the error for another thread: what one raises has the frames of that thread."""
-    own = type(error).__new__(type(error), *error.args)
-    own.__dict__.update(error.__dict__)
-    own.__cause__ = error.__cause__
-    return own
-
-
-def _unknown(each: _Waiting[Any], location: str, why: str) -> CommitUnknown:
-    commit_id = each.placing.commit_id
-    return CommitUnknown(
-        f"it is unknown whether commit {commit_id} happened, which was written together with others: {why}; retry "
-        "with the same commit id",
-        commit_id=commit_id,
-        location=location,
-    )
+    def __init__(self, before: View[S], projection: Projection[S]) -> None:
+        super().__init__(before, projection)
+        self.whose: list[Waiting[S]] = []
+        self.refused: list[tuple[Waiting[S], Exception]] = []

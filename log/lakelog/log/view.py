@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from lakelog.log.changes import misfit
+from lakelog.log.changes import lacks_feature, misfit
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
 from lakelog.log.format import ABORTED, FORMAT, Commit, Json, Root, Settled, Tombstone, WriteRef
 from lakelog.log.grammar import shortened
@@ -194,6 +194,10 @@ def check_succession(view: View[S], commit: Commit, location: str) -> None:
         what = "does more than one of sealing, reopening, restoring and purging"
     elif (wrong := misfit(commit)) is not None:
         what = wrong
+    elif commit.changes and lacks_feature(commit, view.features):
+        what = (
+            "has changes that were proposed or refused, and does not say that it needs the feature for them"
+        )
     elif commit.settles != view.settles:
         what = f"says that {_as_text(commit.settles)} before it, but {_as_text(view.settles)}"
     else:

@@ -1,7 +1,7 @@
 """Putting one draft at one version: what may follow a view, the bytes of the commit, and its sidecars before it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from lakelog.log import snapshots
@@ -10,10 +10,12 @@ from lakelog.log.format import (
     COMMIT_SIZE_MAX,
     COMMITTED,
     FORMAT,
+    PROPOSALS,
     Change,
     Commit,
     Intent,
     Json,
+    Refusal,
     Settled,
     Sidecar,
     check_features,
@@ -40,12 +42,17 @@ class Placed(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One of several changes that are to share a version: what its author decided, and under which id."""
+    """One of several changes that are to share a version: what its author decided, and under which id.
+
+    `seen` is the head that its author saw who proposed it. One that is `refused` has an empty draft.
+    """
 
     commit_id: str
     base: int
     draft: Draft
     writer: dict[str, Json]
+    seen: int = 0
+    refused: Refusal | None = None
 
 
 class Writer(Generic[S]):
@@ -78,15 +85,19 @@ class Writer(Generic[S]):
             sidecars=self.write_sidecars(draft.blobs, view.version + 1, owner),
         )
 
-    def put_together(self, view: View[S], changes: Sequence[Decided]) -> Placed[S] | bytes:
-        """Put several changes after `view` as one version. One of them at most has blobs."""
+    def put_together(
+        self, view: View[S], changes: Sequence[Decided], *, marks: bool = False
+    ) -> Placed[S] | bytes:
+        """Put several changes after `view` as one version. One of them at most has blobs. One alone is put so where it
+        was proposed, or is refused. One that `marks` the log says that there may be proposals."""
+        draft = Draft(
+            events=tuple(event for change in changes for event in change.draft.events),
+            blobs=tuple(blob for change in changes for blob in change.draft.blobs),
+            features=tuple(sorted({each for change in changes for each in change.draft.features})),
+        )
         return self._put(
             view,
-            Draft(
-                events=tuple(event for change in changes for event in change.draft.events),
-                blobs=tuple(blob for change in changes for blob in change.draft.blobs),
-                features=tuple(sorted({each for change in changes for each in change.draft.features})),
-            ),
+            marked(draft) if marks else draft,
             self.replay.options.new_id(),
             base=view.version,
             sidecars=[
@@ -101,6 +112,8 @@ class Writer(Generic[S]):
                     writer=change.writer,
                     write=change.draft.write,
                     events=len(change.draft.events),
+                    seen=change.seen,
+                    refused=change.refused,
                 )
                 for change in changes
             ],
@@ -185,6 +198,11 @@ class Writer(Generic[S]):
             put_patiently(self.replay.store, self.replay.keys.sidecar(name), blob, self.replay.options)
             sidecars.append(Sidecar(name=name, size_bytes=len(blob), hash=digest))
         return tuple(sidecars)
+
+
+def marked(draft: Draft) -> Draft:
+    """Return a draft that says that there may be proposals from here on."""
+    return replace(draft, features=tuple(sorted({*draft.features, PROPOSALS})))
 
 
 def check_may_follow(view: View[S], draft: Draft, location: str) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, LogOptions
 from lakelog.log import wait_for_background
 from lakelog.testing.versitygw import versitygw
 from programs import story
@@ -36,6 +36,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="of each run (default: %(default)s)")
     parser.add_argument(
         "--rows", type=int, default=10, help="of an append, 100 bytes each (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--proposals", action="store_true", help="processes propose appends to each other, and combine them"
     )
     parser.add_argument("--on", choices=("folder", "s3"), default="s3")
     parser.add_argument(
@@ -85,6 +88,7 @@ def _run(
             "threads": threads,
             "s": arguments.seconds,
             "rows": arguments.rows,
+            "proposals": arguments.proposals,
         }
     )
     workers = [
@@ -154,7 +158,11 @@ def _slowly(endpoint: str | None, held: list[str]) -> Iterator[tuple[dict[str, s
 def work(number: int) -> None:
     """Append as `_run` orders, once it says so; print what became of it."""
     order = json.loads(os.environ["LAKELOG_BENCH_ORDER"])
-    catalog = Catalog(order["place"], options=order["settings"])
+    catalog = Catalog(
+        order["place"],
+        options=order["settings"],
+        log_options=LogOptions(proposals=order["proposals"]),
+    )
     catalog.load_table("t")
     print("ready", flush=True)
     sys.stdin.readline()

@@ -352,7 +352,7 @@ def test_an_interrupted_leader_leaves_no_thread_waiting() -> None:
 def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> None:
     interrupted = threading.Event()
 
-    def wait(woken: threading.Event) -> None:
+    def wait(woken: threading.Event, timeout_s: float | None) -> None:
         if threading.current_thread().name == "interrupted":
             assert (woken if is_led else interrupted).wait(20)
             raise KeyboardInterrupt

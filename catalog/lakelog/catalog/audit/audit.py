@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -29,7 +29,7 @@ from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.state import OPERATIONS, TABLE, details_of, operations_of, writer
 from lakelog.catalog.times import Moment, last_us, time_us
-from lakelog.log import Commit, Json, NotFound, each_change
+from lakelog.log import Commit, Json, NotFound, combined_ids, each_change
 from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 from lakelog.log.format import Tombstone
 from lakelog.log.secrets import masked, masked_facts
@@ -255,7 +255,8 @@ class _Stream:
         self.key = (commit.time_us, commit.commit_id, self.log.location, commit.version)
         for change in each_change(commit, newest_first=self.newest_first) if self._concerns(commit) else ():
             if self._is_relevant(change):
-                entry = self._of_commit(change)
+                is_combined = change.commit_id in combined_ids(commit)
+                entry = self._of_commit(change, commit.writer if is_combined else None)
                 if self.wanted.wants(entry):
                     yield self.key, entry
 
@@ -265,15 +266,17 @@ class _Stream:
     def _is_relevant(self, commit: Commit) -> bool:
         return self.log.about is None or any(event.get("id") in self.log.about for event in commit.events)
 
-    def _of_commit(self, commit: Commit) -> AuditEntry:
+    def _of_commit(self, commit: Commit, combined_by: Mapping[str, Json] | None = None) -> AuditEntry:
+        """`combined_by` is who committed what the commit's author had proposed, and claims to be."""
         said = commit.writer
+        combined = {} if combined_by is None else {"combined_by": _who(combined_by)}
         return self._entry(
             commit.log_id,
             what=COMMIT,
             time_us=commit.time_us,
             version=commit.version,
             operations=operations_of(commit),
-            details=masked_facts(details_of(commit)),
+            details=masked_facts({**details_of(commit), **combined}),
             user=_text(said.get(writer.USER)),
             engine=_text(said.get(writer.ENGINE)),
             client=_text(said.get(writer.CLIENT)),
@@ -323,6 +326,11 @@ def _entry_of(
         log_id=log_id,
         **facts,
     )
+
+
+def _who(said: Mapping[str, Json]) -> dict[str, str]:
+    facts = ((key, _text(said.get(key))) for key in (writer.USER, writer.HOST, writer.CLIENT))
+    return {key: text for key, text in facts if text is not None}
 
 
 def _text(fact: Json) -> str | None:

@@ -13,13 +13,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from lakelog.catalog.logs.by_data import NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.logs.writer_now import Facts, as_here
 from lakelog.catalog.names import Identifier
-from lakelog.catalog.state import NamespaceProjection, NamespaceState, TableProjection, TableState
+from lakelog.catalog.state import (
+    NamespaceProjection,
+    NamespaceState,
+    TableProjection,
+    TableState,
+)
 from lakelog.log import (
+    ByData,
     Commit,
     Decisions,
     Dump,
@@ -129,11 +136,20 @@ class LogCache:
         # Names are looked up far more often than changed, each time through all namespaces above.
         every = self.log_options.hint_every_versions or _versions_per_hint
         options = replace(self.log_options, hint_every_versions=every)
-        return self._tracked(self._namespaces, location, lambda store, keys: NamespaceProjection(), options)
+        return self._tracked(
+            self._namespaces,
+            location,
+            lambda store, keys: NamespaceProjection(),
+            options,
+            NamespaceByData(),
+        )
 
     def table(self, location: str) -> TrackedLog[TableState]:
         return self._tracked(
-            self._tables, location, lambda store, keys: TableProjection(partial(read_blobs, store, keys))
+            self._tables,
+            location,
+            lambda store, keys: TableProjection(partial(read_blobs, store, keys)),
+            by_data=TableByData(),
         )
 
     def unread(self, location: str) -> TrackedLog[None]:
@@ -146,6 +162,7 @@ class LogCache:
         location: str,
         projection: Callable[[ObjectStore, Keys], Projection[S]],
         options: LogOptions | None = None,
+        by_data: ByData[S] | None = None,
     ) -> TrackedLog[S]:
         tracked = cache.get(location)
         if tracked is None:
@@ -160,6 +177,7 @@ class LogCache:
                 ),
                 open_url=self.places.open_url,
                 opened=self.places.warehouse,
+                by_data=by_data,
             )
             with self._lock:
                 made = TrackedLog(log, location, store, prefix, self.clocks.saw, _reporting(self))

@@ -28,6 +28,7 @@ from lakelog.catalog.state.conflicts import (
 )
 from lakelog.catalog.state.events import (
     AdoptedDeleted,
+    BranchFilesChanged,
     ClusteringChanged,
     ConstraintAdded,
     CutDropped,
@@ -136,6 +137,7 @@ __all__ = [
     "APPLICATION",
     "Adopted",
     "AdoptedDeleted",
+    "BranchFilesChanged",
     "BRANCH",
     "CLIENT",
     "COMMENT",

@@ -14,6 +14,7 @@ from lakelog.log.checks import lost
 from lakelog.log.checks.findings import Findings
 from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
 from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
+from lakelog.log.checks.verify_inbox import check_inbox
 from lakelog.log.decisions import commits_another
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
 from lakelog.log.format import (
@@ -101,6 +102,7 @@ def verify(
     listed = (log.keys.snapshot_version(key) for key in listing.snapshots)
     result.roots = sorted({*derived.roots, *(version for version in listed if version is not None)})
     derived.finish(result.head, checking.standing)
+    check_inbox(log, findings, listing.inbox, result.head)
     for folder, text in lost.kept(log, listing.lost):
         findings.note("lost-kept", folder, text, lost.TODO)
     for key in listing.foreign:

@@ -153,7 +153,7 @@ class TableJudge:
             wrong = stored.stored_in().manifests.with_wrong_bounds(self.fetch)
             if different is None and wrong is not None:
                 different = (
-                    f"the bounds of the manifest {wrong} leave out files in it, so that plans miss them"
+                    f"the bounds of the manifest {wrong} leave out files that are in it: plans miss them"
                 )
         except StorageError:
             raise

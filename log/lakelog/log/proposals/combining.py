@@ -1,0 +1,266 @@
+"""One process that commits, for a while, what all have proposed: one version after another, each of all that it knows.
+
+The version's put-if-absent is all that decides. What a proposal may be applied to, the `Window` says: a client that
+puts a version has compared the ids of all versions since the one that the proposal's author saw.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Generic
+
+from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.format import Commit, Proposal
+from lakelog.log.placing import following
+from lakelog.log.proposals.judging import Judged
+from lakelog.log.proposals.pending import Pending
+from lakelog.log.proposals.refusals import refusal_of
+from lakelog.log.proposals.waiting import Waiting, own, unknown
+from lakelog.log.view import Committed, Draft, Projection, S, View
+from lakelog.log.writing import Decided, Placed, check_fence, check_may_follow
+
+IDLE_ROUNDS = 3
+"""LISTs without a proposal of another process, after which each goes back to puts of its own: but not before one that
+had its outcome could come back."""
+CATCH_UP_MAX = 64
+"""Versions from before this process was there that are read for proposals that saw them."""
+
+
+def order_of(keys: Sequence[str], version: int) -> list[str]:
+    """Return the keys of proposals in the order in which their authors are to combine: another one after each
+    version."""
+    return sorted(keys, key=lambda key: zlib.crc32(f"{version} {key}".encode()))
+
+
+class Combining(Generic[S]):
+    """What a courier does while it commits for others."""
+
+    def __init__(self, pending: Pending[S]) -> None:
+        self._pending = pending
+        self._inbox = pending.inbox
+        self._replay = pending.replay
+        self._unfit: set[str] = set()
+        """Keys of proposals that no version could be made with."""
+        self._deleted: set[str] = set()
+
+    def work(self) -> bool:
+        """Put versions until another client combines, or no caller waits. False where no other process proposes
+        anything any more."""
+        pending, idle = self._pending, 0
+        pace = pending.pace
+        idle_since_s = pace.now_s()
+        self._catch_up()
+        while idle < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
+            if not pending.wait_for_callers():
+                return True
+            pending.take()
+            idle += 1
+            if self._open_proposals():
+                idle, idle_since_s = 0, pace.now_s()
+            judged = self._judge()
+            if not judged.decided:
+                for each in judged.refused:
+                    pending.give_back(each)  # it looks whether that is final
+                self._inbox.collect(pending.view.version)
+                if not judged.refused and not any(self._open_proposals()):
+                    pending.sleep(pending.pace.put_s)
+            elif not self._put(judged):
+                return True
+        return False
+
+    def _catch_up(self) -> None:
+        """Begin with what is proposed, and know the versions since the oldest of it."""
+        pending, window = self._pending, self._pending.window
+        pending.follow(following(self._replay, pending.view.version, None, batch=1, patient=True))
+        self._inbox.collect(pending.view.version)
+        seen = [proposal.seen for proposal in self._inbox.read.values() if proposal is not None]
+        since = max(min(seen, default=window.since), window.since - CATCH_UP_MAX, 0)
+        if since < window.since:
+            older = list(self._replay.effects(since + 1, window.since))
+            commits = [each for each in older if isinstance(each, Commit)]
+            if len(commits) == len(older):
+                window.add_before(commits, since)
+
+    def _open_proposals(self) -> list[tuple[str, Proposal]]:
+        """Return the proposals of other processes that can be committed next, by their keys."""
+        pending = self._pending
+        found = []
+        for key, proposal in self._inbox.read.items():
+            if proposal is None or key in self._unfit or proposal.log_id != pending.view.log_id:
+                continue
+            waits = (
+                change.commit_id not in pending.mine and not pending.window.is_decided(change.commit_id)
+                for change in proposal.changes
+            )
+            if pending.window.is_open(proposal, pending.view.version + 1) and any(waits):
+                found.append((key, proposal))
+        return sorted(found, key=lambda item: (item[1].seen, item[0]))
+
+    def _judge(self) -> _JudgedRound[S]:
+        pending = self._pending
+        judged = _JudgedRound(pending.view, self._replay.projection)
+        for each in list(pending.mine.values()):
+            if judged.is_full:
+                break
+            self._judge_own(judged, each)
+        for key, proposal in self._open_proposals():
+            if judged.is_full:
+                break
+            judged.keys.append(key)
+            self._judge_proposal(judged, proposal)
+        return judged
+
+    def _judge_own(self, judged: _JudgedRound[S], each: Waiting[S]) -> None:
+        placing = each.placing
+        writer = each.run(dict, self._pending.writer.writer)
+        try:
+            draft: Draft = each.run(placing.decide, judged.view, tuple(placing.passed))
+            check_may_follow(judged.before, draft, placing.location)
+            check_fence(judged.before, draft, placing.location)
+        except LakelogError as error:
+            if placing.is_open_elsewhere:
+                refused = Decided(placing.commit_id, placing.base, Draft(), writer)
+                judged.add_refused(refused, refusal_of(error))
+                judged.errors[placing.commit_id] = error
+            else:
+                judged.refused.append(each)
+            return
+        except Exception:
+            self._pending.give_back(each)  # its own put says what it is
+            return
+        try:
+            if draft.blobs:
+                raise ValueError("what has sidecars goes by itself")
+            judged.add(Decided(placing.commit_id, placing.base, draft, writer))
+        except Exception:
+            self._pending.give_back(each)
+
+    def _judge_proposal(self, judged: _JudgedRound[S], proposal: Proposal) -> None:
+        """Add the changes of a proposal that can be decided here; others are their authors' own to commit."""
+        pending = self._pending
+        for change in proposal.changes:
+            known = pending.window.is_decided(change.commit_id) or judged.has(change.commit_id)
+            if known or change.commit_id in pending.mine:
+                continue
+            features = tuple(proposal.features)
+            draft = Draft(events=change.events, write=change.write, features=features)
+            try:
+                draft = pending.by_data.redo(judged.view, draft)
+                check_may_follow(judged.before, draft, self._replay.location)
+                check_fence(judged.before, draft, self._replay.location)
+                judged.add(Decided(change.commit_id, change.base, draft, change.writer, seen=proposal.seen))
+            except Exception:
+                continue  # any client can have written it: it holds up no other one
+
+    def _put(self, judged: _JudgedRound[S]) -> bool:
+        """Put the version, and see what is proposed meanwhile. Returns whether to go on."""
+        goes_on: list[bool] = []
+        collected: list[dict[str, Proposal | None]] = []
+        version = judged.before.version
+        works: list[Callable[[], None]] = [
+            lambda: goes_on.append(self._put_anew(judged)),
+            lambda: collected.append(self._inbox.collected(version)),
+        ]
+        decided = self._decided_keys()
+        if decided:
+            works.append(lambda: self._inbox.delete(decided))
+        try:
+            self._pending.options.in_parallel(works)
+        except StorageError:
+            if not goes_on:
+                raise  # of the put; the others' next try says the same again, if it lasts
+        for read in collected:
+            self._inbox.read = read
+        return goes_on[0]
+
+    def _put_anew(self, judged: _JudgedRound[S]) -> bool:
+        """Put the version, and after a lost race one with what is left of it at once: who wins needs no read, and would
+        win again. Returns whether to go on: not where another client combines."""
+        pending, lost = self._pending, 0
+        while judged.decided:
+            begun_s = pending.pace.now_s()
+            try:
+                put = self._put_version(judged)
+            except LakelogError as error:
+                return self._failed(error, judged)
+            pending.pace.measured_put(pending.pace.now_s() - begun_s)
+            if isinstance(put, Placed):
+                self._placed(put, judged)
+                return True
+            batch, lost = 2 if lost else 0, lost + 1
+            found = following(self._replay, pending.view.version, put, batch=batch, patient=True)
+            if pending.follow(found):
+                return False
+            judged = self._judge()
+        return True
+
+    def _put_version(self, judged: _JudgedRound[S]) -> Placed[S] | bytes:
+        [*others, last] = judged.decided
+        if others or last.seen or last.refused is not None:
+            return self._pending.writer.put_together(judged.before, judged.decided)
+        each, writer = self._pending.mine[last.commit_id], self._pending.writer
+        put: Placed[S] | bytes = each.run(
+            writer.put, judged.before, last.draft, last.commit_id, base=last.base
+        )
+        return put
+
+    def _decided_keys(self) -> list[str]:
+        """Return the keys of proposals that no client waits for: all of their changes are decided. Each once."""
+        is_decided = self._pending.window.is_decided
+        self._deleted &= self._inbox.read.keys()
+        keys = [
+            key
+            for key, proposal in self._inbox.read.items()
+            if key not in self._deleted
+            and proposal is not None
+            and all(is_decided(change.commit_id) for change in proposal.changes)
+        ]
+        self._deleted.update(keys)
+        return keys
+
+    def _placed(self, placed: Placed[S], judged: _JudgedRound[S]) -> None:
+        pending, commit = self._pending, placed.commit
+        pending.view = pending.writer.settled(placed)
+        pending.trail.add(commit, None, placed.after)
+        pending.window.add(commit.version, commit)
+        for decided in judged.decided:
+            each = pending.mine.get(decided.commit_id)
+            if each is not None:
+                error = judged.errors.get(decided.commit_id)
+                pending.end(each, error or Committed(pending.view, commit.version))
+        for each in judged.refused:
+            pending.give_back(each)
+        pending.pass_all(commit, None)
+
+    def _failed(self, error: LakelogError, judged: _JudgedRound[S]) -> bool:
+        """See to what waits here after a put that failed. Others have other combiners, or go ahead."""
+        pending = self._pending
+        mine = [pending.mine[each.commit_id] for each in judged.decided if each.commit_id in pending.mine]
+        if isinstance(error, CommitUnknown):
+            for each in mine:
+                pending.end(each, unknown(each, error.location, error.message))
+            return False
+        if isinstance(error, StorageError):
+            for each in mine:
+                if each.placing.is_proposed:
+                    pending.end(each, each.placing.unknown(str(error)))
+                else:
+                    pending.end(each, own(error))
+            return False
+        # They make a version that cannot be: each of this process by itself says which.
+        self._unfit.update(judged.keys)
+        for each in mine:
+            pending.give_back(each)
+        return True
+
+
+class _JudgedRound(Judged[S]):
+    """What was decided for one version. `errors` are those of what it refuses for good; `refused` is what may be
+    decided anew, and `keys` are those of the proposals that were decided with it."""
+
+    def __init__(self, before: View[S], projection: Projection[S]) -> None:
+        super().__init__(before, projection)
+        self.errors: dict[str, LakelogError] = {}
+        self.refused: list[Waiting[S]] = []
+        self.keys: list[str] = []

@@ -1,0 +1,68 @@
+"""Changes that are to share a version, each decided on the state that those before it leave. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Generic
+
+from lakelog.log.format import CHANGES_MAX, FORMAT, Commit, Refusal, encode
+from lakelog.log.view import Draft, Projection, S, View
+from lakelog.log.writing import Decided
+
+SHARED_SIZE_MAX = 4 * 1024 * 1024
+"""Of the events of a version that is shared; what is above goes into the next one."""
+
+
+class Judged(Generic[S]):
+    """What was decided for the version after `before`; `view` is what that makes of it."""
+
+    def __init__(self, before: View[S], projection: Projection[S]) -> None:
+        self.before = before
+        self.view = before
+        self.decided: list[Decided] = []
+        self.blobs: Sequence[bytes] = ()
+        self._projection = projection
+        self._ids: set[str] = set()
+        self._size_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.decided) == CHANGES_MAX or self._size_bytes > SHARED_SIZE_MAX
+
+    def has(self, commit_id: str) -> bool:
+        return commit_id in self._ids
+
+    def add(self, decided: Decided) -> None:
+        """Fold one more. Raises where it cannot be one of several, or cannot be folded."""
+        draft = decided.draft
+        if draft.seals or draft.restores or draft.purges or draft.fence:
+            raise ValueError("it is about the log itself")
+        part = Commit(
+            format=FORMAT,
+            log_id=self.before.log_id,
+            version=self.before.version + 1,
+            commit_id=decided.commit_id,
+            attempt_id="",
+            base=decided.base,
+            prev=self.before.hash,
+            time_us=self.before.time_us + 1,
+            writer=decided.writer,
+            write=draft.write,
+            events=draft.events,
+        )
+        size_bytes = len(encode(part))
+        state = self._projection.apply(self.view.state, part, draft.blobs)
+        self.view = replace(self.view, state=state, steps=self.view.steps + 1)
+        self._add(decided, size_bytes)
+        self.blobs = self.blobs or draft.blobs
+
+    def add_refused(self, decided: Decided, refused: Refusal) -> None:
+        """Have the version refuse one, which it does for good."""
+        decided = replace(decided, draft=Draft(), refused=refused)
+        self._add(decided, len(refused.message))
+
+    def _add(self, decided: Decided, size_bytes: int) -> None:
+        self.decided.append(decided)
+        self._ids.add(decided.commit_id)
+        self._size_bytes += size_bytes

@@ -1,0 +1,75 @@
+"""When to look for the next version, and how long to wait for one. None of this is safety: it saves requests and time.
+
+A PUT is the unit, which each process measures for itself. Clocks may be wrong: what is learned of another client's is
+learned anew, and no wait is longer than a few intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lakelog.log.format import Commit, Json
+
+FIRST_PUT_S = 0.06
+PATIENCE_PUTS = 4.0, 8.0
+TURN_PUTS = 2.0
+"""For each client that is to combine first."""
+TURNS_MAX = 16
+LINGER_PUTS = 8.0
+"""How long after its last caller a process goes on: a caller that writes one thing after another comes back."""
+LINGER_MIN_S = 0.05
+
+
+class Pace:
+    """What one process has measured of one log."""
+
+    def __init__(self, now_s: Callable[[], float], random: Callable[[], float]) -> None:
+        self.now_s = now_s
+        self._random = random
+        self.put_s = FIRST_PUT_S
+        self._interval_s = 3 * FIRST_PUT_S
+        self._last_put_s = 0.0  # by the clock of the client that put it
+        self._last_writer: dict[str, Json] | None = None
+        self._lag_s = 0.0  # our clock ahead of theirs, and how long after its put a version is seen
+        self._since_s = self.now_s()
+        self._patience_s = 0.0
+        self.start_waiting()
+
+    def measured_put(self, took_s: float) -> None:
+        self.put_s += 0.3 * (took_s - self.put_s)
+
+    def start_waiting(self, turns: int = 0) -> None:
+        """Be patient from now on: until `turns` others could have begun to combine, or for some PUTs."""
+        low, high = PATIENCE_PUTS
+        puts = TURN_PUTS * min(turns, TURNS_MAX) if turns else low + (high - low) * self._random()
+        self._since_s, self._patience_s = self.now_s(), puts * self.put_s
+
+    @property
+    def is_impatient(self) -> bool:
+        return self.now_s() - self._since_s > self._patience_s
+
+    @property
+    def linger_s(self) -> float:
+        return max(LINGER_MIN_S, LINGER_PUTS * self.put_s)
+
+    def seen(self, commit: Commit, *, at_first_look: bool) -> None:
+        """Learn from a version that was just found."""
+        put_s = commit.time_us / 1e6
+        if commit.writer != self._last_writer:
+            self._lag_s, self._last_writer = self.now_s() - put_s, commit.writer
+        elif at_first_look:
+            self._lag_s -= 0.015 * self.put_s
+        if self._last_put_s:
+            passed_s = min(max(0.0, put_s - self._last_put_s), 8 * self.put_s)
+            self._interval_s += 0.3 * (passed_s - self._interval_s)
+        self._last_put_s = put_s
+
+    def missed(self) -> None:
+        self._lag_s += 0.15 * self.put_s
+
+    def next_look_s(self, *, missed: bool) -> float:
+        """Return how long to wait before the next look."""
+        if missed:
+            return max(self.put_s / 6, self._interval_s / 4)
+        due_s = self._last_put_s + self._interval_s + self._lag_s - self.now_s()
+        return min(max(0.0, due_s), 2 * self._interval_s)

@@ -1,0 +1,97 @@
+"""Proposals with one rule removed (docs/design/group-commit.md): each must make some seed fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import PropertyMock, patch
+
+from msgspec import structs
+from tests.sim import proposing
+from tests.sim.mutations import Mutation, removing
+
+from lakelog.log import placing
+from lakelog.log.format import WINDOW, Proposal, decode_proposal
+from lakelog.log.proposals import combining, courier, inbox, window
+
+PROPOSAL_MUTATIONS: dict[str, Mutation] = {}
+removes: Callable[[Any, str], Callable[..., Any]] = removing(PROPOSAL_MUTATIONS)
+
+
+@contextmanager
+def _windows_do_not_end() -> Iterator[None]:
+    """Its author takes a window for over, and those who combine do not."""
+    real = proposing.sizes
+
+    @contextmanager
+    def sizes(window_versions: int, races: int) -> Iterator[None]:
+        with real(20, races), patch.object(courier, "WINDOW", 1):
+            yield
+
+    with patch.object(proposing, "sizes", sizes):
+        yield
+
+
+PROPOSAL_MUTATIONS["windows-do-not-end"] = _windows_do_not_end
+
+
+@contextmanager
+def _takes_what_it_cannot_know() -> Iterator[None]:
+    def is_open(self: Any, proposal: Proposal, version: int) -> bool:
+        return bool(proposal.seen < version <= proposal.until and proposal.seen >= self.barrier)
+
+    with patch.object(window.Window, "is_open", is_open), patch.object(combining, "CATCH_UP_MAX", 0):
+        yield
+
+
+PROPOSAL_MUTATIONS["what-was-decided-before-a-combiner-began-is-taken-for-open"] = _takes_what_it_cannot_know
+
+
+@removes(window.Window, "is_open")
+def windows_go_on_behind_what_ends_them(real: Any, self: Any, proposal: Proposal, version: int) -> bool:
+    return bool(proposal.seen < version <= proposal.until and proposal.seen >= self.since)
+
+
+@removes(window.Window, "is_decided")
+def a_combiner_does_not_compare_ids(real: Any, self: Any, commit_id: str) -> bool:
+    return False
+
+
+@removes(window, "decided_ids")
+def a_combiner_forgets_what_was_refused(real: Any, commit: Any) -> Any:
+    return tuple(each.commit_id for each in commit.changes if each.refused is None) or (commit.commit_id,)
+
+
+@removes(placing.Placing, "asked_before")
+def a_retry_proposes_before_it_compares(real: Any, self: Any) -> None:
+    return None
+
+
+@removes(inbox, "proposal_at")
+def a_proposal_is_read_under_any_key(
+    real: Any, key: str, data: bytes, keys: Any, location: str, *args: Any
+) -> Proposal:
+    proposal = decode_proposal(data, location)
+    named = keys.proposal_of(key)
+    return structs.replace(proposal, seen=named[0], until=named[0] + WINDOW)
+
+
+@removes(combining, "check_fence")
+def a_fence_is_not_for_proposals(real: Any, *args: Any) -> None:
+    return None
+
+
+@removes(placing, "refusal_in")
+def a_refusal_is_not_read(real: Any, *args: Any) -> None:
+    return None
+
+
+@contextmanager
+def _never(name: str) -> Iterator[None]:
+    with patch.object(placing.Placing, name, PropertyMock(return_value=False)):
+        yield
+
+
+PROPOSAL_MUTATIONS["what-is-proposed-is-reported-as-failed"] = lambda: _never("is_open_elsewhere")
+PROPOSAL_MUTATIONS["a-failure-does-not-know-of-the-proposal"] = lambda: _never("is_proposed")

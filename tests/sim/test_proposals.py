@@ -1,0 +1,74 @@
+"""Proposals under faults in their short form, the proof that the checkers bite, and what proposals bring."""
+
+from __future__ import annotations
+
+import pytest
+from tests.sim.proposal_mutations import PROPOSAL_MUTATIONS
+from tests.sim.proposing import simulate_proposals
+from tests.sim.timed import S3_US, run
+
+SHORT = range(1, 91)
+FULL = range(SHORT.stop, 8_000)
+MUTATION_SEEDS = 500
+LATE = {"what-is-proposed-is-reported-as-failed": 280, "a-combiner-forgets-what-was-refused": 90}
+"""Where the search begins, for a rule that few seeds need."""
+
+
+def test_what_is_proposed_is_applied_once_or_refused_in_hundreds_of_seeds() -> None:
+    totals: dict[str, int] = {}
+    for seed in SHORT:
+        outcome = simulate_proposals(seed)
+        assert not outcome.failures, f"scripts/sim --world proposals --seed {seed}: {outcome.failures[0]}"
+        for what, count in outcome.counters.items():
+            totals[what] = totals.get(what, 0) + count
+    # A simulation in which these did not happen would prove nothing.
+    for what in (
+        "unknown",
+        "retried",
+        "expired",
+        "versions that were combined",
+        "refusals that were put",
+        "refused: write-fenced",
+        "refused: log-sealed",
+        "reopened",
+        "sealed, or restored",
+        "forgery: later",
+        "forgery: cut",
+    ):
+        assert totals.get(what), what
+
+
+@pytest.mark.slow
+def test_what_is_proposed_is_applied_once_or_refused_in_thousands_of_seeds() -> None:
+    failed = [seed for seed in FULL if simulate_proposals(seed).failures]
+    assert not failed, f"scripts/sim --world proposals --seed {failed[0]}"
+
+
+@pytest.mark.parametrize("mutation", sorted(PROPOSAL_MUTATIONS))
+def test_some_seed_fails_once_a_rule_is_removed(mutation: str) -> None:
+    first = LATE.get(mutation, 1)
+    with PROPOSAL_MUTATIONS[mutation]():
+        assert any(simulate_proposals(seed).failures for seed in range(first, first + MUTATION_SEEDS))
+
+
+def test_a_writer_that_never_loses_a_race_does_what_it_does_without_proposals() -> None:
+    alone, with_proposals = (
+        run(1, 1, 3, S3_US, seconds=4, proposals=proposals) for proposals in (False, True)
+    )
+    assert (alone.requests, alone.waits) == (with_proposals.requests, with_proposals.waits)
+
+
+def test_processes_that_never_stop_share_versions_and_none_waits_for_long() -> None:
+    raced = run(1, 6, 1, S3_US, seconds=5, warm_s=2)
+    proposed = run(1, 6, 1, S3_US, seconds=5, warm_s=2, proposals=True)
+    assert not raced.failures and not proposed.failures
+    assert proposed.a_second > 1.8 * raced.a_second
+    assert proposed.least_share > 0.4
+    assert proposed.longest_by_median < 4 < raced.longest_by_median
+
+
+def test_threads_of_many_processes_ask_for_less_than_three_requests_a_change() -> None:
+    measured = run(1, 6, 4, S3_US, seconds=2, warm_s=2, proposals=True)
+    assert not measured.failures
+    assert measured.a_second > 100
+    assert measured.requests < 3 * measured.changes

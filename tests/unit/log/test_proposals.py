@@ -1,0 +1,306 @@
+"""Proposals: their keys and bytes, what is left alone, what a refusal does, and what is left over."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from unittest.mock import patch
+
+import msgspec
+import pytest
+from tests.unit.log.projections import Words, WordsProjection, begin, new_log, say
+
+from lakelog.log import (
+    Commit,
+    CommitUnknown,
+    ConflictError,
+    Draft,
+    FormatError,
+    LocalStore,
+    Log,
+    MemoryStore,
+    NotFound,
+    ObjectStore,
+    StorageError,
+    UnsupportedFormat,
+    View,
+    each_change,
+    expiry,
+)
+from lakelog.log.checks.findings import Findings
+from lakelog.log.checks.verify_inbox import check_inbox
+from lakelog.log.format import (
+    PROPOSALS,
+    WINDOW,
+    Change,
+    Proposal,
+    ProposedChange,
+    Refusal,
+    decode_entry,
+    encode,
+)
+from lakelog.log.ids import new_id
+from lakelog.log.keys import Keys
+from lakelog.log.leftovers import unreferenced
+from lakelog.log.options import LogOptions
+from lakelog.log.placing import Placing
+from lakelog.log.proposals.inbox import proposal_at, proposals_of
+from lakelog.log.proposals.refusals import error_of, refusal_of
+
+KEYS = Keys("t")
+
+
+class WordsByData:
+    def lets_pass(self, commit: Commit) -> bool:
+        return True
+
+    def redo(self, view: View[Words], draft: Draft) -> Draft:
+        return draft
+
+
+def log_of(store: ObjectStore, *, proposals: bool = True, by: str = "one") -> Log[Words]:
+    return Log(
+        store,
+        "t",
+        WordsProjection(),
+        writer={"by": by},
+        options=LogOptions(proposals=proposals, snapshot_every_versions=0),
+        by_data=WordsByData(),
+    )
+
+
+def proposal(
+    seen: int = 5, *, ids: Sequence[str] = ("a",), base: int = 3, until: int | None = None
+) -> Proposal:
+    return Proposal(
+        format=1,
+        log_id="log",
+        seen=seen,
+        until=seen + WINDOW if until is None else until,
+        changes=tuple(ProposedChange(commit_id=id, base=base, events=({"word": id},)) for id in ids),
+    )
+
+
+def test_a_proposal_is_in_the_folder_of_its_version_under_its_first_id() -> None:
+    assert KEYS.proposal(513, "x-1") == f"t/_log/inbox/{2:020d}/{513:020d}-x-1.json"
+    assert KEYS.proposal_of(KEYS.proposal(513, "x-1")) == (513, "x-1")
+    for other in (f"{1:020d}/{513:020d}-x.json", f"{2:020d}/{513:020d}-x.jsn", f"{2:020d}/513-x.json", "x"):
+        assert KEYS.proposal_of(f"t/_log/inbox/{other}") is None
+    assert KEYS.inbox_until(KEYS.proposal(513, "x")) == 513 + WINDOW
+    assert KEYS.inbox_until(f"t/_log/inbox/{2:020d}/anything") == 4 * WINDOW - 1
+    assert KEYS.inbox_until("t/_log/inbox/anything") is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (proposal(6), "it was copied or moved"),
+        (proposal(ids=("b",)), "it was copied or moved"),
+        (proposal(until=5), "may be applied up to version 5"),
+        (proposal(until=5 + WINDOW + 1), "may be applied up to version"),
+        (proposal(ids=("a", "a")), "has one change twice"),
+        (proposal(base=6), "prepared on a later version"),
+    ],
+)
+def test_what_does_not_belong_at_its_key_is_refused(wrong: Proposal, why: str) -> None:
+    with pytest.raises(FormatError, match=why):
+        proposal_at(KEYS.proposal(5, "a"), encode(wrong), KEYS, "here")
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda data: data[:-20],
+        lambda data: data.replace(b'"a"', b'"b"', 1),
+        lambda data: b"{}",
+        lambda data: encode(begin_commit()),
+        lambda data: b'{"kind":"proposal"' + b"," * 2_000_000,
+    ],
+)
+def test_what_is_no_proposal_is_refused(bend: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(FormatError):
+        proposal_at(KEYS.proposal(5, "a"), bend(encode(proposal())), KEYS, "here")
+
+
+def begin_commit() -> Commit:
+    return Commit(
+        format=1, log_id="log", version=1, commit_id="c", attempt_id="a", base=0, prev="", time_us=1
+    )
+
+
+def test_a_proposal_from_the_future_is_refused_by_name() -> None:
+    newer = msgspec.structs.replace(proposal(), features=("rows",))
+    with pytest.raises(UnsupportedFormat, match="'rows'"):
+        proposal_at(KEYS.proposal(5, "a"), encode(newer), KEYS, "here")
+    with pytest.raises(FormatError):
+        encode_id = msgspec.structs.replace(proposal().changes[0], commit_id="../../x")
+        forged = msgspec.structs.replace(proposal(), changes=(encode_id,))
+        proposal_at(KEYS.proposal(5, "a"), encode(forged), KEYS, "here")
+
+
+def test_many_changes_are_several_proposals_and_one_too_big_is_none() -> None:
+    changes = [ProposedChange(commit_id=f"c{i}", base=1, events=()) for i in range(300)]
+    big = ProposedChange(commit_id="big", base=1, events=({"word": "x" * 2_000_000},))
+    parts = list(proposals_of("log", 5, (), [*changes, big]))
+    assert sum(len(part) for _, part in parts) == 301
+    assert [part[0].commit_id for data, part in parts if data is None] == ["big"]
+    assert all(data is None or len(data) <= 1024 * 1024 for data, _ in parts)
+
+
+def test_a_refusal_is_the_error_of_its_kind_again() -> None:
+    found = error_of(refusal_of(NotFound("gone")), "c", 7)
+    assert type(found) is NotFound and "gone" in found.message and "version 7" in found.message
+    conflict = error_of(refusal_of(ConflictError("taken", version=3, by="other")), "c", 7)
+    assert isinstance(conflict, ConflictError) and (conflict.version, conflict.by) == (3, "other")
+    assert type(error_of(Refusal(kind="of a newer client", message="no"), "c", 7)) is ConflictError
+    long = refusal_of(ConflictError("x" * 100_000))
+    assert len(msgspec.json.decode(msgspec.json.encode(long), type=Refusal).message) < 2000
+
+
+def test_a_version_may_refuse_only_where_the_log_says_so() -> None:
+    log = new_log()
+    view = begin(log)
+    draft = Change(commit_id="c", base=1, refused=Refusal(kind="conflict", message="no"))
+    commit = msgspec.structs.replace(
+        begin_commit(), log_id=view.log_id, version=2, base=1, prev=view.hash, time_us=view.time_us + 1
+    )
+    for features, changes, why in (
+        ((), (draft,), "the feature"),
+        (("proposals",), (msgspec.structs.replace(draft, events=1),), "events"),
+        (("proposals",), (Change(commit_id="c", base=1, seen=2),), "for other versions"),
+    ):
+        bad = msgspec.structs.replace(
+            commit, features=features, changes=changes, events=({"word": "x"},) if changes[0].events else ()
+        )
+        log.store.put(log.keys.commit(2), encode(bad))
+        with pytest.raises(FormatError, match=why):
+            log.refresh(view)
+
+
+def marked(store: ObjectStore) -> tuple[Log[Words], View[Words]]:
+    log = log_of(store)
+    view = log.create(Draft(events=({"word": "one"},), features=(PROPOSALS,)), log_id=new_id())
+    return log, view
+
+
+def taken(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    raise ConflictError("it is taken")
+
+
+def test_a_retry_that_is_refused_is_refused_in_the_log_for_good() -> None:
+    log, view = marked(MemoryStore())
+    with pytest.raises(ConflictError, match="it is taken"):
+        log.commit(view, taken, commit_id="mine", base=1, shared=True)
+    [entry] = log.commits(first=2)
+    assert [(each.commit_id, each.refused is not None) for each in entry.changes] == [("mine", True)]
+    assert each_change(entry) == () and entry.events == ()
+    # Another try of it is not judged again, also where it would be allowed now, and with another process.
+    for other in (log, log_of(log.store)):
+        with pytest.raises(ConflictError, match="refused in version 2"):
+            other.commit(other.load(), say("mine"), commit_id="mine", base=1, shared=True)
+    log.commit(log.load(), say("two"))
+    expiry.expire(log, 3)
+    tombstone = decode_entry(log.store.get(log.keys.commit(2)) or b"", "2")
+    assert len(getattr(tombstone, "refused")) == 1  # noqa: B009
+    with pytest.raises(ConflictError, match="has expired"):
+        log.commit(log.load(), say("mine"), commit_id="mine", base=1, shared=True)
+    assert log.load().state == ("one", "two")
+
+
+def test_a_first_try_with_an_id_of_its_own_puts_no_refusal() -> None:
+    log, view = marked(MemoryStore())
+    with pytest.raises(ConflictError, match="it is taken"):
+        log.commit(view, taken, shared=True)
+    assert log.load().version == 1
+
+
+def test_a_failure_of_what_is_proposed_is_unknown() -> None:
+    log, view = marked(MemoryStore())
+
+    def place(self: Placing[Words], *args: object) -> None:
+        self.proposed_until = 9
+        raise StorageError("down", location="here")
+
+    with patch.object(Placing, "place", place), pytest.raises(CommitUnknown, match="proposed to other"):
+        log.commit(view, say("x"), commit_id="mine", shared=True)
+
+
+def test_the_feature_is_set_by_what_has_lost_two_races() -> None:
+    store = MemoryStore()
+    log, other = log_of(store), log_of(store)
+    view = begin(log)
+    races = 0
+
+    def slow(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        nonlocal races
+        if races < 2:
+            races += 1
+            other.commit(other.load(), say(f"race {races}"))
+        return Draft(events=({"word": "slow"},))
+
+    log.commit(view, slow, shared=True)
+    assert [PROPOSALS in each.features for each in log.commits(first=2)] == [False, False, True]
+    assert not list(store.list_after(log.keys.inbox))
+
+
+def test_processes_commit_what_others_propose(tmp_path: Path) -> None:
+    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
+        marked(LocalStore(str(tmp_path)))
+        logs = [log_of(LocalStore(str(tmp_path)), by=str(i)) for i in range(3)]
+        done: list[str] = []
+
+        def work(log: Log[Words], name: str) -> None:
+            view = log.load()
+            for i in range(12):
+                view = log.commit(view, say(f"{name}.{i}"), shared=True).view
+                done.append(f"{name}.{i}")
+
+        threads = [
+            threading.Thread(target=work, args=(log, f"{n}-{k}"))
+            for n, log in enumerate(logs)
+            for k in range(2)
+        ]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(60)
+    head = logs[0].load()
+    assert sorted(head.state) == sorted(["one", *done]) and len(done) == 72
+    assert any(change.seen for commit in logs[0].commits() for change in commit.changes)
+
+
+def test_a_process_ends_though_its_log_is_contended(tmp_path: Path) -> None:
+    marked(LocalStore(str(tmp_path)))
+    code = (
+        "import sys; from tests.unit.log import test_proposals as t; from tests.unit.log.projections import say\n"
+        "from lakelog.log import placing; placing.RACES_BEFORE_PROPOSING = 0\n"
+        "log = t.log_of(t.LocalStore(sys.argv[1])); print(log.commit(log.load(), say('x'), shared=True).version)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("2\n", "")
+
+
+def test_vacuum_and_fsck_see_what_is_left_in_the_inbox() -> None:
+    store = MemoryStore()
+    log, view = marked(store)
+    open_, over = KEYS.proposal(1, "a"), f"t/_log/inbox/{0:020d}/anything"
+    store.put(open_, encode(msgspec.structs.replace(proposal(1, base=1), log_id=view.log_id)))
+    store.put(KEYS.proposal(1, "b"), encode(proposal(1, base=1)))
+    store.put(over, b"x")
+    findings = Findings()
+    check_inbox(log, findings, list(store.list_after(log.keys.inbox)), view.version)
+    assert {(each.kind, each.where) for each in findings.found} == {
+        ("proposal-unreadable", log.replay.at(KEYS.proposal(1, "b"))),
+        ("proposal-unreadable", log.replay.at(over)),
+    }
+    assert not unreferenced(log, view, None)
+    later = View(view.log_id, 2 * WINDOW, view.hash, view.time_us, view.state, features=view.features)
+    assert unreferenced(log, later, None).keys() == {open_, KEYS.proposal(1, "b"), over}
+    findings = Findings()
+    check_inbox(log, findings, list(store.list_after(log.keys.inbox)), later.version)
+    assert [each.kind for each in findings.found] == ["proposals-left"]
