@@ -31,13 +31,14 @@ from lakelog.log.stores import (
     open_store,
 )
 from lakelog.log.together import Part, commit_together
-from lakelog.log.view import Committed, Draft, Dump, Projection, View
+from lakelog.log.view import Carried, Committed, Draft, Dump, Projection, View
 
 __all__ = [
     "COMMIT_SIZE_MAX",
     "ID_LENGTH",
     "AlreadyExists",
     "Background",
+    "Carried",
     "Commit",
     "CommitUnknown",
     "Committed",

@@ -8,9 +8,6 @@ would put without this module. Nothing here is needed for safety, which is the p
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -18,6 +15,7 @@ from typing import Any, Generic
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.format import CHANGES_MAX, FORMAT, Commit, Settled, Tombstone, encode
+from lakelog.log.parallel import Turns, Wanted
 from lakelog.log.placing import Placing, Trail, lost_too_often
 from lakelog.log.view import Committed, Draft, S, View
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
@@ -27,20 +25,18 @@ SHARED_SIZE_MAX = 4 * 1024 * 1024
 
 
 @dataclass(eq=False)
-class _Waiting(Generic[S]):
-    """One change, and the thread that waits for what becomes of it."""
+class _Waiting(Wanted, Generic[S]):
+    """One change, which its thread waits for. `done` is what became of it, or why nothing did."""
 
-    placing: Placing[S]
+    placing: Placing[S] = field(kw_only=True)
     run: Callable[..., Any] = field(default_factory=lambda: copy_context().run)
     """Runs a function with what its thread's context says: who writes, for one."""
-    done: Committed[S] | BaseException | None = None
-    woken: threading.Event = field(default_factory=threading.Event)
 
     def outcome(self) -> Committed[S]:
         """Return what became of the change, or raise why nothing did."""
-        assert self.done is not None
         if isinstance(self.done, BaseException):
             raise self.done
+        assert isinstance(self.done, Committed)
         return self.done
 
 
@@ -49,92 +45,33 @@ class Sharing(Generic[S]):
 
     def __init__(self, writer: Writer[S]) -> None:
         self._writer = writer
-        self._replay = writer.replay
-        self._forget()
-        _all.add(self)
-
-    def _forget(self) -> None:
+        self._turns: Turns[_Waiting[S]] = Turns(writer.replay.options.wait)
         self._trail: Trail[S] = Trail()
-        self._lock = threading.Lock()
-        self._queue: list[_Waiting[S]] = []
-        self._group: list[_Waiting[S]] = []
-        self._leader: _Waiting[S] | None = None
-        self._inside: set[int] = set()
 
     @property
     def waiting(self) -> int:
         """How many changes wait for the one that is being put."""
-        return len(self._queue)
+        return self._turns.waiting
 
     def commit(self, placing: Placing[S]) -> Committed[S]:
         """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away no file that another
         one may have added. Those before it in its version show in the state of its view, and are not among what it
         passes. Raises what `Placing.place` raises."""
-        own: _Waiting[S] = _Waiting(placing)
-        thread = threading.get_ident()
-        if thread in self._inside:
-            # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
-            _Group(self._writer, Trail(), [own]).commit()
-            return own.outcome()
+        own: _Waiting[S] = _Waiting(placing=placing)
         try:
-            with self._lock:
-                self._inside.add(thread)
-                self._queue.append(own)
-                self._leader = self._leader or own
-            if self._leader is not own:
-                self._replay.options.wait(own.woken)
-            if self._leader is own:
-                with self._lock:
-                    self._group, self._queue = self._queue, []
-                _Group(self._writer, self._trail, self._group).commit()
+            self._turns.take(own, self._commit, self._unfinished)
         finally:
-            self._leave(own, thread)
+            if self._turns.is_idle:
+                self._trail = Trail()  # it holds states
         return own.outcome()
 
-    def _leave(self, own: _Waiting[S], thread: int) -> None:
-        """Hand over, however often this thread is interrupted: no other one may be left waiting for it."""
-        interrupt: BaseException | None = None
-        while True:
-            try:
-                self._hand_over(own)
-                self._inside.discard(thread)
-                break
-            except (KeyboardInterrupt, SystemExit) as error:
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
+    def _commit(self, group: Sequence[_Waiting[S]]) -> None:
+        _Group(self._writer, self._trail, group).commit()
 
-    def _hand_over(self, own: _Waiting[S]) -> None:
-        """End what a leader has put, and wake the first of those that came meanwhile, which leads then. A thread that
-        has left is never the first. May be cut off, and run again."""
-        with self._lock:
-            if self._leader is own:
-                for each in self._group:
-                    if each.done is None:
-                        each.done = _unknown(
-                            each, self._replay.location, "the thread that wrote it was interrupted"
-                        )
-                    each.woken.set()
-            self._queue = [each for each in self._queue if each.done is None and each is not own]
-            if self._leader is own:
-                self._group = []
-                self._leader = self._queue[0] if self._queue else None
-            if self._leader is None:
-                self._trail = Trail()  # it holds states
-            elif self._leader is not own:
-                self._leader.woken.set()
-
-
-_all: weakref.WeakSet[Sharing[Any]] = weakref.WeakSet()
-
-
-def _forget_all() -> None:
-    """A forked child has none of the threads that led, or wait."""
-    for each in list(_all):
-        each._forget()
-
-
-os.register_at_fork(after_in_child=_forget_all)
+    def _unfinished(self, each: _Waiting[S]) -> CommitUnknown:
+        return unknown(
+            each.placing.commit_id, self._writer.replay.location, "the thread that wrote it was interrupted"
+        )
 
 
 class _Group(Generic[S]):
@@ -171,7 +108,7 @@ class _Group(Generic[S]):
             put = self._put(judged)
         except CommitUnknown as error:
             for each, _ in judged.decided:
-                self._end(each, _unknown(each, error.location, error.message))
+                self._end(each, unknown(each.placing.commit_id, error.location, error.message))
             return  # those that were refused are judged again, on what is there now
         except StorageError as error:
             self._failed(error, [each for each, _ in judged.decided])
@@ -196,7 +133,7 @@ class _Group(Generic[S]):
         view = self.pending[0].placing.view
         judged = _Judged(view)
         for each in list(self.pending):
-            if len(judged.decided) == CHANGES_MAX or judged.size_bytes > SHARED_SIZE_MAX:
+            if judged.changes >= CHANGES_MAX or judged.size_bytes > SHARED_SIZE_MAX:
                 break
             placing = each.placing
             if placing.view.hash != view.hash:  # of another log, which was at this place before
@@ -213,6 +150,8 @@ class _Group(Generic[S]):
                 continue
             if judged.blobs and draft.blobs:
                 continue  # events refer to sidecars by their index: one change of a version has some
+            if judged.changes + len(draft.carries) >= CHANGES_MAX and judged.decided:
+                continue
             try:
                 judged.add(self.writer, each, draft)
             except Exception:
@@ -249,7 +188,7 @@ class _Group(Generic[S]):
         self._level(read=False)
         for each in decided:
             if each in self.pending:
-                self._end(each, _own(error))
+                self._end(each, own_error(error))
 
     def _looked_for_all(self, each: _Waiting[S]) -> bool:
         try:
@@ -316,6 +255,7 @@ class _Judged(Generic[S]):
         self.refused: list[tuple[_Waiting[S], Exception]] = []
         self.blobs: Sequence[bytes] = ()
         self.size_bytes = 0
+        self.changes = 0
 
     def add(self, writer: Writer[S], each: _Waiting[S], draft: Draft) -> None:
         """Fold a draft. Raises where it cannot be one of several."""
@@ -334,16 +274,17 @@ class _Judged(Generic[S]):
             time_us=self.before.time_us + 1,
             writer=decided.writer,
             write=draft.write,
-            events=draft.events,
+            events=draft.all_events,
         )
         size_bytes = len(encode(part))
         state = projection.apply(self.view.state, part, draft.blobs)
         self.view = replace(self.view, state=state, steps=self.view.steps + 1)
         self.decided.append((each, decided))
         self.blobs, self.size_bytes = self.blobs or draft.blobs, self.size_bytes + size_bytes
+        self.changes += 1 + len(draft.carries)
 
 
-def _own(error: StorageError) -> StorageError:
+def own_error(error: LakelogError) -> LakelogError:
     """Return the error for another thread: what one raises has the frames of that thread."""
     own = type(error).__new__(type(error), *error.args)
     own.__dict__.update(error.__dict__)
@@ -351,8 +292,7 @@ def _own(error: StorageError) -> StorageError:
     return own
 
 
-def _unknown(each: _Waiting[Any], location: str, why: str) -> CommitUnknown:
-    commit_id = each.placing.commit_id
+def unknown(commit_id: str, location: str, why: str) -> CommitUnknown:
     return CommitUnknown(
         f"it is unknown whether commit {commit_id} happened, which was written together with others: {why}; retry "
         "with the same commit id",
