@@ -32,7 +32,7 @@ from lakelog.log.stores import (
     open_store,
 )
 from lakelog.log.together import Part, commit_together
-from lakelog.log.view import Committed, Draft, Dump, Projection, View
+from lakelog.log.view import Carried, Committed, Draft, Dump, Projection, View
 
 __all__ = [
     "COMMIT_SIZE_MAX",
@@ -40,6 +40,7 @@ __all__ = [
     "AlreadyExists",
     "Background",
     "ByData",
+    "Carried",
     "Commit",
     "CommitUnknown",
     "Committed",

@@ -1,9 +1,14 @@
-"""Work side by side: the intents of one transaction go to their logs at the same time, and many objects are read."""
+"""Work side by side: the intents of one transaction go to their logs at the same time, many objects are read, and
+threads that want the same at once let one of them do it for all.
+"""
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 THREADS_MAX = 16
 BATCH = 32
@@ -46,3 +51,96 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item], name: 
                 yield from results
         finally:
             executor.shutdown(cancel_futures=True)
+
+
+@dataclass(eq=False)
+class Wanted:
+    """What a thread wants done, and waits for. `done` is what became of it, None until then."""
+
+    done: Any = None
+    woken: threading.Event = field(default_factory=threading.Event)
+    group: "Sequence[Any]" = ()
+    """Whose work the thread does that wants this; nobody's, unless it has the turn."""
+
+
+W = TypeVar("W", bound=Wanted)
+
+
+class Turns(Generic[W]):
+    """Threads that want the same kind of thing. The one that finds no other at work has the turn: it takes what all
+    want that wait by then. None waits for company. Whatever interrupts a thread, no other one is left waiting for it.
+    """
+
+    def __init__(self, wait: Callable[[threading.Event, float | None], object]) -> None:
+        self._wait = wait
+        self._forget()
+        _all_turns.add(self)
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._queue: list[W] = []
+        self._leader: W | None = None
+        self._inside: set[int] = set()
+
+    def take(self, own: W, work: Callable[[Sequence[W]], None], unfinished: Callable[[W], Any]) -> None:
+        """Return once `own` is done: by another thread, or by `work` on all that wait, `own` among them.
+
+        `unfinished` says what becomes of what `work`, interrupted, has not done.
+        """
+        thread = threading.get_ident()
+        if thread in self._inside:
+            # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
+            work([own])
+            return
+        try:
+            with self._lock:
+                self._inside.add(thread)
+                self._queue.append(own)
+                self._leader = self._leader or own
+            if self._leader is not own:
+                self._wait(own.woken, None)
+            if self._leader is own:
+                with self._lock:
+                    own.group, self._queue = self._queue, []
+                work(own.group)
+        finally:
+            self._leave(own, thread, unfinished)
+
+    def pass_on(self, own: W) -> None:
+        """Let the next one have the turn, while this one goes on with its group. May be cut off, and run again."""
+        with self._lock:
+            self._queue = [each for each in self._queue if each.done is None and each is not own]
+            if self._leader is own:
+                self._leader = self._queue[0] if self._queue else None
+                if self._leader is not None:
+                    self._leader.woken.set()
+
+    def _leave(self, own: W, thread: int, unfinished: Callable[[W], Any]) -> None:
+        """Hand over, however often this thread is interrupted."""
+        interrupt: BaseException | None = None
+        while True:
+            try:
+                for each in own.group:
+                    if each.done is None:
+                        each.done = unfinished(each)
+                    each.woken.set()
+                self.pass_on(own)
+                own.group = ()
+                self._inside.discard(thread)
+                break
+            except (KeyboardInterrupt, SystemExit) as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+
+_all_turns: weakref.WeakSet[Turns[Any]] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """A forked child has none of the threads that are at work, or wait."""
+    for each in list(_all_turns):
+        each._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

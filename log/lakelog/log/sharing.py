@@ -21,7 +21,7 @@ from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
 from lakelog.log.proposals.courier import Courier
 from lakelog.log.proposals.judging import Judged
 from lakelog.log.proposals.pending import ByData
-from lakelog.log.proposals.waiting import Waiting, own, unknown
+from lakelog.log.proposals.waiting import Waiting, own_error, unknown
 from lakelog.log.view import Committed, Projection, S, View
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
 
@@ -122,7 +122,9 @@ class Sharing(Generic[S]):
                 for each in self._group:
                     if each.done is None and not each.sent:
                         each.done = unknown(
-                            each, self._replay.location, "the thread that wrote it was interrupted"
+                            each.placing.commit_id,
+                            self._replay.location,
+                            "the thread that wrote it was interrupted",
                         )
                     each.woken.set()
             self._queue = [each for each in self._queue if each.done is None and each is not own]
@@ -203,7 +205,7 @@ class _Group(Generic[S]):
             put = self._put(judged)
         except CommitUnknown as error:
             for each in judged.whose:
-                self._end(each, unknown(each, error.location, error.message))
+                self._end(each, unknown(each.placing.commit_id, error.location, error.message))
             return  # those that were refused are judged again, on what is there now
         except StorageError as error:
             self._failed(error, judged.whose)
@@ -248,6 +250,8 @@ class _Group(Generic[S]):
                 continue
             if judged.blobs and draft.blobs:
                 continue  # events refer to sidecars by their index: one change of a version has some
+            if judged.decided and not judged.has_room_for(draft):
+                continue
             try:
                 judged.add(
                     Decided(placing.commit_id, placing.base, draft, each.run(dict, self.writer.writer))
@@ -288,7 +292,7 @@ class _Group(Generic[S]):
         self._level(read=False)
         for each in decided:
             if each in self.pending:
-                self._end(each, own(error))
+                self._end(each, own_error(error))
 
     def _looked_for_all(self, each: Waiting[S]) -> bool:
         try:

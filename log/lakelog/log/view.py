@@ -26,6 +26,16 @@ UNREADABLE = (
 """What a projection raises for a state or an event of another kind of log, or of a faulty client."""
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A change of another author that a draft carries out: what its commit says of it, and its own events."""
+
+    commit_id: str
+    base: int
+    writer: Mapping[str, Json]
+    events: tuple[dict[str, Json], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What a caller wants to commit.
@@ -34,6 +44,9 @@ class Draft:
     against the log's fence. `features` are those that every reader from now on must know. `fence`, if above the
     log's, makes writes that started before that version fail. After a draft that `seals`, nothing may follow but one
     that `restores` the log as it was, or one that `purges` it: then what it held may be deleted.
+
+    `carries` are changes of others that are done by this one: they stand before it in its version, and happen with it
+    or not at all. Their ids must be new: nobody looks for an earlier attempt at them.
     """
 
     events: tuple[dict[str, Json], ...] = ()
@@ -44,6 +57,14 @@ class Draft:
     seals: bool = False
     restores: bool = False
     purges: bool = False
+    carries: tuple[Carried, ...] = ()
+
+    @property
+    def all_events(self) -> tuple[dict[str, Json], ...]:
+        """The events of what it carries, and its own."""
+        if not self.carries:
+            return self.events
+        return (*(event for each in self.carries for event in each.events), *self.events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Putting one draft at one version: what may follow a view, the bytes of the commit, and its sidecars before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -54,6 +54,26 @@ class Decided:
     seen: int = 0
     refused: Refusal | None = None
 
+    def changes(self) -> Iterator[Change]:
+        """Yield what the draft carries, and itself."""
+        for each in self.draft.carries:
+            yield Change(
+                commit_id=each.commit_id,
+                base=each.base,
+                writer=dict(each.writer),
+                write=None,
+                events=len(each.events),
+            )
+        yield Change(
+            commit_id=self.commit_id,
+            base=self.base,
+            writer=self.writer,
+            write=self.draft.write,
+            events=len(self.draft.events),
+            seen=self.seen,
+            refused=self.refused,
+        )
+
 
 class Writer(Generic[S]):
     """The writing half of a log."""
@@ -74,6 +94,12 @@ class Writer(Generic[S]):
     ) -> Placed[S] | bytes:
         """Put the draft after `view`. Returns what was placed, or the bytes of the commit that was there first."""
         check_fence(view, draft, self.replay.location)
+        if draft.carries:
+            if intent is not None or log_id:
+                raise InvalidInput(
+                    "a draft that carries changes of others is no part of a transaction, nor the first"
+                )
+            return self.put_together(view, [Decided(commit_id, base, draft, dict(self.writer))])
         owner = commit_id if intent is None else intent.txn
         return self._put(
             view,
@@ -88,10 +114,11 @@ class Writer(Generic[S]):
     def put_together(
         self, view: View[S], changes: Sequence[Decided], *, marks: bool = False
     ) -> Placed[S] | bytes:
-        """Put several changes after `view` as one version. One of them at most has blobs. One alone is put so where it
-        was proposed, or is refused. One that `marks` the log says that there may be proposals."""
+        """Put several changes after `view` as one version, each after those that it carries. One of them at most has
+        blobs. One alone is put so where it was proposed, or is refused. One that `marks` the log says that there may be
+        proposals."""
         draft = Draft(
-            events=tuple(event for change in changes for event in change.draft.events),
+            events=tuple(event for change in changes for event in change.draft.all_events),
             blobs=tuple(blob for change in changes for blob in change.draft.blobs),
             features=tuple(sorted({each for change in changes for each in change.draft.features})),
         )
@@ -105,18 +132,7 @@ class Writer(Generic[S]):
                 for change in changes
                 for sidecar in self.write_sidecars(change.draft.blobs, view.version + 1, change.commit_id)
             ],
-            changes=[
-                Change(
-                    commit_id=change.commit_id,
-                    base=change.base,
-                    writer=change.writer,
-                    write=change.draft.write,
-                    events=len(change.draft.events),
-                    seen=change.seen,
-                    refused=change.refused,
-                )
-                for change in changes
-            ],
+            changes=[change for decided in changes for change in decided.changes()],
         )
 
     def _put(

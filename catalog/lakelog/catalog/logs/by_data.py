@@ -26,6 +26,7 @@ from lakelog.catalog.state import (
     NamespaceEvent,
     NamespaceState,
     Operation,
+    RowsAppended,
     StatisticsComputed,
     StreamCommitted,
     TableEvent,
@@ -44,6 +45,7 @@ _PASSED_BY_APPENDS = {
         HistoryExpired,
         FilesVacuumed,
         IdentityTaken,
+        RowsAppended,
     )
 }
 

@@ -186,6 +186,7 @@ def merged_drafts(drafts: Sequence[Draft]) -> Draft:
         fence=max((draft.fence for draft in drafts), default=0),
         seals=any(draft.seals for draft in drafts),
         restores=any(draft.restores for draft in drafts),
+        carries=tuple(each for draft in drafts for each in draft.carries),
     )
 
 

@@ -23,6 +23,7 @@ from lakelog.catalog.parquet.discovery import (
 from lakelog.catalog.parquet.ingest import (
     Ingestible,
     RowChecks,
+    few_rows,
     reader_of,
     written_files,
     written_partitions,
@@ -76,6 +77,7 @@ __all__ = [
     "converted_stats",
     "copied_files",
     "data_files",
+    "few_rows",
     "footer_crc_of",
     "found_files",
     "in_order",

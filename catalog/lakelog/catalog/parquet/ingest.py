@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -98,6 +99,19 @@ def written_files(
     return written_rows(tracked, metadata, write, rows)
 
 
+def few_rows(data: Ingestible, size_bytes_max: int) -> pa.Table | pa.RecordBatchReader:
+    """Return the rows in one table if they are that few, else a reader of all of them. InvalidInput as `reader_of`."""
+    reader = reader_of(data)
+    read: list[pa.RecordBatch] = []
+    size_bytes = 0
+    for batch in reader:
+        read.append(batch)
+        size_bytes += batch.nbytes
+        if size_bytes > size_bytes_max:
+            return pa.RecordBatchReader.from_batches(reader.schema, chain(read, reader))
+    return pa.Table.from_batches(read, reader.schema)
+
+
 def written_rows(
     tracked: TrackedLog[TableState],
     metadata: Metadata,
@@ -128,6 +142,7 @@ def written_rows(
         properties={**metadata.properties, **size},
         row_ids=row_ids,
         buffered_bytes=buffered_bytes,
+        in_parallel=tracked.log.replay.options.in_parallel,
     )
 
 
@@ -143,4 +158,5 @@ def written_partitions(
         metadata.schema,
         metadata.spec,
         properties=metadata.properties,
+        in_parallel=tracked.log.replay.options.in_parallel,
     )

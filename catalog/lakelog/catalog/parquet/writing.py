@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import pyarrow as pa
@@ -46,6 +46,10 @@ from lakelog.catalog.schema import (
     value_of,
 )
 from lakelog.log import ObjectStore, WriteRef
+from lakelog.log.parallel import run_in_parallel
+
+InParallel: TypeAlias = Callable[[Sequence[Callable[[], None]]], None]
+"""Runs works, and returns when all have ended."""
 
 BUFFERED_BYTES = 64 * 1024 * 1024
 
@@ -67,8 +71,10 @@ def write_files(
     properties: Mapping[str, str],
     row_ids: bool = False,
     buffered_bytes: int = BUFFERED_BYTES,
+    in_parallel: InParallel = run_in_parallel,
 ) -> list[DataFile]:
-    """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file.
+    """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file; the last ones
+    of all partitions are put `in_parallel`.
 
     With `row_ids`, the last two columns of `rows` are their ids and versions (see `row_ids`). Rows are collected up to
     `buffered_bytes` before they are split and written, each part as a row group: two such parts are in memory, and
@@ -91,7 +97,7 @@ def write_files(
                     encoding.run(partial(encode, part))
                     del part
             encoding.wait()
-            return writing.finish()
+            return writing.finish(in_parallel)
     except BaseException:
         writing.discard()
         raise
@@ -112,6 +118,7 @@ def write_empty_files(
     spec: PartitionSpec,
     *,
     properties: Mapping[str, str],
+    in_parallel: InParallel = run_in_parallel,
 ) -> list[DataFile]:
     """Write a file without rows for each of `partitions`, as `write_files` does.
 
@@ -122,7 +129,7 @@ def write_empty_files(
         with writing:
             for key in partitions:
                 writing.write_nothing(key)
-            return writing.finish()
+            return writing.finish(in_parallel)
     except BaseException:
         writing.discard()
         raise
@@ -178,6 +185,7 @@ class _Writing:
         self._open: dict[tuple[Any, ...], OpenFile] = {}
         self._closed = 0
         self._putting = Beside("lakelog-put")
+        self._puts: list[Callable[[], None]] = []
         self._done: list[DataFile] = []
 
     def __enter__(self) -> None:
@@ -214,15 +222,16 @@ class _Writing:
             self._close(oldest, self._open.pop(oldest), self._putting.run)
 
     def write_nothing(self, key: tuple[Any, ...]) -> None:
-        """Put a file without rows of one partition."""
-        self._close(key, OpenFile(self._physical, self._codec, ()), _now)
+        """Add a file without rows of one partition."""
+        self._close(key, OpenFile(self._physical, self._codec, ()), self._puts.append)
 
-    def finish(self) -> list[DataFile]:
+    def finish(self, in_parallel: InParallel) -> list[DataFile]:
         self._putting.wait()
         for key, file in self._open.items():
-            self._close(key, file, _now)
+            self._close(key, file, self._puts.append)
         self._open.clear()
-        return self._done
+        in_parallel(self._puts)
+        return sorted(self._done, key=lambda file: file.path)
 
     def discard(self) -> None:
         self._store.delete([self._prefix + file.path for file in self._done])
@@ -310,10 +319,6 @@ class OpenFile:
     def close(self) -> tuple[bytes, pq.FileMetaData]:
         self._writer.close()
         return self._sink.getvalue(), self._writer.writer.metadata
-
-
-def _now(work: Callable[[], None]) -> None:
-    work()
 
 
 def columns_with_nan(rows: pa.Table) -> set[str]:

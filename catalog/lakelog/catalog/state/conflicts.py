@@ -26,6 +26,7 @@ from lakelog.catalog.state.events import (
     RefDropped,
     RefSet,
     RolledBack,
+    RowsAppended,
     SchemaChanged,
     SortOrderChanged,
     SourceImported,
@@ -363,6 +364,9 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
             added = (ChangeKind.ADDED_FILES,) if event.added_files else ()
             removed = (ChangeKind.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
             return added + removed
+        case RowsAppended():
+            # A later change of the same version adds their files.
+            return ()
         case BranchFilesChanged():
             # Another line's; a writer to that branch is shown it as a change of files.
             return ()

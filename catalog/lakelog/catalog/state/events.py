@@ -227,7 +227,8 @@ class FileChange(_Event, frozen=True, kw_only=True):
     Arrow in the commit's sidecar of the given index; never in both.
 
     A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
-    `deleted_rows` the rows that are deleted by it; the other counts leave them out.
+    `deleted_rows` the rows that are deleted by it; the other counts leave them out. `of_changes` counts the changes
+    before this one in its version whose rows these are, each with `rows-appended`; 0: its own.
     """
 
     operation: Word
@@ -244,10 +245,17 @@ class FileChange(_Event, frozen=True, kw_only=True):
     filter: str | None = None
     changed_files: Number = 0
     deleted_rows: Number = 0
+    of_changes: Number = 0
 
 
 class FilesChanged(FileChange, frozen=True, tag="files-changed"):
     """The table's own contents were changed."""
+
+
+class RowsAppended(_Event, frozen=True, tag="rows-appended"):
+    """So many rows are this author's, in the files that a later change of this version adds (see `of_changes`)."""
+
+    rows: Number
 
 
 class BranchFilesChanged(FileChange, frozen=True, kw_only=True, tag="branch-files-changed"):
@@ -438,6 +446,7 @@ TableEvent: TypeAlias = (
     | ConstraintAdded
     | ConstraintDropped
     | FilesChanged
+    | RowsAppended
     | BranchFilesChanged
     | RefSet
     | RefDropped
@@ -481,6 +490,8 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     if isinstance(event, FileChange) and not event.changed_files:
         # Most changes have no vectors: without them, these members are left out.
         del encoded["changed_files"], encoded["deleted_rows"]
+    if isinstance(event, FileChange) and not event.of_changes:
+        del encoded["of_changes"]
     if isinstance(event, RefSet) and not event.apart:
         # Left out where false, as most are.
         del encoded["apart"]

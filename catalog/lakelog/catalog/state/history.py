@@ -36,6 +36,7 @@ _WORDS = {
     "files-adopted": "adopt files",
     "adopted-files-deleted": "delete adopted files",
     "statistics-computed": Operation.COMPUTE_STATISTICS.value,
+    "rows-appended": Operation.APPEND.value,
     "table-dropped": "drop",
     "entry-forgotten": "forget",
     "entry-purged": "purge",
@@ -165,8 +166,12 @@ def _word(event: Mapping[str, Any]) -> str:
 def _details(event: Mapping[str, Any]) -> dict[str, Json]:
     kind = event.get("event")
     if kind in _OF_FILES:
-        counts = {name: event[name] for name in (*_COUNTS, "branch") if event.get(name)}
+        counts = {name: event[name] for name in (*_COUNTS, "of_changes", "branch") if event.get(name)}
+        if event.get("of_changes"):
+            del counts["added_rows"]  # those changes have them
         return counts | ({"filter": event["filter"]} if event.get("filter") else {})
+    if kind == "rows-appended":
+        return {"added_rows": event["rows"]}
     if kind in ("table-altered", "namespace-altered"):
         removed = {"removed": list(event["removed"])} if event.get("removed") else {}
         return ({"set": masked_properties(event["set"])} if event.get("set") else {}) | removed

@@ -54,6 +54,7 @@ from lakelog.catalog.state.events import (
     RefDropped,
     RefSet,
     RolledBack,
+    RowsAppended,
     SchemaChanged,
     SortOrderChanged,
     SourceImported,
@@ -187,6 +188,8 @@ def apply(
             known = state.estimates and state.estimates.with_added(event.added_rows)
             files, next_row = _changed(state, state.files, event, version, blobs, uncommitted)
             return replace(state, files=files, estimates=known, next_row=next_row, main=_counted(state))
+        case RowsAppended():
+            return state  # the change that adds their files follows
         case BranchFilesChanged():
             ref = _branch(state, event.branch)
             files, next_row = _changed(state, ref.files, event, version, blobs, uncommitted)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs import TableHead, Token
-from lakelog.catalog.parquet import Ingestible, Numbering, kept_by_commit, written_files
+from lakelog.catalog.parquet import Ingestible, Numbering, few_rows, kept_by_commit, written_files
 from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.file_changes import change_of, commit_write
 from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
+from lakelog.catalog.writes.joint_appends import ROWS_SIZE_MAX, append_few, may_go_together
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 
 
@@ -20,7 +26,26 @@ def write_rows(
     token: Token | None,
     batch: StreamBatch | None = None,
 ) -> TableHead:
-    """Append the rows of `data`, or overwrite others with them, and return the newest version."""
+    """Append the rows of `data`, or overwrite others with them, and return the newest version.
+
+    A few rows are appended together with those of other threads that append at the same time.
+    """
+    if operation is Operation.APPEND and token is None and batch is None and may_go_together(head):
+        data = few_rows(data, ROWS_SIZE_MAX)
+        if isinstance(data, pa.Table):
+            return append_few(head, data, partial(_write_rows, head, operation, data, None, None, None))
+    return _write_rows(head, operation, data, filter, token, batch)
+
+
+def _write_rows(
+    head: TableHead,
+    operation: Operation,
+    data: Ingestible,
+    filter: Filter | None,
+    token: Token | None,
+    batch: StreamBatch | None,
+    written: Callable[[], None] = lambda: None,
+) -> TableHead:
     refresh_taken(head)
     # An overwrite may write rows that were read from exactly this version, so it must not start from a newer one.
     base = head.newest_known() if operation is Operation.APPEND else head
@@ -30,6 +55,7 @@ def write_rows(
             check_new(base.state.streams, batch, base.name)
         numbering = Numbering(base.schema, known_taken(base))
         files = written_files(base.tracked, base.metadata, write, data, numbering)
+        written()
         with kept_by_commit(base.tracked, files):
             change = change_of(operation.value, files, filter, batch, numbering.taken())
             return commit_write(base, write, change, token)

@@ -78,7 +78,7 @@ from lakelog.catalog.state import (
 from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
-from lakelog.log import Commit, Committed, Draft, View, WriteRef
+from lakelog.log import Carried, Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ContentsChange:
     that the rows are, which is committed once. `values` were taken of identity columns for the rows of `files`, and are
     not committed yet. `deletes` are the positions of all rows that an overwrite replaces in files with others, by path;
     None where they were not searched. With `keeps_partitions`, a delete keeps files without rows, which stand for
-    partitions.
+    partitions. The rows of an append are those of the appends that it `carries`, if any.
     """
 
     operation: Operation
@@ -108,6 +108,7 @@ class ContentsChange:
     values: Sequence[ValuesTaken] = ()
     deletes: Mapping[str, BitMap] | None = None
     keeps_partitions: bool = False
+    carries: Sequence[Carried] = ()
 
 
 def change_of(
@@ -215,7 +216,7 @@ def _commit(
             [
                 Draft(events=encode(taken)),
                 *_file_drafts(change, current, as_removed(removed), replaced),
-                Draft(events=encode(batch), write=write),
+                Draft(events=encode(batch), write=write, carries=tuple(change.carries)),
             ]
         )
 
@@ -256,6 +257,7 @@ def _file_drafts(
     event, blobs = files_event(
         change.operation, new, [*removed, *replaced.emptied], metadata, text, replaced.marked
     )
+    event = msgspec.structs.replace(event, of_changes=len(change.carries))
     yield Draft(events=encode([event]), blobs=blobs)
 
 

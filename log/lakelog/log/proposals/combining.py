@@ -16,7 +16,7 @@ from lakelog.log.placing import following
 from lakelog.log.proposals.judging import Judged
 from lakelog.log.proposals.pending import Pending
 from lakelog.log.proposals.refusals import refusal_of
-from lakelog.log.proposals.waiting import Waiting, own, unknown
+from lakelog.log.proposals.waiting import Waiting, own_error, unknown
 from lakelog.log.view import Committed, Draft, Projection, S, View
 from lakelog.log.writing import Decided, Placed, check_fence, check_may_follow
 
@@ -239,14 +239,14 @@ class Combining(Generic[S]):
         mine = [pending.mine[each.commit_id] for each in judged.decided if each.commit_id in pending.mine]
         if isinstance(error, CommitUnknown):
             for each in mine:
-                pending.end(each, unknown(each, error.location, error.message))
+                pending.end(each, unknown(each.placing.commit_id, error.location, error.message))
             return False
         if isinstance(error, StorageError):
             for each in mine:
                 if each.placing.is_proposed:
                     pending.end(each, each.placing.unknown(str(error)))
                 else:
-                    pending.end(each, own(error))
+                    pending.end(each, own_error(error))
             return False
         # They make a version that cannot be: each of this process by itself says which.
         self._unfit.update(judged.keys)

@@ -25,10 +25,14 @@ class Judged(Generic[S]):
         self._projection = projection
         self._ids: set[str] = set()
         self._size_bytes = 0
+        self._changes = 0
 
     @property
     def is_full(self) -> bool:
-        return len(self.decided) == CHANGES_MAX or self._size_bytes > SHARED_SIZE_MAX
+        return self._changes >= CHANGES_MAX or self._size_bytes > SHARED_SIZE_MAX
+
+    def has_room_for(self, draft: Draft) -> bool:
+        return self._changes + len(draft.carries) < CHANGES_MAX
 
     def has(self, commit_id: str) -> bool:
         return commit_id in self._ids
@@ -49,7 +53,7 @@ class Judged(Generic[S]):
             time_us=self.before.time_us + 1,
             writer=decided.writer,
             write=draft.write,
-            events=draft.events,
+            events=draft.all_events,
         )
         size_bytes = len(encode(part))
         state = self._projection.apply(self.view.state, part, draft.blobs)
@@ -66,3 +70,4 @@ class Judged(Generic[S]):
         self.decided.append(decided)
         self._ids.add(decided.commit_id)
         self._size_bytes += size_bytes
+        self._changes += 1 + len(decided.draft.carries)

@@ -34,7 +34,7 @@ class Waiting(Generic[S]):
         return self.done
 
 
-def own(error: StorageError) -> StorageError:
+def own_error(error: StorageError) -> StorageError:
     """Return the error for another thread: what one raises has the frames of that thread."""
     copy = type(error).__new__(type(error), *error.args)
     copy.__dict__.update(error.__dict__)
@@ -42,8 +42,7 @@ def own(error: StorageError) -> StorageError:
     return copy
 
 
-def unknown(each: Waiting[Any], location: str, why: str) -> CommitUnknown:
-    commit_id = each.placing.commit_id
+def unknown(commit_id: str, location: str, why: str) -> CommitUnknown:
     return CommitUnknown(
         f"it is unknown whether commit {commit_id} happened, which was written together with others: {why}; retry "
         "with the same commit id",
