@@ -101,7 +101,7 @@ def written_files(
     made_of = (rows, metadata.schema, metadata.spec, metadata.sort_order, metadata.properties)
     key = hashlib.sha256(msgspec.json.encode(made_of)).digest()
     if key not in _made:
-        scratch: Any = SimpleNamespace(store=MemoryStore(), prefix="")
+        scratch: Any = SimpleNamespace(store=MemoryStore(), prefix="", log=tracked.log)
         files = _real_written_files(scratch, metadata, write, data)
         _made[key] = [(scratch.store.get(file.path), file) for file in files]
         assert len(files) == 1, "rows of one file at a time"

@@ -215,7 +215,7 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     catalog.create_table("a.fresh", ID)
     before = dict(tree.objects)
 
-    def refused(*arguments: object) -> None:
+    def refused(*arguments: object, **options: object) -> None:
         raise PermissionDenied("may not write", location="x")
 
     monkeypatch.setattr(module, "export_with_metadata", refused)

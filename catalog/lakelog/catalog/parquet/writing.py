@@ -230,7 +230,8 @@ class _Writing:
         for key, file in self._open.items():
             self._close(key, file, self._puts.append)
         self._open.clear()
-        in_parallel(self._puts)
+        puts, self._puts = self._puts, []  # they refer to this object
+        in_parallel(puts)
         return sorted(self._done, key=lambda file: file.path)
 
     def discard(self) -> None:
