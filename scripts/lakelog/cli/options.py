@@ -16,6 +16,16 @@ from lakelog.catalog.names import identifier
 from lakelog.catalog.pictures import quoted_where_needed
 
 
+class Count(click.IntRange):
+    """So many things, one at least. A number that no list can be as long as stands for all."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return min(int(super().convert(value, param, ctx)), 1 << 62)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """The warehouse, and the form of the answer."""

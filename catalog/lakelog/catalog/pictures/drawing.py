@@ -218,7 +218,7 @@ def _with_older(found: Timeline, entries: Sequence[AuditEntry], limit: int) -> l
         version=first.version if is_one_log else 0,
         first_version=1 if is_one_log else None,
         time_us=first.time_us,
-        text=f"{what} were not read: --versions N shows more than the newest {limit:,}",
+        text=f"{what} were not read: only the newest {limit:,} were asked for",
     )
     return [*found.changes[:limit], older]
 
