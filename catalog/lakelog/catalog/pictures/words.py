@@ -25,7 +25,16 @@ def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None
 def what_was_done(
     operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
 ) -> str:
-    """Return what a commit did, as text, from its operation and details."""
+    """Return what a commit did, as text, from its operation and details; those of a faulty client as they are."""
+    try:
+        return _what_was_done(operation, details, before, after)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return f"{operation}: {shortened(str(details))}"
+
+
+def _what_was_done(
+    operation: str, details: dict[str, Any], before: Schema | None, after: Schema | None
+) -> str:
     if changes := details.get("changes"):
         return "; ".join(what_was_done(change["operation"], change) for change in changes)
     parts: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from lakelog.catalog.pictures import words
 from lakelog.catalog.schema.arrow_types import schema_from_arrow
@@ -77,6 +78,15 @@ def test_properties_are_shown_with_their_values() -> None:
         words.what(entry("set properties", set={"a": "1"}, removed=["b"]))
         == "set properties: set a=1, removed b"
     )
+
+
+@pytest.mark.parametrize("wrong", [5, 1.5, True, "x", [1], [[1]], {"a": 1}, [{"a": 1}], None, 10**30])
+@pytest.mark.parametrize(
+    "name", ["changes", "id", "name", "columns", "set", "removed", "source_snapshot", "source_time_us"]
+)
+def test_details_of_a_faulty_client_are_shown(name: str, wrong: Any) -> None:
+    details = {"source_snapshot": "1", "source_url": "u", name: wrong}
+    assert words.what_was_done("append", details).startswith("append")
 
 
 def test_what_a_faulty_client_wrote_in_place_of_a_number_is_shown_as_it_is() -> None:
