@@ -50,9 +50,17 @@ def _what_was_done(
     parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
     parts += [f"removed {key}" for key in details.get("removed", ())]
     for sign, which in (("+", "added"), ("−", "removed")):
+        rows = details.get(f"{which}_rows", 0)
         if files := details.get(f"{which}_files"):
-            rows = details.get(f"{which}_rows", 0)
+            if which == "added" and (of := details.get("of_changes")):
+                # These are entries of their own, which say whose rows they are.
+                parts.append(
+                    f"{_number(files)} file{_s(files)} with the rows of {_number(of)} change{_s(of)}"
+                )
+                continue
             parts.append(f"{sign}{_number(rows)} row{_s(rows)} in {_number(files)} file{_s(files)}")
+        elif rows:
+            parts.append(f"{sign}{_number(rows)} row{_s(rows)}")
     if deleted := details.get("deleted_rows"):
         files = details.get("changed_files", 0)
         parts.append(f"{_number(deleted)} row{_s(deleted)} deleted in {_number(files)} file{_s(files)}")

@@ -80,6 +80,12 @@ def test_properties_are_shown_with_their_values() -> None:
     )
 
 
+def test_rows_that_share_a_file_are_shown_with_their_authors() -> None:
+    assert words.what_was_done("append", {"added_rows": 2}) == "append: +2 rows"
+    shared = {"added_files": 1, "added_bytes": 9, "of_changes": 3}
+    assert words.what_was_done("append", shared) == "append: 1 file with the rows of 3 changes"
+
+
 @pytest.mark.parametrize("wrong", [5, 1.5, True, "x", [1], [[1]], {"a": 1}, [{"a": 1}], None, 10**30])
 @pytest.mark.parametrize(
     "name", ["changes", "id", "name", "columns", "set", "removed", "source_snapshot", "source_time_us"]
