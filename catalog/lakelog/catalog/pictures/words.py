@@ -104,8 +104,12 @@ def _s(number: int) -> str:
 
 
 def quoted_where_needed(parts: tuple[str, ...]) -> str:
-    """Return a name as the commands take it: backticks only around parts that need them."""
-    return ".".join(part if part and not set(part) & set("`./") else quoted((part,)) for part in parts)
+    """Return a name as the commands take it: backticks only around parts that need them, and where it would be read as
+    an option."""
+    return ".".join(
+        part if part and not set(part) & set("`./") and (at or part[0] != "-") else quoted((part,))
+        for at, part in enumerate(parts)
+    )
 
 
 def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:

@@ -80,6 +80,19 @@ def test_properties_are_shown_with_their_values() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (("--older-than=0s",), "`--older-than=0s`"),
+        (("-", "t"), "`-`.t"),
+        (("shop", "-o"), "shop.-o"),
+        (("shop", "a.b", ""), "shop.`a.b`.``"),
+    ],
+)
+def test_no_name_is_an_option_of_a_command(name: tuple[str, ...], shown: str) -> None:
+    assert words.quoted_where_needed(name) == shown
+
+
 def test_rows_that_share_a_file_are_shown_with_their_authors() -> None:
     assert words.what_was_done("append", {"added_rows": 2}) == "append: +2 rows"
     shared = {"added_files": 1, "added_bytes": 9, "of_changes": 3}
