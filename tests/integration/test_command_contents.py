@@ -171,6 +171,12 @@ def test_shells_complete_commands_options_and_names(catalog: Catalog) -> None:
     assert completed("lakelog view shop.", "/nowhere/at/all") == []
 
 
+def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
+    for name in ("$(id)", "x;id", "curl a.b"):
+        catalog.create_table(("shop", name), SCHEMA)
+    assert completed("lakelog view shop.", catalog.warehouse) == ["shop.orders"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_for_each_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["completion", shell]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -14,6 +15,7 @@ import click
 from lakelog.catalog import Catalog, LakelogError
 from lakelog.catalog.names import identifier
 from lakelog.catalog.pictures import quoted_where_needed
+from lakelog.cli.completion import VARIABLE
 
 
 class Count(click.IntRange):
@@ -93,7 +95,12 @@ def names_of_tables(context: click.Context, parameter: click.Parameter, incomple
         found += [quoted_where_needed(each) for each in catalog.list_tables(inside)]
     except LakelogError:
         return []
-    return [name for name in found if name.startswith(incomplete)]
+    # Bash puts into the line what it is given, and would run what stands in backticks or $(): any client that may write
+    # to a namespace can have that in a name. zsh and fish quote by themselves.
+    is_bash = os.environ.get(VARIABLE, "").startswith("bash")
+    return [
+        name for name in found if name.startswith(incomplete) and (not is_bash or shlex.quote(name) == name)
+    ]
 
 
 _SHARED = (
