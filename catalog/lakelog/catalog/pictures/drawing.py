@@ -211,7 +211,8 @@ def _with_older(found: Timeline, entries: Sequence[AuditEntry], limit: int) -> l
     if len(entries) <= limit:
         return found.changes
     first = entries[limit]
-    is_one_log = all(entry.location == first.location for entry in entries)
+    # Those of a namespace that were read may be of one log, and older ones of others all the same.
+    is_one_log = found.lanes[0].kind == MAIN
     what = f"versions 1-{first.version}" if is_one_log else "older changes"
     older = Change(
         kind="older",
