@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,53 @@ def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
         return printed.out if code == 0 else printed.err
 
     return output
+
+
+def test_head_shows_times_that_python_has_none_of_and_walls_clocks_as_they_are(
+    catalog: Catalog, lakelog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    walls, years = pa.timestamp("us"), 366 * 86400 * 1_000_000 * 10_000
+    moments = pa.timestamp("us", "UTC")
+    columns = {
+        "wall": pa.array([1_704_110_400_000_001, years], walls),
+        "at": pa.array([1_704_110_400_000_000, years], moments),
+        "day": pa.array([0, 366 * 10_000], pa.date32()),
+        "in": pa.StructArray.from_arrays([pa.array([0, -years], walls)], ["wall"]),
+    }
+    catalog.create_table("shop.times", pa.table(columns).schema).append(pa.table(columns))
+    try:
+        first, second = json.loads(lakelog("head", "shop.times", "--json"))
+        said = lakelog("head", "shop.times", "--columns", "wall,at", "--where", "day < DATE '2000-01-01'")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert "2024-01-01 12:00:00.000001 " in said and "2024-01-01 12:00:00Z" in said
+    assert first["wall"].endswith("12:00:00.000001") and first["day"] == "1970-01-01"
+    assert second["day"].startswith("119") and second["in"]["wall"].startswith("-")
+
+
+def test_as_many_as_no_list_has_are_all(lakelog: Any) -> None:
+    many = str(10**20)
+    assert len(json.loads(lakelog("head", "shop.orders", "--limit", many, "--json"))) == 3
+    for command in (["history"], ["history", "--graph"], ["files"]):
+        lakelog(*command, "shop.orders", "--limit", many)
+    lakelog("inspect", "shop.orders", "refs", "--limit", many)
+    lakelog("audit", "--limit", many)
+    assert len(json.loads(lakelog("view", "shop.orders", "--versions", many, "--json"))["changes"]) == 4
+
+
+def test_json_has_nothing_that_a_terminal_obeys(catalog: Catalog, lakelog: Any) -> None:
+    evil = "\x9b31m\u202ea\u2028\u00fc"
+    catalog.create_table("shop.evil", pa.schema({"s": pa.string()}), comment=evil).append(
+        pa.table({"s": [evil]})
+    )
+    said = lakelog("head", "shop.evil", "--json")
+    assert json.loads(said) == [{"s": evil}] and said.replace("\n", "").isprintable() and "\u00fc" in said
+    said = lakelog("cat", "shop.evil", "1")
+    assert said.replace("\n", "").isprintable() and "\\u202e" in said
+    assert lakelog("audit", "--json").replace("\n", "").isprintable()
 
 
 def test_head_shows_rows_as_text(lakelog: Any) -> None:
@@ -121,6 +169,12 @@ def test_shells_complete_commands_options_and_names(catalog: Catalog) -> None:
     assert completed("lakelog view sh", catalog.warehouse) == ["shop."]
     assert completed("lakelog view shop.o", catalog.warehouse) == ["shop.orders"]
     assert completed("lakelog view shop.", "/nowhere/at/all") == []
+
+
+def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
+    for name in ("$(id)", "x;id", "curl a.b"):
+        catalog.create_table(("shop", name), SCHEMA)
+    assert completed("lakelog view shop.", catalog.warehouse) == ["shop.orders"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -73,7 +73,11 @@ def test_the_graph_of_a_history(catalog: Catalog, capsys: pytest.CaptureFixture[
     ]
     assert "[trial]" in lines[0] and "[main]" in lines[2]
     assert run(["history", "shop", "--graph", "--limit", "2"]) == 0
-    assert "shop.orders: append" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert (
+        "shop.orders: append" in printed and ": older changes were not read: only the newest 2" not in printed
+    )
+    assert "older changes were not read: only the newest 2" in printed
 
 
 def test_a_damaged_log_is_drawn_and_the_exit_code_says_so(

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 import click
+import pyarrow as pa
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +30,13 @@ def say(text: str = "", *, err: bool = False) -> None:
 
 def in_json(value: Any) -> None:
     """Print `value` as indented JSON."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(harmless(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
+
+
+def harmless(text: str) -> str:
+    """Return JSON that means the same, without characters that a terminal obeys or that cannot be printed."""
+    found = {letter for letter in set(text) if letter != "\n" and not letter.isprintable()}
+    return text.translate({ord(letter): json.dumps(letter)[1:-1] for letter in found})
 
 
 def pairs(values: Mapping[str, str]) -> None:
@@ -72,6 +79,33 @@ def iso_time(time_us: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()
 
 
+def python_rows(batch: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return rows as Python has them, and dates and times that it cannot have, after the year 9999, as texts."""
+    columns = [_in_python(column) for column in batch.columns]
+    return [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _in_python(column: Any) -> list[Any]:
+    try:
+        found: list[Any] = column.to_pylist(maps_as_pydicts="strict")
+    except (OverflowError, ValueError):
+        found = column.cast(_with_texts(column.type)).to_pylist(maps_as_pydicts="strict")
+    return found
+
+
+def _with_texts(of: pa.DataType) -> pa.DataType:
+    """Return a type with texts in place of its dates and times."""
+    if pa.types.is_date(of) or pa.types.is_timestamp(of):
+        return pa.string()
+    if pa.types.is_struct(of):
+        return pa.struct([field.with_type(_with_texts(field.type)) for field in of])
+    if pa.types.is_map(of):
+        return pa.map_(_with_texts(of.key_type), of.item_field.with_type(_with_texts(of.item_type)))
+    if pa.types.is_list(of) or pa.types.is_large_list(of):
+        return pa.list_(of.value_field.with_type(_with_texts(of.value_type)))
+    return of
+
+
 def plain(value: Any) -> Any:
     """Return a value of Arrow's in Python as JSON has it: times as texts, bytes in hexadecimal digits."""
     if isinstance(value, Mapping):
@@ -90,7 +124,8 @@ def plain(value: Any) -> Any:
 def cell(value: Any) -> str:
     """Return a value of Arrow's in Python as text for people."""
     if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        # One without a zone is what a clock on a wall showed: there is nothing to convert.
+        return value.isoformat(" ").replace("+00:00", "Z")
     simple = plain(value)
     if simple is None:
         return ""

@@ -15,7 +15,7 @@ from lakelog.catalog.audit import AuditEntry
 from lakelog.catalog.names import identifier
 from lakelog.catalog.pictures import quoted_where_needed, what_was_done
 from lakelog.cli import answer
-from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.cli.options import Count, Place, is_location, takes_place
 
 EXIT_DAMAGE = 4
 ROWS_PER_TABLE = 500
@@ -29,7 +29,7 @@ ROWS_PER_TABLE = 500
 @click.option("--namespace", metavar="NAME", help="This namespace and all below it only.")
 @click.option("--user", metavar="NAME", help="What this user did; * and ? stand for any characters.")
 @click.option("--operation", metavar="NAME", help="Such operations only: append, drop, 'create*' and so on.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N entries only.")
+@click.option("--limit", type=Count(), metavar="N", help="The first N entries only.")
 @click.option("--oldest-first", is_flag=True, help="Begin with the oldest entry rather than the newest.")
 @takes_place
 def audit(
@@ -71,7 +71,8 @@ def audit(
         any_printed = True
         damaged += sum(entry.what == "damage" for entry in page)
         if place.as_json:
-            sys.stdout.writelines(f"{json.dumps(in_json(entry), ensure_ascii=False)}\n" for entry in page)
+            lines = (json.dumps(in_json(entry), ensure_ascii=False) for entry in page)
+            sys.stdout.writelines(f"{answer.harmless(line)}\n" for line in lines)
         else:
             answer.rows(("time", "log", ">version", "what", "who"), map(_line, page), empty="")
     if not any_printed and not place.as_json:

@@ -21,7 +21,8 @@ def completion(context: click.Context, shell: str) -> None:
       zsh    eval "$(lakelog completion zsh)"        in ~/.zshrc, after compinit
       fish   lakelog completion fish | source        in ~/.config/fish/config.fish
 
-    Names of tables come from the warehouse in LAKELOG_WAREHOUSE, or of --warehouse where that stands before.
+    Names of tables come from the warehouse in LAKELOG_WAREHOUSE, or of --warehouse where that stands before. Bash is
+    offered no names that need quotes.
     """
     kind = get_completion_class(shell)
     assert kind is not None, "click knows these shells"

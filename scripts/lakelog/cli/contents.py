@@ -11,16 +11,14 @@ from lakelog.catalog import Table
 from lakelog.catalog.pictures import definition_of, differences
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import Count, Place, names_of_tables, takes_place
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 
 
 @click.command()
 @click.argument("table", shell_complete=names_of_tables)
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="So many rows."
-)
+@click.option("--limit", type=Count(), default=10, show_default=True, metavar="N", help="So many rows.")
 @click.option("--columns", metavar="A,B", help="These columns only.")
 @click.option("--where", metavar="CONDITION", help="Only rows for which it is true.")
 @click.option("--version", type=int, metavar="N", help="As they were at that version.")
@@ -42,7 +40,7 @@ def head(
     loaded = load(place, table, version, ref)
     chosen = None if columns is None else columns.split(",")
     found = loaded.scan(chosen, where, limit).to_arrow()
-    rows = found.to_pylist(maps_as_pydicts="strict")
+    rows = answer.python_rows(found)
     if place.as_json:
         answer.in_json([answer.plain(row) for row in rows])
     else:

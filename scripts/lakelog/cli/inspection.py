@@ -25,7 +25,7 @@ from lakelog.catalog.pictures import (
 from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark
 from lakelog.catalog.state import HistoryEntry
 from lakelog.cli import answer
-from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
+from lakelog.cli.options import Count, Place, is_location, names_of_tables, takes_place
 from lakelog.cli.view import picture
 from lakelog.log import FormatError, NotFound, open_store
 from lakelog.log.keys import Keys
@@ -126,7 +126,7 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
 
 @click.command()
 @click.argument("name", metavar="TABLE|NAMESPACE", shell_complete=names_of_tables)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N commits only.")
+@click.option("--limit", type=Count(), metavar="N", help="The newest N commits only.")
 @click.option(
     "--graph", is_flag=True, help="Draw branches, rebases and transactions as lines, on verified commits."
 )
@@ -190,14 +190,14 @@ def cat(place: Place, table: str, version: int) -> None:
                 f"version {version} of {table} cannot be shown ({error}): it was truncated or altered; --json prints "
                 "its bytes"
             ) from error
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(answer.harmless(text) + "\n")
 
 
 @click.command()
 @click.argument("table", shell_complete=names_of_tables)
 @click.option("--version", type=int, metavar="N", help="As they were at that version.")
 @_on_ref
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N files only.")
+@click.option("--limit", type=Count(), metavar="N", help="The first N files only.")
 @takes_place
 def files(place: Place, table: str, version: int | None, ref: str | None, limit: int | None) -> None:
     """List the data files of TABLE.
@@ -235,7 +235,7 @@ def files(place: Place, table: str, version: int | None, ref: str | None, limit:
 @click.argument("name", metavar="NAME", type=click.Choice(sorted(METADATA_TABLES)))
 @click.option("--version", type=int, metavar="N", help="As it was at that version.")
 @click.option("--columns", metavar="A,B", help="These columns only.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N rows only.")
+@click.option("--limit", type=Count(), metavar="N", help="The first N rows only.")
 @takes_place
 def inspect(
     place: Place, table: str, name: str, version: int | None, columns: str | None, limit: int | None
@@ -246,9 +246,7 @@ def inspect(
     """
     loaded = load(place, table, version)
     reader = loaded.inspect(name, None if columns is None else columns.split(","))
-    found = list(
-        islice((row for batch in reader for row in batch.to_pylist(maps_as_pydicts="strict")), limit)
-    )
+    found = list(islice((row for batch in reader for row in answer.python_rows(batch)), limit))
     if place.as_json:
         answer.in_json([answer.plain(row) for row in found])
     else:
@@ -289,7 +287,7 @@ def _draw(place: Place, name: str, limit: int | None) -> None:
         rebased = "" if change.base is None else f" (prepared on {change.base}, rebased)"
         writer = None if change.writer is None else facts.writers[change.writer]
         who = "" if writer is None else " ".join(filter(None, (writer.user, writer.engine, writer.host)))
-        log = "" if facts.kind == "table" else f"{facts.logs[change.log].name}: "
+        log = "" if facts.kind == "table" or change.kind == "older" else f"{facts.logs[change.log].name}: "
         when = "" if change.time_us is None else answer.time(change.time_us)
         where = f"[{names}] " if names else ""
         lines.append((drawing, str(change.version or ""), when, f"{where}{log}{change.text}{rebased}", who))

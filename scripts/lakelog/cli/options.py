@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -14,6 +15,17 @@ import click
 from lakelog.catalog import Catalog, LakelogError
 from lakelog.catalog.names import identifier
 from lakelog.catalog.pictures import quoted_where_needed
+from lakelog.cli.completion import VARIABLE
+
+
+class Count(click.IntRange):
+    """So many things, one at least. A number that no list can be as long as stands for all."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return min(int(super().convert(value, param, ctx)), 1 << 62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +95,12 @@ def names_of_tables(context: click.Context, parameter: click.Parameter, incomple
         found += [quoted_where_needed(each) for each in catalog.list_tables(inside)]
     except LakelogError:
         return []
-    return [name for name in found if name.startswith(incomplete)]
+    # Bash puts into the line what it is given, and would run what stands in backticks or $(): any client that may write
+    # to a namespace can have that in a name. zsh and fish quote by themselves.
+    is_bash = os.environ.get(VARIABLE, "").startswith("bash")
+    return [
+        name for name in found if name.startswith(incomplete) and (not is_bash or shlex.quote(name) == name)
+    ]
 
 
 _SHARED = (

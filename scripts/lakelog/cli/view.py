@@ -12,7 +12,7 @@ import click
 from lakelog.catalog import Sheet
 from lakelog.catalog.pictures import CHANGES_MAX, size_text
 from lakelog.cli import answer
-from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
+from lakelog.cli.options import Count, Place, is_location, names_of_tables, takes_place
 from lakelog.cli.progress import Progress
 
 
@@ -28,7 +28,7 @@ from lakelog.cli.progress import Progress
 @click.option("--open", "opens", is_flag=True, help="Open it in this computer's browser.")
 @click.option(
     "--versions",
-    type=click.IntRange(min=1),
+    type=Count(),
     default=CHANGES_MAX,
     show_default=True,
     metavar="N",

@@ -211,14 +211,15 @@ def _with_older(found: Timeline, entries: Sequence[AuditEntry], limit: int) -> l
     if len(entries) <= limit:
         return found.changes
     first = entries[limit]
-    is_one_log = all(entry.location == first.location for entry in entries)
+    # Those of a namespace that were read may be of one log, and older ones of others all the same.
+    is_one_log = found.lanes[0].kind == MAIN
     what = f"versions 1-{first.version}" if is_one_log else "older changes"
     older = Change(
         kind="older",
         version=first.version if is_one_log else 0,
         first_version=1 if is_one_log else None,
         time_us=first.time_us,
-        text=f"{what} were not read: --versions N shows more than the newest {limit:,}",
+        text=f"{what} were not read: only the newest {limit:,} were asked for",
     )
     return [*found.changes[:limit], older]
 

@@ -63,7 +63,7 @@ def damaged_logs(logs: Sequence[Log]) -> list[Advice]:
         Advice(
             level="damage",
             what=f"The {log.kind} {log.name} cannot be read: {log.problem}",
-            command=f"lakelog fsck {shlex.quote(log.location)}",
+            command=f"lakelog fsck {shlex.quote(log.location)}" if log.location else "lakelog fsck",
         )
         for log in logs
         if log.problem is not None

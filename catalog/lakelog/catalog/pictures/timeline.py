@@ -90,7 +90,7 @@ def _counted(entry: AuditEntry, name: str) -> int:
     """Return a count; 0 where a faulty client wrote something else in its place."""
     said = [details.get(name) for _, details in _parts(entry)]
     # Operations of one commit that have the same details share them.
-    numbers = [number for number in said if isinstance(number, int)]
+    numbers = [number for number in said if isinstance(number, int) and 0 < number < 1 << 63]
     return sum(numbers) if "changes" in entry.details else max(numbers, default=0)
 
 

@@ -25,7 +25,16 @@ def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None
 def what_was_done(
     operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
 ) -> str:
-    """Return what a commit did, as text, from its operation and details."""
+    """Return what a commit did, as text, from its operation and details; those of a faulty client as they are."""
+    try:
+        return _what_was_done(operation, details, before, after)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return f"{operation}: {shortened(str(details))}"
+
+
+def _what_was_done(
+    operation: str, details: dict[str, Any], before: Schema | None, after: Schema | None
+) -> str:
     if changes := details.get("changes"):
         return "; ".join(what_was_done(change["operation"], change) for change in changes)
     parts: list[str] = []
@@ -41,9 +50,17 @@ def what_was_done(
     parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
     parts += [f"removed {key}" for key in details.get("removed", ())]
     for sign, which in (("+", "added"), ("−", "removed")):
+        rows = details.get(f"{which}_rows", 0)
         if files := details.get(f"{which}_files"):
-            rows = details.get(f"{which}_rows", 0)
+            if which == "added" and (of := details.get("of_changes")):
+                # These are entries of their own, which say whose rows they are.
+                parts.append(
+                    f"{_number(files)} file{_s(files)} with the rows of {_number(of)} change{_s(of)}"
+                )
+                continue
             parts.append(f"{sign}{_number(rows)} row{_s(rows)} in {_number(files)} file{_s(files)}")
+        elif rows:
+            parts.append(f"{sign}{_number(rows)} row{_s(rows)}")
     if deleted := details.get("deleted_rows"):
         files = details.get("changed_files", 0)
         parts.append(f"{_number(deleted)} row{_s(deleted)} deleted in {_number(files)} file{_s(files)}")
@@ -87,8 +104,12 @@ def _s(number: int) -> str:
 
 
 def quoted_where_needed(parts: tuple[str, ...]) -> str:
-    """Return a name as the commands take it: backticks only around parts that need them."""
-    return ".".join(part if part and not set(part) & set("`./") else quoted((part,)) for part in parts)
+    """Return a name as the commands take it: backticks only around parts that need them, and where it would be read as
+    an option."""
+    return ".".join(
+        part if part and not set(part) & set("`./") and (at or part[0] != "-") else quoted((part,))
+        for at, part in enumerate(parts)
+    )
 
 
 def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:

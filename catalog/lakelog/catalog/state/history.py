@@ -164,11 +164,19 @@ def _word(event: Mapping[str, Any]) -> str:
 
 
 def _details(event: Mapping[str, Any]) -> dict[str, Json]:
+    try:
+        return _details_by_kind(event)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # No fold takes what such a client wrote, and that says why; what others did is still to be shown.
+        return {}
+
+
+def _details_by_kind(event: Mapping[str, Any]) -> dict[str, Json]:
     kind = event.get("event")
     if kind in _OF_FILES:
         counts = {name: event[name] for name in (*_COUNTS, "of_changes", "branch") if event.get(name)}
         if event.get("of_changes"):
-            del counts["added_rows"]  # those changes have them
+            counts.pop("added_rows", None)  # those changes have them
         return counts | ({"filter": event["filter"]} if event.get("filter") else {})
     if kind == "rows-appended":
         return {"added_rows": event["rows"]}

@@ -89,8 +89,15 @@ def test_versions_that_no_change_has_are_what_aborted_transactions_left() -> Non
 
 
 def test_counts_of_a_faulty_client_are_none() -> None:
-    found = drawn(entry(1, "append", details={"added_rows": "many", "added_files": [1], "branch": ["b"]}))
-    assert found.changes[0].added_rows == 0 and found.changes[0].added_files == 0
+    found = drawn(
+        entry(
+            1,
+            "append",
+            details={"added_rows": "many", "added_files": [1], "removed_rows": -(10**9), "branch": ["b"]},
+        )
+    )
+    change = found.changes[0]
+    assert change.added_rows == change.added_files == change.removed_rows == 0
 
 
 def test_the_busiest_logs_have_columns_of_their_own() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from lakelog.catalog.pictures import words
 from lakelog.catalog.schema.arrow_types import schema_from_arrow
@@ -77,6 +78,34 @@ def test_properties_are_shown_with_their_values() -> None:
         words.what(entry("set properties", set={"a": "1"}, removed=["b"]))
         == "set properties: set a=1, removed b"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (("--older-than=0s",), "`--older-than=0s`"),
+        (("-", "t"), "`-`.t"),
+        (("shop", "-o"), "shop.-o"),
+        (("shop", "a.b", ""), "shop.`a.b`.``"),
+    ],
+)
+def test_no_name_is_an_option_of_a_command(name: tuple[str, ...], shown: str) -> None:
+    assert words.quoted_where_needed(name) == shown
+
+
+def test_rows_that_share_a_file_are_shown_with_their_authors() -> None:
+    assert words.what_was_done("append", {"added_rows": 2}) == "append: +2 rows"
+    shared = {"added_files": 1, "added_bytes": 9, "of_changes": 3}
+    assert words.what_was_done("append", shared) == "append: 1 file with the rows of 3 changes"
+
+
+@pytest.mark.parametrize("wrong", [5, 1.5, True, "x", [1], [[1]], {"a": 1}, [{"a": 1}], None, 10**30])
+@pytest.mark.parametrize(
+    "name", ["changes", "id", "name", "columns", "set", "removed", "source_snapshot", "source_time_us"]
+)
+def test_details_of_a_faulty_client_are_shown(name: str, wrong: Any) -> None:
+    details = {"source_snapshot": "1", "source_url": "u", name: wrong}
+    assert words.what_was_done("append", details).startswith("append")
 
 
 def test_what_a_faulty_client_wrote_in_place_of_a_number_is_shown_as_it_is() -> None:
