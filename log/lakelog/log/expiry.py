@@ -76,7 +76,7 @@ def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
     root = root_of(view, dump, base=number)
     key = log.keys.base(number)
     lost = lost_manifests(log, dump.uses, before) if dump.uses else set()
-    # The base of a view may be older: one that began with a snapshot that needs no manifests, as none could be given up.
+    # A view may have an older base: one that began with a snapshot without manifests, of which none was given up.
     if lost or view.base >= number:
         created_meanwhile = log.store.get(key)
         if created_meanwhile is not None:
