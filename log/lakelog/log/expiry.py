@@ -75,8 +75,9 @@ def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
         )
     root = root_of(view, dump, base=number)
     key = log.keys.base(number)
-    lost = lost_manifests(log, dump.uses, before)
-    if lost or view.base != number - 1:
+    lost = lost_manifests(log, dump.uses, before) if dump.uses else set()
+    # A view may have an older base: one that began with a snapshot without manifests, of which none was given up.
+    if lost or view.base >= number:
         created_meanwhile = log.store.get(key)
         if created_meanwhile is not None:
             return log.replay.base(number, created_meanwhile)

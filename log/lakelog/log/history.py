@@ -7,12 +7,15 @@ from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
 from lakelog.log.replay import BATCH_MAX, Replay, prefix
+from lakelog.log.snapshots import FEWER_SNAPSHOTS_MAX
 from lakelog.log.view import S, View, effective, empty_view
 
 REPLAYED_MAX = 24
 """Up to this version a snapshot is not looked for: reading all of them costs one round, too."""
 
 SNAPSHOT_WINDOW = 1024
+"""Among so many versions a snapshot is looked for, or among those of two of the rarest, as one may be missing."""
+
 PROBES = 7
 
 
@@ -98,7 +101,8 @@ def _view_before(replay: Replay[S], version: int) -> View[S] | None:
 
 def _listed_root(replay: Replay[S], version: int) -> Root | None:
     keys = replay.keys
-    floor = max(0, version - SNAPSHOT_WINDOW)
+    rarest = replay.options.snapshot_every_versions * (1 + FEWER_SNAPSHOTS_MAX)
+    floor = max(0, version - max(SNAPSHOT_WINDOW, 2 * rarest))
     best = None
     for key in replay.store.list_after(keys.snapshots, keys.snapshots + number(floor)):
         found = keys.snapshot_version(key)

@@ -130,6 +130,17 @@ def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
     check(store, SECOND_BASE)
 
 
+def test_a_state_without_manifests_expires_from_a_snapshot_of_before_the_last_base() -> None:
+    log = new_log(MemoryStore(), every=20)
+    words = grown(log, 60).state
+    assert expire(log, 10) == 10
+    assert expire(log, 50) == 50
+    last = last_base(log)
+    assert last is not None and (last.number, last.root.base) == (2, 2)
+    assert log.view_at(50).state == words[:50] and log.load().state == words
+    assert expire(log, 55) == 55
+
+
 def test_what_a_tombstone_keeps_of_many_changes_is_bounded() -> None:
     ids = [new_id() for _ in range(CHANGES_MAX)]
     commit = Commit(

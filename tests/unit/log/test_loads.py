@@ -21,6 +21,7 @@ from lakelog.log import (
     MemoryStore,
     View,
     decoding,
+    history,
     snapshots,
 )
 from lakelog.log import replay as reading
@@ -269,3 +270,21 @@ def test_snapshots_of_a_large_state_are_rare_and_never_more_than_a_round_behind(
     assert written_until(180) == [120, 180]
     size = 10**9
     assert snapshots.snapshot_every(log.replay, view) == 1020 <= max(reading.PROBES)
+
+
+def test_a_version_is_read_from_the_snapshot_before_a_rare_one_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, plain = MemoryStore(), new_log(every=2)
+    options = replace(plain.options, hint_every_versions=lambda state: 10**9)
+    log = Log(store, "t", plain.projection, options=options)
+    words = grown(log, 300).state
+    keys = list(store.list_after(log.keys.snapshots))
+    assert [log.keys.snapshot_version(key) for key in keys] == [102, 204]
+    store.delete([keys[1], log.keys.latest])
+    monkeypatch.setattr(history, "SNAPSHOT_WINDOW", 60)
+    read: list[int] = []
+    real = log.replay.get_versions
+    log.replay.get_versions = lambda versions: (read.extend(versions), real(versions))[1]  # type: ignore[method-assign]
+    assert log.view_at(300).state == words
+    assert min(read) > 100

@@ -425,6 +425,8 @@ def apart(
 
     None where it takes the other manifests, too, to know which of their entries are live in one and not in the other.
     """
+    if any(len({each.stored for each in of.entries}) < len(of.entries) for of in (one, other)):
+        return None  # its entries are there twice
     common = {each.stored for each in one.entries} & {each.stored for each in other.entries}
     if common and not _same_removed(one, other, removed, max(each.seq for each in common), fetch):
         return None

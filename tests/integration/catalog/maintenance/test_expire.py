@@ -171,6 +171,22 @@ def test_snapshots_from_before_an_expiry_are_used_after_it(
     assert ids(Catalog(warehouse).load_table("t", version=200)) == list(range(1, 200))
 
 
+def test_logs_whose_snapshots_need_no_manifests_expire_again_and_again(catalog: Catalog) -> None:
+    """Such a snapshot is not asked about bases, as none can have given up what it needs."""
+    catalog.create_namespace("a")
+    table = catalog.create_table("a.t", SCHEMA)
+    while table.version < 50:
+        catalog.alter_namespace("a", set={"p": str(table.version)})
+        change = {"change": "set-property", "key": "p", "value": str(table.version)}
+        table = table.alter([change]) if table.version < 42 else table.append(rows(table.version))
+    wait_for_background()
+    for retained in (40, 5):
+        done = catalog.expire(namespace="a", retain_last=retained, dry_run=False)
+        assert [(each.kind, each.error) for each in done] == [("table", None), ("namespace", None)]
+    assert [each.head - each.first for each in done] == [4, 4]
+    assert ids(catalog.load_table("a.t", version=47)) == list(range(42, 47))
+
+
 def test_all_logs_of_a_namespace_or_of_the_catalog_are_expired(catalog: Catalog) -> None:
     catalog.create_namespace("a")
     catalog.create_namespace("a.b")

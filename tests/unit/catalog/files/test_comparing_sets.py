@@ -104,6 +104,18 @@ def is_same(files: FileSet, live: dict[str, DataFile], objects: Objects) -> bool
         return False
 
 
+def test_a_set_that_names_a_manifest_twice_is_found_to_be_wrong() -> None:
+    objects = Objects()
+    replayed = FileSet.empty().added([a_file(number) for number in range(300)], SCHEMA, [SPEC])
+    stored = dumped(replayed, 1, objects)
+    assert difference(replayed, stored, objects) is None
+    root, _ = stored.dump(1)
+    twice = FileSet.load({**root, "manifests": root["manifests"] * 2})
+    with pytest.raises(FormatError, match="its totals say"):
+        twice.table(objects.fetch)
+    assert "cannot be read" in str(difference(replayed, twice, objects))
+
+
 def test_manifests_are_read_twice_at_most_though_each_snapshot_names_all() -> None:
     objects = Objects()
     written = replayed = FileSet.empty()
