@@ -76,42 +76,45 @@ def interrupted_at(number: int, error: type[BaseException], reached: list[int]) 
 @pytest.mark.parametrize("role", ["leader", "waiter"])
 def test_an_interrupt_anywhere_leaves_no_thread_waiting(role: str, error: type[BaseException]) -> None:
     for number in range(200):
-        reached: list[int] = []
-        turns, works = new_turns(), threading.Event()
-        all_wait = threading.Event()
-
-        def work(group: Sequence[Wanted]) -> None:
-            works.set()
-            assert all_wait.wait(10)
-            for each in group:
-                each.done = "done"
-
-        def take(own: Wanted) -> None:
-            turns.take(own, work, lambda each: "unfinished")
-
-        owns = [Wanted() for _ in range(4)]
-        spoilt = interrupted_at(number, error, reached)
-        threads = [start(lambda: take(owns[0]), traced=spoilt if role == "leader" else None)]
-        while not works.is_set() and threads[0].is_alive():
-            threading.Event().wait(0.0005)
-        for i in (1, 2, 3):
-            mine = owns[i]
-            before = turns.waiting
-            threads.append(
-                start(lambda mine=mine: take(mine), traced=spoilt if role == "waiter" and i == 1 else None)
-            )
-            while turns.waiting == before and threads[-1].is_alive() and not works.is_set():
-                threading.Event().wait(0.0005)
-        all_wait.set()
-        for thread in threads:
-            thread.join(10)
-            assert not thread.is_alive(), f"left waiting: interrupted in line {reached}"
-        assert turns.waiting == 0 and turns._leader is None and not turns._inside
-        for own in owns[2:]:
-            assert own.done in ("done", "unfinished")
+        reached = interrupt_one(role, interrupted_at, number, error)
         if not reached:
             return
     raise AssertionError("more places than expected")
+
+
+def interrupt_one(
+    role: str, tracer: Callable[..., Any], number: int, error: type[BaseException]
+) -> list[int]:
+    """Have one thread work for four, and interrupt it or one that waits. Return in which line, if in any."""
+    reached: list[int] = []
+    turns, works, all_wait = new_turns(), threading.Event(), threading.Event()
+
+    def work(group: Sequence[Wanted]) -> None:
+        works.set()
+        assert all_wait.wait(10)
+        for each in group:
+            each.done = "done"
+
+    owns, threads = [Wanted() for _ in range(4)], list[threading.Thread]()
+
+    def begin(own: Wanted, is_spoilt: bool) -> None:
+        before = turns.waiting
+        traced = tracer(number, error, reached) if is_spoilt else None
+        threads.append(start(lambda: turns.take(own, work, lambda each: "unfinished"), traced=traced))
+        while threads[-1].is_alive() and not (works.is_set() if own is owns[0] else turns.waiting > before):
+            threading.Event().wait(0.0005)
+            if own is not owns[0] and turns._leader is own:
+                break  # it leads, where the first one was interrupted before it did
+
+    for i, own in enumerate(owns):
+        begin(own, i == (0 if role == "leader" else 1))
+    all_wait.set()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive(), f"left waiting: interrupted in line {reached}"
+    assert turns.waiting == 0 and turns._leader is None and not turns._inside
+    assert all(own.done in ("done", "unfinished") for own in owns[2:])
+    return reached
 
 
 def test_a_handler_of_a_signal_passes_on_where_its_thread_has_the_lock() -> None:
