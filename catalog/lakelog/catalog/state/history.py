@@ -168,7 +168,7 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
     if kind in _OF_FILES:
         counts = {name: event[name] for name in (*_COUNTS, "of_changes", "branch") if event.get(name)}
         if event.get("of_changes"):
-            del counts["added_rows"]  # those changes have them
+            counts.pop("added_rows", None)  # those changes have them
         return counts | ({"filter": event["filter"]} if event.get("filter") else {})
     if kind == "rows-appended":
         return {"added_rows": event["rows"]}
