@@ -61,7 +61,7 @@ class Wanted:
     done: Any = None
     woken: threading.Event = field(default_factory=threading.Event)
     group: "Sequence[Any]" = ()
-    """Whose work the thread does that wants this; nobody's, unless it has the turn."""
+    """Those whose work its thread does; none, unless it has the turn."""
 
 
 W = TypeVar("W", bound=Wanted)

@@ -46,7 +46,7 @@ class Draft:
     that `restores` the log as it was, or one that `purges` it: then what it held may be deleted.
 
     `carries` are changes of others that are done by this one: they stand before it in its version, and happen with it
-    or not at all. Their ids must be new: nobody looks for an earlier attempt at them.
+    or not at all. Their ids must be new: no writer looks for an earlier attempt at them.
     """
 
     events: tuple[dict[str, Json], ...] = ()

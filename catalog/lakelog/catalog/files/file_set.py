@@ -28,6 +28,9 @@ T = TypeVar("T")
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
 
+MANY_FILES = 10_000
+"""Of so many files, a process that asks for some does not keep all columns of all."""
+
 FEW_MANIFESTS = 16
 """Entries of so many manifests are taken whole; of more, those that a plan needs are looked for first."""
 
@@ -189,8 +192,8 @@ class FileSet:
 
         Of many files, only the paths of the others are decoded, of the manifests that can have them.
         """
-        if self._tables is not None:
-            known: Sequence[pa.Table] = self._tables
+        if self._tables is not None or (self.file_count < MANY_FILES and self._manifests().is_read):
+            known: Sequence[pa.Table] = self.chunks(fetch)
         else:
             changes = self._since_manifests()
             come = [table["path"].combine_chunks() for table in changes.added]

@@ -262,9 +262,14 @@ class Manifests:
         return [table for table in tables if table.num_rows]
 
     @property
+    def is_read(self) -> bool:
+        """Whether all of them are in memory."""
+        return all(each.is_read for each in self.entries)
+
+    @property
     def was_searched(self) -> bool:
         """Whether files were looked for in many manifests before, and all are in memory by now."""
-        return bool(self._searches) and all(each.is_read for each in self.entries)
+        return bool(self._searches) and self.is_read
 
     def matching_in(
         self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None, choice: Choice
