@@ -22,7 +22,7 @@ def new_turns() -> Turns[Wanted]:
     return Turns(lambda event, timeout_s: event.wait(timeout_s))
 
 
-def start(work: Callable[[], object], *, traced: Callable[[Any], Any] | None = None) -> threading.Thread:
+def start(work: Callable[[], object], *, traced: Callable[..., Any] | None = None) -> threading.Thread:
     def run() -> None:
         sys.settrace(traced)
         try:

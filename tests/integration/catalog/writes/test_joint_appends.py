@@ -18,7 +18,7 @@ from tests.integration.catalog.writes.test_identity import create, given, of
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, NoSuchTable, Table, TableRenamed, Token
 from lakelog.catalog.logs import places, writing_as
 from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.state import FilesChanged, RowsAppended, encode
+from lakelog.catalog.state import FilesChanged, RowsAppended, TableEvent, encode
 from lakelog.catalog.writes import joint_appends
 from lakelog.log import (
     CommitUnknown,
@@ -63,6 +63,10 @@ class Gated(MemoryStore):
     def _count(self, what: str, key: str) -> None:
         if is_data(key) or is_commit(key):
             self.asked[f"{what} {'data' if is_data(key) else 'commit'}"] += 1
+
+
+def take_a_moment(key: str) -> None:
+    threading.Event().wait(0.001)
 
 
 def is_data(key: str) -> bool:
@@ -334,7 +338,7 @@ def test_an_append_of_unknown_outcome_is_retried_by_its_own_id(
 
     store.before_put, store.after_put = before, after
     get = store.get
-    store.get = lambda key: after(key) or get(key)  # type: ignore[method-assign, func-returns-value]
+    store.get = lambda key: after(key) or get(key)  # type: ignore[method-assign]
     outcomes = together(store, table, own(table, 1, 2, 3))
     store.get = get  # type: ignore[method-assign]
     store.before_put = store.after_put = lambda key: None
@@ -400,7 +404,7 @@ def test_values_of_identity_columns_are_given_once(store: Gated, catalog: Catalo
         [*appends, lambda: table.append(pa.table({"nope": [1]}))],
         first=of("first"),
         meanwhile=meanwhile,
-    )  # type: ignore[arg-type]
+    )
     assert isinstance(outcomes[-1], InvalidInput)
     ok(outcomes[:-1])
     read = fresh().scan().to_arrow()
@@ -413,7 +417,7 @@ def test_values_of_identity_columns_are_given_once(store: Gated, catalog: Catalo
 def test_processes_that_propose_to_each_other_append_joint_rows_once(store: Gated) -> None:
     catalogs = [Catalog("memory://joint", log_options=LogOptions(proposals=True)) for _ in range(2)]
     catalogs[0].create_table("t", SCHEMA)
-    store.before_put = lambda key: threading.Event().wait(0.001) and None
+    store.before_put = take_a_moment
     errors = list[BaseException]()
 
     def work(number: int) -> None:
@@ -452,7 +456,7 @@ def test_a_version_that_says_other_rows_of_its_authors_than_it_adds_is_damage(
     parts = [RowsAppended(rows=1)] * 2
     of_changes = {"count": 3, "rows": 2, "none": 2, "left": 0}[told]
     change = FilesChanged(operation="append", added_rows=3 if told == "rows" else 2, of_changes=of_changes)
-    events = [*([] if told == "none" else parts), *([] if told == "left" else [change])]
+    events: list[TableEvent] = [*([] if told == "none" else parts), *([] if told == "left" else [change])]
     table.head.tracked.commit(table.head.tracked.current(), lambda view, passed: Draft(events=encode(events)))
     assert [kind for kind in damage(catalog) if kind == "authors-rows"] == ["authors-rows"]
 
