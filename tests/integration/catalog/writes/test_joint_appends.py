@@ -446,17 +446,17 @@ def added(table: Table, what: str) -> list[int]:
     return [int(str(each.details.get(what, 0))) for each in table.history()]
 
 
-@pytest.mark.parametrize("told", ["count", "rows", "none", "left"])
+@pytest.mark.parametrize("wrong", ["count", "rows", "none", "left"])
 def test_a_version_that_says_other_rows_of_its_authors_than_it_adds_is_damage(
-    store: Gated, catalog: Catalog, table: Table, told: str
+    store: Gated, catalog: Catalog, table: Table, wrong: str
 ) -> None:
     ok(together(store, table, own(table, 1, 2)))
     assert damage(catalog) == []
     table = fresh()
     parts = [RowsAppended(rows=1)] * 2
-    of_changes = {"count": 3, "rows": 2, "none": 2, "left": 0}[told]
-    change = FilesChanged(operation="append", added_rows=3 if told == "rows" else 2, of_changes=of_changes)
-    events: list[TableEvent] = [*([] if told == "none" else parts), *([] if told == "left" else [change])]
+    of_changes = {"count": 3, "rows": 2, "none": 2, "left": 0}[wrong]
+    change = FilesChanged(operation="append", added_rows=3 if wrong == "rows" else 2, of_changes=of_changes)
+    events: list[TableEvent] = [*([] if wrong == "none" else parts), *([] if wrong == "left" else [change])]
     table.head.tracked.commit(table.head.tracked.current(), lambda view, passed: Draft(events=encode(events)))
     assert [kind for kind in damage(catalog) if kind == "authors-rows"] == ["authors-rows"]
 
