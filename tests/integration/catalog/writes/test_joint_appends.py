@@ -414,6 +414,22 @@ def test_values_of_identity_columns_are_given_once(store: Gated, catalog: Catalo
     assert len(set(read["id"].to_pylist())) == len(read) and None not in read["id"].to_pylist()
 
 
+def test_values_that_a_refused_append_would_have_taken_are_left_for_the_others(
+    store: Gated, catalog: Catalog
+) -> None:
+    """Two values are left: one for the first append, and one for that of the group which can be committed."""
+    is_good = {"op": "=", "args": [{"col": ["of"]}, {"lit": "good", "type": "string"}]}
+    check = {"kind": "check", "name": "g", "columns": [["of"]], "sql": "of = 'good'", "predicate": is_good}
+    table = create(catalog, start=2**63 - 2).alter([add(check)])
+    bad, good = of("bad", "bad"), of("good")
+    outcomes = together(
+        store, table, [lambda: table.append(bad), lambda: table.append(good)], first=of("good")
+    )
+    assert isinstance(outcomes[0], CheckViolated | InvalidInput)
+    ok(outcomes[1:])
+    assert ids(fresh()) == [2**63 - 2, 2**63 - 1]
+
+
 def test_processes_that_propose_to_each_other_append_joint_rows_once(store: Gated) -> None:
     catalogs = [Catalog("memory://joint", log_options=LogOptions(proposals=True)) for _ in range(2)]
     catalogs[0].create_table("t", SCHEMA)
