@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 THREADS_MAX = 16
+INTERRUPTS_MAX = 100
 BATCH = 32
 """Handing one item to a thread costs more than reading a footer of a local file does."""
 
@@ -77,10 +78,16 @@ class Turns(Generic[W]):
         _all_turns.add(self)
 
     def _forget(self) -> None:
-        self._lock = threading.Lock()
+        # A handler of a signal may want something while its thread has the lock.
+        self._lock = threading.RLock()
         self._queue: list[W] = []
         self._leader: W | None = None
         self._inside: set[int] = set()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for the one that has the turn."""
+        return len(self._queue)
 
     def take(self, own: W, work: Callable[[Sequence[W]], None], unfinished: Callable[[W], Any]) -> None:
         """Return once `own` is done: by another thread, or by `work` on all that wait, `own` among them.
@@ -92,9 +99,11 @@ class Turns(Generic[W]):
             # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
             work([own])
             return
+        interrupt: BaseException | None = None
+        interrupts = 0
         try:
+            self._inside.add(thread)
             with self._lock:
-                self._inside.add(thread)
                 self._queue.append(own)
                 self._leader = self._leader or own
             if self._leader is not own:
@@ -104,7 +113,18 @@ class Turns(Generic[W]):
                     own.group, self._queue = self._queue, []
                 work(own.group)
         finally:
-            self._leave(own, thread, unfinished)
+            # Without a call outside of the `try`: at each, a handler of a signal may raise anything.
+            while True:
+                try:
+                    self._leave(own, unfinished)
+                    self._inside.discard(thread)
+                    break
+                except BaseException as error:
+                    interrupt, interrupts = error, interrupts + 1
+                    if interrupts == INTERRUPTS_MAX:
+                        raise
+        if interrupt is not None:
+            raise interrupt
 
     def pass_on(self, own: W) -> None:
         """Let the next one have the turn, while this one goes on with its group. May be cut off, and run again."""
@@ -112,26 +132,17 @@ class Turns(Generic[W]):
             self._queue = [each for each in self._queue if each.done is None and each is not own]
             if self._leader is own:
                 self._leader = self._queue[0] if self._queue else None
-                if self._leader is not None:
-                    self._leader.woken.set()
+            if self._leader is not None and self._leader is not own:
+                self._leader.woken.set()
 
-    def _leave(self, own: W, thread: int, unfinished: Callable[[W], Any]) -> None:
-        """Hand over, however often this thread is interrupted."""
-        interrupt: BaseException | None = None
-        while True:
-            try:
-                for each in own.group:
-                    if each.done is None:
-                        each.done = unfinished(each)
-                    each.woken.set()
-                self.pass_on(own)
-                own.group = ()
-                self._inside.discard(thread)
-                break
-            except (KeyboardInterrupt, SystemExit) as error:
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
+    def _leave(self, own: W, unfinished: Callable[[W], Any]) -> None:
+        """Hand over. May be cut off, and run again."""
+        for each in own.group:
+            if each.done is None:
+                each.done = unfinished(each)
+            each.woken.set()
+        self.pass_on(own)
+        own.group = ()
 
 
 _all_turns: weakref.WeakSet[Turns[Any]] = weakref.WeakSet()

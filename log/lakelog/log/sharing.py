@@ -17,6 +17,7 @@ from typing import Any, Generic
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
+from lakelog.log.parallel import INTERRUPTS_MAX
 from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
 from lakelog.log.proposals.courier import Courier
 from lakelog.log.proposals.judging import Judged
@@ -62,9 +63,11 @@ class Sharing(Generic[S]):
             _Group(self._writer, Trail(), [own]).commit()
             return own.outcome()
         placing.yields = self._by_data is not None
+        interrupt: BaseException | None = None
+        interrupts = 0
         try:
+            self._inside.add(thread)
             with self._lock:
-                self._inside.add(thread)
                 if self._courier is None or not self._courier.submit(own):
                     self._courier = None
                     self._queue.append(own)
@@ -72,7 +75,19 @@ class Sharing(Generic[S]):
             if not own.sent:
                 self._wait_or_lead(own)
         finally:
-            self._leave(own, thread)
+            # No other one may be left waiting. Without a call outside of the `try`: at each, a handler of a signal may
+            # raise anything.
+            while True:
+                try:
+                    self._hand_over(own)
+                    self._inside.discard(thread)
+                    break
+                except BaseException as error:
+                    interrupt, interrupts = error, interrupts + 1
+                    if interrupts == INTERRUPTS_MAX:
+                        raise
+        if interrupt is not None:
+            raise interrupt
         if own.sent:
             self._replay.options.wait(own.returned, None)
             if own.done is None:
@@ -100,19 +115,6 @@ class Sharing(Generic[S]):
                 if not courier.start() or not courier.submit(each):
                     return  # the interpreter ends
                 self._courier = courier
-
-    def _leave(self, own: Waiting[S], thread: int) -> None:
-        """Hand over, however often this thread is interrupted: no other one may be left waiting for it."""
-        interrupt: BaseException | None = None
-        while True:
-            try:
-                self._hand_over(own)
-                self._inside.discard(thread)
-                break
-            except (KeyboardInterrupt, SystemExit) as error:
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
 
     def _hand_over(self, own: Waiting[S]) -> None:
         """End what a leader has put, and wake the first of those that came meanwhile, which leads then. A thread that

@@ -7,7 +7,6 @@ commits as if this module were not there.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -52,7 +51,6 @@ class _Alone:
 
 _ALONE = _Alone()
 _turns: WeakKeyDictionary[TrackedLog[TableState], Turns[_Append]] = WeakKeyDictionary()
-_lock = threading.Lock()
 
 
 def may_go_together(head: TableHead) -> bool:
@@ -69,10 +67,10 @@ def append_few(
     `alone` calls what it is given once its files are written.
     """
     log = head.tracked.log
-    with _lock:
-        turns = _turns.get(head.tracked)
-        if turns is None:
-            turns = _turns[head.tracked] = Turns(log.options.wait)
+    turns = _turns.get(head.tracked)
+    if turns is None:
+        # Without a lock, which a handler of a signal would wait for in vain, and a forked child too.
+        turns = _turns.setdefault(head.tracked, Turns(log.options.wait))
     own = _Append(head=head, rows=rows, commit_id=log.options.new_id(), writer=dict(log.writer.writer))
 
     def work(waiting: Sequence[_Append]) -> None:
@@ -180,8 +178,9 @@ def _checked(group: Sequence[_Append], checks: RowChecks) -> Iterator[pa.Table]:
     for each in group:
         try:
             yield each.run(checks.new, each.rows.combine_chunks())
-        except Exception as error:
-            _end(each, error)
+        except Exception:
+            # Its own error, and not one of what others have appended with it, or of how they are put together.
+            _end(each, _ALONE)
 
 
 def _unfinished(each: _Append) -> object:

@@ -26,6 +26,7 @@ from lakelog.catalog.files import (
     physical_rows,
 )
 from lakelog.catalog.files import Root as FilesRoot
+from lakelog.catalog.maintenance.fsck.authors_rows import AuthorsRows
 from lakelog.catalog.maintenance.fsck.identity_checks import TakenValues
 from lakelog.catalog.state import (
     TAG,
@@ -105,6 +106,7 @@ class TableJudge:
     linked_in: str | None = None
     retained: dict[str, DataFileFacts] = field(default_factory=dict)
     taken: TakenValues = field(default_factory=TakenValues)
+    authors: AuthorsRows = field(default_factory=AuthorsRows)
 
     def manifests(self, state: Json) -> Mapping[str, str]:
         named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
@@ -169,6 +171,7 @@ class TableJudge:
         added: dict[str, DataFileFacts] = {}
         for event in _known(table_events, commit):
             self.taken.passed(event, commit.version)
+            self.authors.passed(event)
             if isinstance(event, TableCreated | TableMoved | TableRestored):
                 self.linked_in = event.namespace
             if isinstance(event, FileChange):
@@ -185,6 +188,7 @@ class TableJudge:
                     )
                 if event.added_sidecar is not None and blobs is not None:
                     added |= facts_of(decode_files(blobs[event.added_sidecar]))
+        self.authors.ends(commit.version)
         self._retain(added)
 
     def expired(self) -> None:

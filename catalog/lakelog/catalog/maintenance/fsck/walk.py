@@ -175,6 +175,14 @@ class Walk:
                 problem,
                 "find rows that have the same value, and give them others",
             )
+        for problem in judge.authors.problems:
+            self.findings.damage(
+                "authors-rows",
+                self.logs.url(location),
+                problem,
+                "the rows are as the files have them: do not rely on the history for who appended how many, and find "
+                "out which client wrote that version",
+            )
         if view is not None and not view.purged and (link is None or view.log_id == link.entry.id):
             self._data(tracked, checked.verified, view.state, judge)
 

@@ -1,0 +1,157 @@
+"""Threads that let one of them work for all: none is left waiting, whatever interrupts another, and wherever."""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from lakelog.log.parallel import Turns, Wanted
+
+Work = Callable[[Sequence[Wanted]], None]
+
+
+def new_turns() -> Turns[Wanted]:
+    return Turns(lambda event, timeout_s: event.wait(timeout_s))
+
+
+def start(work: Callable[[], object], *, traced: Callable[..., Any] | None = None) -> threading.Thread:
+    def run() -> None:
+        sys.settrace(traced)
+        try:
+            work()
+        except (KeyboardInterrupt, ValueError):
+            pass
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def wait_for(turns: Turns[Wanted], count: int) -> None:
+    while turns.waiting < count:
+        threading.Event().wait(0.0005)
+
+
+_CALLS = {
+    code: {
+        after.offset: None
+        for instruction, after in pairwise(dis.get_instructions(code))
+        if instruction.opname.startswith(("CALL", "JUMP_BACKWARD"))
+    }
+    for code in (Turns.take.__code__, Turns.pass_on.__code__, Turns._leave.__code__)
+}
+"""Where Python runs handlers of signals in a function, besides its start: after calls, and in loops."""
+
+
+def interrupted_at(number: int, error: type[BaseException], reached: list[int]) -> Callable[..., Any]:
+    """Return a trace function that raises where a handler of a signal can, at the place with that number."""
+    left = [number]
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        places = _CALLS.get(frame.f_code)
+        if places is None:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "call" or (event == "opcode" and frame.f_lasti in places):
+            left[0] -= 1
+            if left[0] == -1:
+                reached.append(frame.f_lineno)
+                raise error
+        return trace
+
+    return trace
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("role", ["leader", "waiter"])
+def test_an_interrupt_anywhere_leaves_no_thread_waiting(role: str, error: type[BaseException]) -> None:
+    for number in range(200):
+        reached = interrupt_one(role, interrupted_at, number, error)
+        if not reached:
+            return
+    raise AssertionError("more places than expected")
+
+
+def interrupt_one(
+    role: str, tracer: Callable[..., Any], number: int, error: type[BaseException]
+) -> list[int]:
+    """Have one thread work for four, and interrupt it or one that waits. Return in which line, if in any."""
+    reached: list[int] = []
+    turns, works, all_wait = new_turns(), threading.Event(), threading.Event()
+
+    def work(group: Sequence[Wanted]) -> None:
+        works.set()
+        assert all_wait.wait(10)
+        for each in group:
+            each.done = "done"
+
+    owns, threads = [Wanted() for _ in range(4)], list[threading.Thread]()
+
+    def begin(own: Wanted, is_spoilt: bool) -> None:
+        before = turns.waiting
+        traced = tracer(number, error, reached) if is_spoilt else None
+        threads.append(start(lambda: turns.take(own, work, lambda each: "unfinished"), traced=traced))
+        while threads[-1].is_alive() and not (works.is_set() if own is owns[0] else turns.waiting > before):
+            threading.Event().wait(0.0005)
+            if own is not owns[0] and turns._leader is own:
+                break  # it leads, where the first one was interrupted before it did
+
+    for i, own in enumerate(owns):
+        begin(own, i == (0 if role == "leader" else 1))
+    all_wait.set()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive(), f"left waiting: interrupted in line {reached}"
+    assert turns.waiting == 0 and turns._leader is None and not turns._inside
+    assert all(own.done in ("done", "unfinished") for own in owns[2:])
+    return reached
+
+
+def test_a_handler_of_a_signal_passes_on_where_its_thread_has_the_lock() -> None:
+    turns = new_turns()
+    own, others = Wanted(), Wanted()
+
+    def handler(group: Sequence[Wanted]) -> None:
+        turns.pass_on(group[0])
+        group[0].done = "handled"
+
+    def work(group: Sequence[Wanted]) -> None:
+        with turns._lock:
+            turns.take(others, handler, lambda each: None)
+        own.done = "done"
+
+    thread = start(lambda: turns.take(own, work, lambda each: None))
+    thread.join(5)
+    assert not thread.is_alive()
+    assert (own.done, others.done) == ("done", "handled")
+
+
+def test_a_forked_child_has_a_lock_of_its_own() -> None:
+    turns = new_turns()
+    holds, goes_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with turns._lock:
+            holds.set()
+            goes_on.wait(10)
+
+    thread = start(hold)
+    assert holds.wait(5)
+    child = os.fork()
+    if child == 0:
+        own = Wanted()
+        turns.take(own, lambda group: setattr(own, "done", 1), lambda each: None)
+        os._exit(0 if own.done == 1 else 1)
+    goes_on.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join(5)
