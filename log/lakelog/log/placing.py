@@ -172,7 +172,10 @@ class Placing(Generic[S]):
         if not self.is_open_elsewhere:
             newer = list(self.newer(None, batch=1, patient=patient))
             if not newer:
-                raise error
+                try:
+                    raise error
+                finally:
+                    del error  # else it and this frame would keep each other, and all that the callers have
             return newer
         refused = Decided(
             self.commit_id, self.base, Draft(), dict(self.writer.writer), refused=refusal_of(error)
