@@ -9,7 +9,7 @@ from tests.sim.simulation import simulate
 SHORT = range(1, 301)
 FULL = range(SHORT.stop, 10_000)
 MUTATION_SEEDS = range(1, 501)
-LATE = {"a-refusal-is-final-before-what-it-was-judged-on-is-put": 533}
+LATE = {"a-refusal-is-final-before-what-it-was-judged-on-is-put": 410}
 """Where the search begins, for a protection that few seeds need."""
 
 
