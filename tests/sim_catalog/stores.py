@@ -73,9 +73,10 @@ def moved(head: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
     (move,) = moves.values()
     rows = rows_at[f"{tracked.prefix}/{file.path}"]
     key = f"{tracked.prefix}/{put.path}"
-    rows_at[key] = _rows[_digest(tracked.store.get(key))] = [
-        (move.of(number), *rest) for number, *rest in rows
-    ]
+    rows_at[key] = [(move.of(number), *rest) for number, *rest in rows]
+    content = tracked.store.get(key)
+    if content is not None:  # a vacuum may have been there, which has fenced the write
+        _rows[_digest(content)] = rows_at[key]
     return put
 
 
@@ -85,6 +86,8 @@ def copied_files(head: Any, *how: Any, **more: Any) -> list[DataFile]:
     for file in files:
         key = f"{tracked.prefix}/{file.path}"
         content = tracked.store.get(key)
+        if content is None:  # a vacuum may have been there, which has fenced the write
+            continue
         columns = pq.read_table(pa.BufferReader(content)).to_pydict()
         own = [values for name, values in columns.items() if name not in (ROW_ID, ROW_VERSION)]
         rows_at[key] = _rows[_digest(content)] = list(zip(*own, strict=True))
