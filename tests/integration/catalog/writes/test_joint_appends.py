@@ -313,7 +313,10 @@ def after_the_first(store: Gated) -> Callable[[], None]:
     """Return what waits until the first append's version is there, so that the group's is the next one."""
 
     def wait() -> None:
-        while not any(is_commit(key) and key.endswith("2.json") for key in list(store._objects)):
+        # Of the table's log: the namespace's has that version from the start.
+        while not any(
+            is_commit(key) and "t-" in key and key.endswith("2.json") for key in list(store._objects)
+        ):
             threading.Event().wait(0.001)
 
     return wait
