@@ -67,6 +67,10 @@ class Wanted:
 W = TypeVar("W", bound=Wanted)
 
 
+def _never(own: Any) -> bool:
+    return False
+
+
 class Turns(Generic[W]):
     """Threads that want the same kind of thing. The one that finds no other at work has the turn: it takes what all
     want that wait by then. None waits for company. Whatever interrupts a thread, no other one is left waiting for it.
@@ -79,7 +83,7 @@ class Turns(Generic[W]):
 
     def _forget(self) -> None:
         # A handler of a signal may want something while its thread has the lock.
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._queue: list[W] = []
         self._leader: W | None = None
         self._inside: set[int] = set()
@@ -89,29 +93,43 @@ class Turns(Generic[W]):
         """How many wait for the one that has the turn."""
         return len(self._queue)
 
-    def take(self, own: W, work: Callable[[Sequence[W]], None], unfinished: Callable[[W], Any]) -> None:
+    @property
+    def is_idle(self) -> bool:
+        """Whether no thread has the turn."""
+        return self._leader is None
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the caller is a handler of a signal, which waits in vain for the thread that it has interrupted."""
+        return threading.get_ident() in self._inside
+
+    def take(
+        self,
+        own: W,
+        work: Callable[[Sequence[W]], None],
+        unfinished: Callable[[W], Any],
+        elsewhere: Callable[[W], bool] = _never,
+    ) -> None:
         """Return once `own` is done: by another thread, or by `work` on all that wait, `own` among them.
 
-        `unfinished` says what becomes of what `work`, interrupted, has not done.
+        `unfinished` says what becomes of what `work`, interrupted, has not done; None: that is not known here. What is
+        taken off this thread's hands `elsewhere`, which is asked under the `lock`, is returned at once.
         """
-        thread = threading.get_ident()
-        if thread in self._inside:
-            # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
+        if self.is_inside:
             work([own])
             return
+        thread = threading.get_ident()
         interrupt: BaseException | None = None
         interrupts = 0
         try:
             self._inside.add(thread)
-            with self._lock:
-                self._queue.append(own)
-                self._leader = self._leader or own
-            if self._leader is not own:
-                self._wait(own.woken, None)
-            if self._leader is own:
-                with self._lock:
-                    own.group, self._queue = self._queue, []
-                work(own.group)
+            with self.lock:
+                is_elsewhere = elsewhere(own)
+                if not is_elsewhere:
+                    self._queue.append(own)
+                    self._leader = self._leader or own
+            if not is_elsewhere:
+                self._wait_or_work(own, work)
         finally:
             # Without a call outside of the `try`: at each, a handler of a signal may raise anything.
             while True:
@@ -126,9 +144,17 @@ class Turns(Generic[W]):
         if interrupt is not None:
             raise interrupt
 
+    def _wait_or_work(self, own: W, work: Callable[[Sequence[W]], None]) -> None:
+        if self._leader is not own:
+            self._wait(own.woken, None)
+        if self._leader is own:
+            with self.lock:
+                own.group, self._queue = self._queue, []
+            work(own.group)
+
     def pass_on(self, own: W) -> None:
         """Let the next one have the turn, while this one goes on with its group. May be cut off, and run again."""
-        with self._lock:
+        with self.lock:
             self._queue = [each for each in self._queue if each.done is None and each is not own]
             if self._leader is own:
                 self._leader = self._queue[0] if self._queue else None

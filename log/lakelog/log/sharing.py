@@ -9,15 +9,12 @@ safety, which is the put-if-absent's alone.
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic
+from typing import Generic
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
-from lakelog.log.parallel import INTERRUPTS_MAX
+from lakelog.log.parallel import Turns
 from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
 from lakelog.log.proposals.courier import Courier
 from lakelog.log.proposals.judging import Judged
@@ -35,59 +32,29 @@ class Sharing(Generic[S]):
         self._writer = writer
         self._replay = writer.replay
         self._by_data = by_data if writer.replay.options.proposals else None
-        self._forget()
-        _all.add(self)
-
-    def _forget(self) -> None:
+        self._turns: Turns[Waiting[S]] = Turns(writer.replay.options.wait)
         self._trail: Trail[S] = Trail()
-        self._lock = threading.Lock()
-        self._queue: list[Waiting[S]] = []
-        self._group: list[Waiting[S]] = []
-        self._leader: Waiting[S] | None = None
-        self._inside: set[int] = set()
         self._courier: Courier[S] | None = None
 
     @property
     def waiting(self) -> int:
         """How many changes wait for the one that is being put."""
-        return len(self._queue)
+        return self._turns.waiting
 
     def commit(self, placing: Placing[S]) -> Committed[S]:
         """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away no file that another
         one may have added. Those before it in its version show in the state of its view, and are not among what it
         passes. Raises what `Placing.place` raises."""
-        own: Waiting[S] = Waiting(placing)
-        thread = threading.get_ident()
-        if thread in self._inside:
-            # By a handler of a signal, which waits in vain for the thread that it has interrupted: its own.
+        own: Waiting[S] = Waiting(placing=placing)
+        if self._turns.is_inside:
             _Group(self._writer, Trail(), [own]).commit()
             return own.outcome()
         placing.yields = self._by_data is not None
-        interrupt: BaseException | None = None
-        interrupts = 0
         try:
-            self._inside.add(thread)
-            with self._lock:
-                if self._courier is None or not self._courier.submit(own):
-                    self._courier = None
-                    self._queue.append(own)
-                    self._leader = self._leader or own
-            if not own.sent:
-                self._wait_or_lead(own)
+            self._turns.take(own, self._commit, self._unfinished, self._submitted)
         finally:
-            # No other one may be left waiting. Without a call outside of the `try`: at each, a handler of a signal may
-            # raise anything.
-            while True:
-                try:
-                    self._hand_over(own)
-                    self._inside.discard(thread)
-                    break
-                except BaseException as error:
-                    interrupt, interrupts = error, interrupts + 1
-                    if interrupts == INTERRUPTS_MAX:
-                        raise
-        if interrupt is not None:
-            raise interrupt
+            if self._turns.is_idle:
+                self._trail = Trail()  # it holds states
         if own.sent:
             self._replay.options.wait(own.returned, None)
             if own.done is None:
@@ -95,18 +62,25 @@ class Sharing(Generic[S]):
                 _Group(self._writer, Trail(), [own]).commit()
         return own.outcome()
 
-    def _wait_or_lead(self, own: Waiting[S]) -> None:
-        if self._leader is not own:
-            self._replay.options.wait(own.woken, None)
-        if self._leader is own:
-            with self._lock:
-                self._group, self._queue = self._queue, []
-            _Group(self._writer, self._trail, self._group, self._send).commit()
+    def _commit(self, group: Sequence[Waiting[S]]) -> None:
+        _Group(self._writer, self._trail, group, self._send).commit()
+
+    def _unfinished(self, each: Waiting[S]) -> CommitUnknown | None:
+        if each.sent:
+            return None  # the courier has it
+        why = "the thread that wrote it was interrupted"
+        return unknown(each.placing.commit_id, self._replay.location, why)
+
+    def _submitted(self, own: Waiting[S]) -> bool:
+        """Return whether the courier has taken a change, where there is one."""
+        if self._courier is None or not self._courier.submit(own):
+            self._courier = None
+        return own.sent
 
     def _send(self, group: Sequence[Waiting[S]]) -> None:
         """Hand changes over to the courier, which begins to work."""
         assert self._by_data is not None
-        with self._lock:
+        with self._turns.lock:
             courier = self._courier
             for each in group:
                 if courier is not None and courier.submit(each):
@@ -115,40 +89,6 @@ class Sharing(Generic[S]):
                 if not courier.start() or not courier.submit(each):
                     return  # the interpreter ends
                 self._courier = courier
-
-    def _hand_over(self, own: Waiting[S]) -> None:
-        """End what a leader has put, and wake the first of those that came meanwhile, which leads then. A thread that
-        has left is never the first. May be cut off, and run again."""
-        with self._lock:
-            if self._leader is own:
-                for each in self._group:
-                    if each.done is None and not each.sent:
-                        each.done = unknown(
-                            each.placing.commit_id,
-                            self._replay.location,
-                            "the thread that wrote it was interrupted",
-                        )
-                    each.woken.set()
-            self._queue = [each for each in self._queue if each.done is None and each is not own]
-            if self._leader is own:
-                self._group = []
-                self._leader = self._queue[0] if self._queue else None
-            if self._leader is None:
-                self._trail = Trail()  # it holds states
-            elif self._leader is not own:
-                self._leader.woken.set()
-
-
-_all: weakref.WeakSet[Sharing[Any]] = weakref.WeakSet()
-
-
-def _forget_all() -> None:
-    """A forked child has none of the threads that led, or wait."""
-    for each in list(_all):
-        each._forget()
-
-
-os.register_at_fork(after_in_child=_forget_all)
 
 
 class _Group(Generic[S]):

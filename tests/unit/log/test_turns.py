@@ -126,7 +126,7 @@ def test_a_handler_of_a_signal_passes_on_where_its_thread_has_the_lock() -> None
         group[0].done = "handled"
 
     def work(group: Sequence[Wanted]) -> None:
-        with turns._lock:
+        with turns.lock:
             turns.take(others, handler, lambda each: None)
         own.done = "done"
 
@@ -141,7 +141,7 @@ def test_a_forked_child_has_a_lock_of_its_own() -> None:
     holds, goes_on = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with turns._lock:
+        with turns.lock:
             holds.set()
             goes_on.wait(10)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Iterable
@@ -58,11 +59,14 @@ class Pending(Generic[S]):
         self._arrived: list[Waiting[S]] = []
         self._bell = threading.Event()
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._closed = False
         self.is_my_turn = False
 
     def submit(self, each: Waiting[S]) -> bool:
-        """Take a change. False where this courier has ended."""
+        """Take a change. False where this courier has ended, or is of the process that this one was forked from."""
+        if self._pid != os.getpid():
+            return False  # its lock may be held for ever
         with self._lock:
             if self._closed or not threading.main_thread().is_alive():
                 return False

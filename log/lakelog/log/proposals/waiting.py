@@ -9,28 +9,27 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from lakelog.log.errors import CommitUnknown, StorageError
+from lakelog.log.parallel import Wanted
 from lakelog.log.placing import Placing
 from lakelog.log.view import Committed, S
 
 
 @dataclass(eq=False)
-class Waiting(Generic[S]):
-    """One change, and the thread that waits for what becomes of it."""
+class Waiting(Wanted, Generic[S]):
+    """One change, which its thread waits for. `done` is what became of it, or why nothing did."""
 
-    placing: Placing[S]
+    placing: Placing[S] = field(kw_only=True)
     run: Callable[..., Any] = field(default_factory=lambda: copy_context().run)
     """Runs a function with what its thread's context says: who writes, for one."""
-    done: Committed[S] | BaseException | None = None
-    woken: threading.Event = field(default_factory=threading.Event)
     sent: bool = False
     """Whether a courier has it, which sets `returned` once it is done, or is to be committed by its own thread."""
     returned: threading.Event = field(default_factory=threading.Event)
 
     def outcome(self) -> Committed[S]:
         """Return what became of the change, or raise why nothing did."""
-        assert self.done is not None
         if isinstance(self.done, BaseException):
             raise self.done
+        assert isinstance(self.done, Committed)
         return self.done
 
 
