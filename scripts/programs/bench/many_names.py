@@ -13,15 +13,12 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.state import EntryLinked, encode
-from lakelog.log import CountingStore, Draft, LogOptions, MemoryStore, wait_for_background
-from lakelog.log.ids import new_id
+from lakelog.log import CountingStore, LogOptions, MemoryStore, wait_for_background
 from programs import story
 from programs.bench.measure import median
+from programs.bench.names import link
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
-LINKS = 10_000
-"""Of one commit."""
 
 
 def main() -> None:
@@ -54,17 +51,7 @@ def _make(url: str, tables: int) -> None:
     catalog = Catalog(url)
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA)
-    tracked = catalog._tree.namespace(("a",)).tracked
-    for first in range(1, tables, LINKS):
-        links = []
-        for number in range(first, min(first + LINKS, tables)):
-            id = new_id()
-            place = f"{tracked.location}/t-{id}"
-            links.append(
-                EntryLinked(space="relation", name=f"t{number:07}", kind="table", id=id, location=place)
-            )
-        draft = Draft(events=encode(links))
-        tracked.commit(tracked.current(), lambda view, passed, draft=draft: draft)  # type: ignore[misc]
+    link(catalog, "a", tables - 1)
     wait_for_background()
 
 

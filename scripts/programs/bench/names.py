@@ -41,9 +41,9 @@ def client(warehouse: str) -> tuple[Catalog, Written]:
     return catalog, store
 
 
-def link(catalog: Catalog, names: int) -> None:
+def link(catalog: Catalog, namespace: str, names: int) -> None:
     """Give names to as many tables as there are not, by valid commits."""
-    tracked = catalog._tree.namespace(("n",)).tracked
+    tracked = catalog._tree.namespace((namespace,)).tracked
     for first in range(0, names, LINKS_PER_COMMIT):
         ids = [
             (number, f"{uuid.uuid4().hex[:26]}")
@@ -74,7 +74,7 @@ def measure(names: int, turns: int) -> Sequence[str]:
     with tempfile.TemporaryDirectory() as folder:
         catalog, store = client(folder)
         catalog.create_namespace("n")
-        linking = milliseconds(lambda: link(catalog, names))
+        linking = milliseconds(lambda: link(catalog, "n", names))
         wait_for_background()
         store.derived_bytes = 0
         cpu = resource.getrusage(resource.RUSAGE_SELF)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.schema.test_constraints import add, over
+from tests.integration.catalog.test_threads import side_by_side
 from tests.integration.catalog.writes.test_identity import create, given, of
 
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, NoSuchTable, Table, TableRenamed, Token
@@ -215,7 +216,7 @@ def test_threads_that_never_stop_lose_and_double_nothing(
     store: Gated, table: Table, commit_lost: bool
 ) -> None:
     """Where answers of puts are lost, what is appended is found again: no append fails."""
-    numbers, ready, errors = iter(range(1_000_000)), threading.Barrier(8), list[BaseException]()
+    numbers = iter(range(1_000_000))
 
     def before(key: str) -> None:
         threading.Event().wait(0.002)
@@ -227,23 +228,13 @@ def test_threads_that_never_stop_lose_and_double_nothing(
     store.before_put, store.after_put = before, after
 
     def work(thread: int) -> None:
-        try:
-            ready.wait(20)
-            mine = table
-            for i in range(8):
-                mine = mine.append(rows(thread * 100 + i))
-                if i == 4:
-                    assert set(range(thread * 100, thread * 100 + 5)) <= set(ids(mine))
-        except BaseException as error:
-            errors.append(error)
+        mine = table
+        for i in range(8):
+            mine = mine.append(rows(thread * 100 + i))
+            if i == 4:
+                assert set(range(thread * 100, thread * 100 + 5)) <= set(ids(mine))
 
-    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(60)
-        assert not each.is_alive()
-    assert not errors
+    side_by_side(work)
     read = fresh()
     assert ids(read) == sorted(t * 100 + i for t in range(8) for i in range(8))
     assert read.version < 65
@@ -437,24 +428,14 @@ def test_processes_that_propose_to_each_other_append_joint_rows_once(store: Gate
     catalogs = [Catalog("memory://joint", log_options=LogOptions(proposals=True)) for _ in range(2)]
     catalogs[0].create_table("t", SCHEMA)
     store.before_put = take_a_moment
-    errors = list[BaseException]()
 
     def work(number: int) -> None:
-        try:
-            table = catalogs[number % 2].load_table("t")
-            for i in range(5):
-                table = table.append(rows(number * 100 + i))
-        except BaseException as error:
-            errors.append(error)
+        table = catalogs[number % 2].load_table("t")
+        for i in range(5):
+            table = table.append(rows(number * 100 + i))
 
     with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
-        threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(8)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(60)
-            assert not each.is_alive()
-    assert not errors
+        side_by_side(work)
     read = fresh()
     assert ids(read) == sorted(t * 100 + i for t in range(8) for i in range(5))
     assert sum(added(read, "added_rows")) == 40
