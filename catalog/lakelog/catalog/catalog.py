@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
+from lakelog.catalog.clones import clone_table
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.iceberg import Following
 from lakelog.catalog.imports import SNAPSHOT, Imported, KnownFolder, import_table
 from lakelog.catalog.logs import (
@@ -37,6 +38,7 @@ from lakelog.catalog.maintenance import (
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_of_namespace, picture_of_table
 from lakelog.catalog.state import SavedCut
+from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import Json, LogOptions
@@ -94,6 +96,36 @@ class Catalog(CatalogNames):
     def drop_cut(self, name: str, *, namespace: Name = (), token: Token | None = None) -> None:
         """Forget a saved cut, or one of a namespace's own: versions that only it needed can then expire. NotFound."""
         drop_cut(self._tree, name, identifier(namespace), token)
+
+    # Clones
+
+    def clone(
+        self,
+        source: Name,
+        target: Name,
+        *,
+        version: int | None = None,
+        timestamp_us: int | None = None,
+        if_not_exists: bool = False,
+        token: Token | None = None,
+    ) -> Table:
+        """Make `target` a table with the rows and columns of `source`, now or at a version or time, without copying a
+        byte: its files are those of the source, which keeps them until the clone needs them no more. From there on each
+        has its own history. Tags, branches and older versions do not come along.
+
+        Takes the right to write in the source's log. TableExists (unless `if_not_exists`), NoSuchTable,
+        NoSuchNamespace; PermissionDenied; Unsupported for a table with files that another writer may delete.
+        """
+        path = table_identifier(target)
+        if if_not_exists and token is None and self.table_exists(path):
+            return self.load_table(path)
+        head = self.load_table(source, version=version, timestamp_us=timestamp_us).head
+        try:
+            return Table(clone_table(self._tree, head, path, token))
+        except TableExists:
+            if not if_not_exists or not self.table_exists(path):
+                raise
+            return self.load_table(path)
 
     # Tables of other formats
 

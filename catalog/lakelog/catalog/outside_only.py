@@ -26,6 +26,11 @@ class OutsideOnly:
     def drop_cut(self, name: str, *, namespace: object = (), token: object = None) -> NoReturn:
         raise Unsupported("saved cuts are not part of transactions: drop it before or after the transaction")
 
+    def clone(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported(
+            "a clone is not part of a transaction: clone before or after it, and change the clone within it"
+        )
+
     def import_table(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("an import is not part of a transaction: import before or after it")
 

@@ -8,14 +8,17 @@ allow them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lakelog.catalog import table_partitions
+from lakelog.catalog.clones import Materialized, materialize
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
 from lakelog.catalog.imports import check_files_unclaimed
 from lakelog.catalog.logs import TableHead, Token, check_not_own, no_progress
+from lakelog.catalog.maintenance import settle_origins
 from lakelog.catalog.merge import Merge
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
@@ -354,6 +357,17 @@ class Table(TableVersion):
         if to is not None:
             check_not_own(to)
         return export_with_metadata(self.head.on(MAIN).refreshed(), to, progress=progress)
+
+    def materialize(self, *, progress: Callable[[str], None] | None = None) -> Materialized:
+        """Copy the data files that this clone and its branches have of other tables, which then need not keep them.
+
+        They go on keeping what older versions and tags need, until these expire or are dropped, and a vacuum of this
+        table has seen that. Rows stay as they are; what others write meanwhile stays. A run that was stopped goes on.
+        """
+        table = self.head.whole
+        done = materialize(table, progress or no_progress)
+        owners = settle_origins(table.logs, table.tracked, table.tracked.current())
+        return replace(done, owners=tuple(owners))
 
     # For engines, which write files themselves
 

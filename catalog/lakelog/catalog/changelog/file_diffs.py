@@ -16,6 +16,7 @@ from lakelog.catalog.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, 
 from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import (
+    MOVING,
     FastForwarded,
     FilesChanged,
     Operation,
@@ -215,7 +216,7 @@ def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff
     for step in steps:
         gone = [live.pop(path) for path in step.removed]
         live.update(step.added)
-        if set(step.operations) == {Operation.COMPACT.value}:
+        if step.operations and MOVING.issuperset(step.operations):
             # Rows have only moved, each with its id and its version.
             continue
         changed = [

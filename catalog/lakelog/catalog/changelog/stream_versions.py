@@ -15,8 +15,8 @@ from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.files import empty, joined
 from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.state import (
+    MOVING,
     FilesChanged,
-    Operation,
     RolledBack,
     SchemaChanged,
     TableReplaced,
@@ -139,7 +139,7 @@ def _seen(read: CommitFiles) -> Seen:
             case RolledBack():
                 form = form if event.metadata is None else form_of(event.metadata.schema)
                 changes = changes or any(_moves_rows(each) for each in read.events)
-            case FilesChanged() if event.operation == Operation.COMPACT.value:
+            case FilesChanged() if event.operation in MOVING:
                 rewritten.append({file.path for file in read.removed(event)})
             case FilesChanged():
                 changes = changes or event.removed_rows > 0 or event.deleted_rows > 0

@@ -9,6 +9,12 @@ from lakelog.catalog.files.column_statistics import (
     ColumnEstimates,
     TableEstimates,
 )
+from lakelog.catalog.files.copies import (
+    copy_suffix,
+    hash_in,
+    origin_of,
+    path_hash,
+)
 from lakelog.catalog.files.data_file import (
     BASE_SCHEMA,
     CONSTANTS,
@@ -117,6 +123,10 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
+    "copy_suffix",
+    "hash_in",
+    "origin_of",
+    "path_hash",
     "Choice",
     "MAY_NAN",
     "MAY_NULL",

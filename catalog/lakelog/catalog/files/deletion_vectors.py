@@ -21,7 +21,7 @@ from lakelog.catalog.files.puffin import Vector, puffin_of_vectors
 from lakelog.log import WriteRef
 from lakelog.log.decoding import JSON_MAX, decoded
 from lakelog.log.errors import FormatError, InvalidInput
-from lakelog.log.grammar import Number, WrittenPath
+from lakelog.log.grammar import FilePath, Number
 
 if TYPE_CHECKING:
     # Loaded where there is a vector: most tables have none.
@@ -34,15 +34,15 @@ POSITION_LIMIT = 2**32
 class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How many rows of a file are deleted, and where their positions are: `inline` (Base64), or in `path` at `offset`.
 
-    `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, and
-    `object_size_bytes` the size of what is there.
+    `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, or
+    absolute where it is another table's of the same warehouse, and `object_size_bytes` the size of what is there.
     """
 
     rows: Number
     size_bytes: Number = msgspec.field(name="size")
     crc: Number
     inline: str | None = None
-    path: WrittenPath | None = None
+    path: FilePath | None = None
     offset: Number | None = None
     object_size_bytes: Number | None = msgspec.field(name="object", default=None)
 

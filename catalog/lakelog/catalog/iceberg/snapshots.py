@@ -32,6 +32,7 @@ from lakelog.catalog.iceberg.entries import Blob, Writer, blob_of
 from lakelog.catalog.iceberg.manifests import Change, Entry, Keyed, Manifests, Stored
 from lakelog.catalog.iceberg.schemas import early_fields, without_fields
 from lakelog.catalog.schema import Metadata, PartitionSpec, Schema
+from lakelog.catalog.state import MOVING
 
 LINE_BITS = 40
 
@@ -295,7 +296,7 @@ def _summary(
     positions = sum(file.deletes.rows for file in with_vectors if file.deletes)
     deleted = pc.sum(table["deleted"]).as_py() if "deleted" in table.column_names else 0
     removes = bool(gone or with_vectors)
-    if moment.operation == "compact":
+    if moment.operation in MOVING:
         operation = "replace"
     elif not removes:
         operation = "append"

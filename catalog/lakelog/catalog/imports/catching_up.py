@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict, SourceDiverged
-from lakelog.catalog.files import DataFile, Deletes, check_files, removed_file
+from lakelog.catalog.files import DataFile, Deletes, check_files, origin_of, removed_file
 from lakelog.catalog.imports.bounds import with_bounds_of
 from lakelog.catalog.imports.changes import (
     IMPORTED,
@@ -27,7 +27,6 @@ from lakelog.catalog.imports.changes import (
     stored_by,
     vector_of,
 )
-from lakelog.catalog.imports.copies import origin_of
 from lakelog.catalog.imports.described import has_one_again, with_columns
 from lakelog.catalog.imports.differences import Difference, difference, is_same, mark_of
 from lakelog.catalog.imports.fitting import check_constraints, check_new_files, check_partitionings, listed

@@ -8,8 +8,6 @@ replaced since its source was read is an error: it has to have the stamp that it
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ from dataclasses import replace
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.files import DataFile, file_path
+from lakelog.catalog.files import DataFile, copy_suffix, file_path, hash_in, path_hash
 from lakelog.catalog.imports.changes import is_same_object
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.logs import TrackedLog
@@ -31,8 +29,6 @@ from lakelog.log.stores import ObjectStore, Stamp, copy_object, is_copied_by_ser
 BY_SERVER_AT_ONCE = 16
 THROUGH_HERE_AT_ONCE = 2
 """A file is in memory as a whole then."""
-
-_COPY = re.compile(r"-copy-([0-9a-f]{32})\.parquet$")
 
 Progress = Callable[[str], None]
 
@@ -61,7 +57,7 @@ class Copies:
         self._open_url = open_url
         self._progress = progress
         self._stamps = stamps or {}
-        self._known = {key: file for file in known if (key := _key_of(file.path)) is not None}
+        self._known = {key: file for file in known if (key := hash_in(file.path)) is not None}
         self._left: dict[str, DataFile] = {}
 
     def originals(self) -> Mapping[str, DataFile]:
@@ -71,19 +67,21 @@ class Copies:
     def of(self, version: SourceVersion, write: WriteRef) -> SourceVersion:
         """Return the version with the table's files in place of the source's: new ones are those of the write, and are
         there once `copy` has run."""
-        gone = {_hash(path) for path in version.removed}
-        removed = tuple(self._known[key].path for key in map(_hash, version.removed) if key in self._known)
+        gone = {path_hash(path) for path in version.removed}
+        removed = tuple(
+            self._known[key].path for key in map(path_hash, version.removed) if key in self._known
+        )
         added = [self._placed(file, write) for file in version.added]
-        for key in gone - {_hash(file.path) for file in version.added}:
+        for key in gone - {path_hash(file.path) for file in version.added}:
             self._known.pop(key, None)
         return replace(version, added=tuple(added), removed=removed)
 
     def _placed(self, file: DataFile, write: WriteRef) -> DataFile:
-        key = _hash(file.path)
+        key = path_hash(file.path)
         known = self._known.get(key)
         # A file without a live row is in no version, and was not copied.
         if known is None or not known.rows or not is_same_object(known, file):
-            path = file_path(write, f"copy-{key}")
+            path = file_path(write, copy_suffix(file.path))
             if file.rows:
                 self._left[path] = file
         else:
@@ -163,24 +161,10 @@ class _Originals(Mapping[str, DataFile]):
         self._known = dict(known)
 
     def __getitem__(self, path: str) -> DataFile:
-        return msgspec.structs.replace(self._known[_hash(path)], path=path)
+        return msgspec.structs.replace(self._known[path_hash(path)], path=path)
 
     def __iter__(self) -> Iterator[str]:
         raise NotImplementedError("the paths of the originals are not known")
 
     def __len__(self) -> int:
         return len(self._known)
-
-
-def origin_of(path: str) -> str:
-    """Return what is the same of all copies of one file of a source; the path of a file that is no copy."""
-    return _key_of(path) or path
-
-
-def _hash(path: str) -> str:
-    return hashlib.sha256(path.encode()).hexdigest()[:32]
-
-
-def _key_of(path: str) -> str | None:
-    match = _COPY.search(path)
-    return None if match is None else match[1]

@@ -47,6 +47,7 @@ from lakelog.catalog.logs.live_files import (
 )
 from lakelog.catalog.logs.name_path import (
     follow,
+    known_path_to,
 )
 from lakelog.catalog.logs.name_tree import (
     Found,
@@ -112,6 +113,7 @@ from lakelog.catalog.logs.writer_now import (
 )
 
 __all__ = [
+    "known_path_to",
     "write_vectors",
     "commits_with_sidecars",
     "CommitFiles",

@@ -45,7 +45,7 @@ def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physic
 def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
     if deletes.path is None or deletes.offset is None:
         raise FormatError("the log has no place of the vector of its deleted rows")
-    key = _key(prefix, deletes.path)
+    key = _key_of(store, prefix, deletes.path)
     try:
         with store.open_input(key) as source:
             source.seek(deletes.offset)
@@ -54,6 +54,20 @@ def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
         raise FormatError(
             f"the vector of its deleted rows is missing: there is no {key} in {store.url}"
         ) from None
+
+
+def _key_of(store: ObjectStore, prefix: str, path: str) -> str:
+    """Return the key of an object of vectors. That of another table, of which this one is a clone, is in the same
+    store; FormatError for any other."""
+    if not is_elsewhere(path):
+        return _key(prefix, path)
+    inside = path.removeprefix(f"{store.url.rstrip('/')}/")
+    if inside == path:
+        raise FormatError(
+            f"the vector of its deleted rows is said to be at {path}, outside of {store.url}: find out which client "
+            "wrote that"
+        )
+    return inside
 
 
 def _key(prefix: str, path: str) -> str:

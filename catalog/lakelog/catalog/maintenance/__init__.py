@@ -25,6 +25,9 @@ from lakelog.catalog.maintenance.fsck import (
 from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
 )
+from lakelog.catalog.maintenance.promises import (
+    settle_origins,
+)
 from lakelog.catalog.maintenance.vacuum import (
     VACUUM_DEFAULT_AGE,
     VACUUM_DEFAULT_DROPPED_AGE,
@@ -47,6 +50,7 @@ __all__ = [
     "check_warehouse",
     "drop_and_purge",
     "expire_logs",
+    "settle_origins",
     "vacuum_logs",
     "vacuum_wish",
     "what_to_keep",

@@ -14,6 +14,7 @@ from lakelog.catalog.logs import (
     was_applied_anywhere,
 )
 from lakelog.catalog.maintenance import purge
+from lakelog.catalog.maintenance.promises import kept_for
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import RELATION, Link, TableState
 from lakelog.log.errors import LakelogError, NotFound, Unsupported
@@ -23,7 +24,7 @@ def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) 
     """Drop a table, delete its files and forget it; False where it does not exist.
 
     A table at a place that its user chose is forgotten, and its files stay. Unsupported, with nothing done, where a
-    saved cut has the table. DoneInPart where it was dropped, but could not be purged.
+    saved cut has the table, or a clone needs its files. DoneInPart where it was dropped, but could not be purged.
     """
     tree.logs.check_writable()
     if tree.logs.is_a_cut:
@@ -36,6 +37,12 @@ def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) 
         raise Unsupported(
             f"a saved cut has versions of {quoted(identifier)}, which a purge would delete: drop that cut first, or "
             "drop the table without PURGE"
+        )
+    if found is not None and (clones := kept_for(tree.logs, found.tracked, found.view)):
+        raise Unsupported(
+            f"{quoted(identifier)} has files that clones of it need, {', '.join(clones)}: materialize them "
+            "(ALTER TABLE … MATERIALIZE) and expire their older versions, drop and purge them, or drop the table "
+            "without PURGE"
         )
     asked = token or Token(commit_id=tree.logs.new_id(), bases={})
     if not drop_table(tree, identifier, asked):
@@ -71,8 +78,8 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
         planned = purge.plan_purge(tree, kind, quoted(identifier), entry, link=link)
         if planned is not None and not purge.do(tree, planned):
             raise DoneInPart(
-                f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved that has "
-                "it. Vacuum purges it after its retention"
+                f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved or a "
+                "clone made that has it. Vacuum purges it after its retention"
             )
         finished.append(id)
         refused += () if planned is None else planned.refused

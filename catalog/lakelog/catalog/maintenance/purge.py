@@ -1,5 +1,7 @@
 """Purging dropped objects: all that they held is deleted, except for the keys of their commits.
 
+A table whose files a clone needs is not purged, unless the clone goes with it.
+
 First a commit into the dropped log itself says that it is purged. By put-if-absent that excludes a restore, which would
 have to be the very same version. Then its data files go, then the log shrinks to a base of nothing and tombstones, and
 only then does the namespace forget it: until that last step the namespace's list of dropped objects is the list of
@@ -30,6 +32,7 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance.adopted import Going, delete_files, of_dropped
 from lakelog.catalog.maintenance.expire import refresh_snapshot
+from lakelog.catalog.maintenance.promises import end_at_origins, kept_for
 from lakelog.catalog.maintenance.reachable import DATA
 from lakelog.catalog.names import WALK_DEPTH_LIMIT, quoted
 from lakelog.catalog.state import (
@@ -203,6 +206,17 @@ def _metadata(tracked: TrackedLog[Any], view: View[Any]) -> dict[str, int]:
     return found | dict(tracked.store.list_leftovers(f"{keys.log}/"))
 
 
+def clones_of(tree: NameTree, purge: Purge) -> list[str]:
+    """Return the names of the clones that need files of what is to be purged, and are not to go themselves."""
+    going = {each.tracked.location for each in purge.all()}
+    return [
+        name
+        for each in purge.all()
+        if isinstance(each.view.state, TableState)
+        for name in kept_for(tree.logs, each.tracked, each.view, going)
+    ]
+
+
 def is_needed(purge: Purge, cuts: NeededVersions) -> bool:
     """Return whether a saved cut has a version of a log that is to be purged, and is not to go itself."""
     going = {each.tracked.location for each in purge.all()}
@@ -210,17 +224,30 @@ def is_needed(purge: Purge, cuts: NeededVersions) -> bool:
 
 
 def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
-    """Purge for good, children included. False where it changed since it was planned, or is needed by a saved cut.
+    """Purge for good, children included. False where it changed since it was planned, or is needed by a saved cut or a
+    clone.
 
     With `sealed`, only a dropped log may be purged; without it, a log that is not sealed yet is sealed first.
     """
+    # Before the commit, which excludes promises since the plan: a log that is purged can promise nothing.
+    if clones_of(tree, purge):
+        return False
+    if not _done(tree, purge, sealed=sealed):
+        return False
+    for each in purge.all():
+        if isinstance(each.view.state, TableState):
+            end_at_origins(tree.logs, each.view.log_id, each.view.state.origins)
+    return True
+
+
+def _done(tree: NameTree, purge: Purge, *, sealed: bool) -> bool:
     view = _purged(purge, seal=not sealed)
     # After the purge, as a writer of a cut reads purges after it has saved the cut.
     if view is None or is_needed(purge, NeededVersions(tree, settled=True)):
         return False
     for child in purge.children:
         # An object below a namespace cannot be restored without it, sealed by the drop or not.
-        if not do(tree, child, sealed=False):
+        if not _done(tree, child, sealed=False):
             return False
     _empty(tree, purge, view)
     return True

@@ -123,11 +123,11 @@ def live_at(tracked: TrackedLog[TableState], version: int) -> list[pa.Table]:
 
 
 def all_chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
-    """Return the files of the table and of all its tags and branches (see `FileSet.chunks`), some more than once. They
-    may be without statistics."""
+    """Return the files of the table, of all its tags and branches, and those kept for clones (see `FileSet.chunks`),
+    some more than once. They may be without statistics."""
     fetch = tracked.log.read_blobs
     with naming(tracked.log.location):
-        return [chunk for line in view.state.lines() for chunk in line.files.chunks(fetch, ())]
+        return [chunk for line in view.state.kept() for chunk in line.files.chunks(fetch, ())]
 
 
 def added_by(

@@ -29,6 +29,7 @@ from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
 from lakelog.catalog.maintenance.reachable import DATA, added, all_chunks, among, named_by, paths, unreachable
 from lakelog.catalog.names import quoted
@@ -54,7 +55,8 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     adopted-files (in the folder of a table's former source). `files` are data files, `objects` all others except
     commits. `fence` is the first version whose writes go on, None where none was needed. `waiting` files are in no
     version, but their writes may still be under way. `foreign` files are not lakelog's, or are another table's too:
-    they stay. `error` is why a place was skipped. `keys` names every object, where that was requested.
+    they stay. What was dropped may be `kept_for_clones` of these names. `error` is why a place was skipped. `keys`
+    names every object, where that was requested.
     """
 
     kind: str
@@ -68,8 +70,14 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 0
     foreign: int = 0
     kept_for_cuts: bool = False
+    kept_for_clones: tuple[str, ...] = ()
     error: str | None = None
     keys: tuple[str, ...] = ()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what was dropped stays as it is."""
+        return self.kept_for_cuts or bool(self.kept_for_clones)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +135,7 @@ def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
 
 def _purged(each: Vacuumed) -> str:
     """Return what can no longer be restored then, though it may have no objects."""
-    return f"{each.kind} {each.name}" if each.kind.startswith("dropped") and not each.kept_for_cuts else ""
+    return f"{each.kind} {each.name}" if each.kind.startswith("dropped") and not each.is_kept else ""
 
 
 def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuumed]:
@@ -185,6 +193,8 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     view = tracked.current() if asked.dry_run else tracked.settled()
     if view.sealed:
         raise NotFound(f"{target.name} was dropped meanwhile: nothing was done")
+    if not asked.dry_run:
+        view = end_promises(tree.logs, tracked, release_origins(tree.logs, tracked, view))
     prefix = folder(tracked)
     base = last_base_from(tracked.log, view)
     if not asked.dry_run and base is not None and not is_buried(tracked.log, base):
@@ -354,7 +364,8 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
                 )
                 continue
             kept = purge.is_needed(found, cuts)
-            if not asked.dry_run and not kept:
+            clones = purge.clones_of(tree, found)
+            if not asked.dry_run and not kept and not clones:
                 asked.progress(f"purging {title}")
                 if purge.do(tree, found):
                     finished.append(id)
@@ -367,7 +378,7 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
             location = tree.logs.url(entry.location)
             done.append(Vacuumed(kind=f"dropped-{kind}", name=title, location=location, error=str(error)))
             continue
-        done += _of_purges("dropped", found, asked, kept)
+        done += _of_purges("dropped", found, asked, kept, clones)
     for id, dropped in purge.due_definitions(namespace.view.state, until).items():
         finished.append(id)
         title = quoted((*(namespace.path or ()), dropped.name))
@@ -378,9 +389,11 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     return done
 
 
-def _of_purges(why: str, planned: purge.Purge, asked: Wish, kept: bool) -> list[Vacuumed]:
-    done = [_of_purge(why, each, asked, kept) for each in planned.all()]
-    if not kept:
+def _of_purges(
+    why: str, planned: purge.Purge, asked: Wish, kept: bool, clones: Sequence[str] = ()
+) -> list[Vacuumed]:
+    done = [_of_purge(why, each, asked, kept, clones) for each in planned.all()]
+    if not kept and not clones:
         done += [
             _of_adopted("adopted-files", each.name, each.adopted, asked)
             for each in planned.all()
@@ -393,10 +406,16 @@ def _of_purges(why: str, planned: purge.Purge, asked: Wish, kept: bool) -> list[
     ]
 
 
-def _of_purge(why: str, each: purge.Purge, asked: Wish, kept: bool) -> Vacuumed:
-    content = Content(foreign=each.content.foreign) if kept else each.content
+def _of_purge(why: str, each: purge.Purge, asked: Wish, kept: bool, clones: Sequence[str]) -> Vacuumed:
+    content = Content(foreign=each.content.foreign) if kept or clones else each.content
     return _answer(
-        f"{why}-{each.kind}", each.name, each.tracked.log.location, content, asked, kept_for_cuts=kept
+        f"{why}-{each.kind}",
+        each.name,
+        each.tracked.log.location,
+        content,
+        asked,
+        kept_for_cuts=kept,
+        kept_for_clones=tuple(clones),
     )
 
 

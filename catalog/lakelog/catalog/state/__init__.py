@@ -13,6 +13,10 @@ from lakelog.catalog.state.adopted import (
 from lakelog.catalog.state.altering import (
     events_of,
 )
+from lakelog.catalog.state.clones import (
+    Origin,
+    Promise,
+)
 from lakelog.catalog.state.compaction import (
     Goal,
     Group,
@@ -20,6 +24,7 @@ from lakelog.catalog.state.compaction import (
     plan_compaction,
 )
 from lakelog.catalog.state.conflicts import (
+    MOVING,
     ChangeKind,
     Operation,
     Rule,
@@ -29,6 +34,8 @@ from lakelog.catalog.state.conflicts import (
 from lakelog.catalog.state.events import (
     AdoptedDeleted,
     BranchFilesChanged,
+    ClonePromised,
+    CloneReleased,
     ClusteringChanged,
     ConstraintAdded,
     CutDropped,
@@ -54,6 +61,7 @@ from lakelog.catalog.state.events import (
     NamespaceMoved,
     NamespacePurged,
     NamespaceRestored,
+    OriginsReleased,
     PartitioningChanged,
     RefDropped,
     RefSet,
@@ -63,6 +71,7 @@ from lakelog.catalog.state.events import (
     SourceImported,
     StatisticsComputed,
     StreamCommitted,
+    TableCloned,
     TableCreated,
     TableDropped,
     TableEvent,
@@ -135,6 +144,7 @@ from lakelog.catalog.state.writer import (
 )
 
 __all__ = [
+    "MOVING",
     "APPLICATION",
     "Adopted",
     "AdoptedDeleted",
@@ -237,4 +247,10 @@ __all__ = [
     "sql_tokens",
     "table_events",
     "with_statement",
+    "ClonePromised",
+    "CloneReleased",
+    "TableCloned",
+    "OriginsReleased",
+    "Origin",
+    "Promise",
 ]

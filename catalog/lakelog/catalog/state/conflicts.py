@@ -13,6 +13,8 @@ from lakelog.catalog.schema import Check
 from lakelog.catalog.state.events import (
     AdoptedDeleted,
     BranchFilesChanged,
+    ClonePromised,
+    CloneReleased,
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
@@ -22,6 +24,7 @@ from lakelog.catalog.state.events import (
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
+    OriginsReleased,
     PartitioningChanged,
     RefDropped,
     RefSet,
@@ -33,6 +36,7 @@ from lakelog.catalog.state.events import (
     StatisticsComputed,
     StreamCommitted,
     TableAltered,
+    TableCloned,
     TableCreated,
     TableDropped,
     TableEvent,
@@ -63,6 +67,8 @@ class Operation(Enum):
     FAST_FORWARD = "fast-forward"
     COMPUTE_STATISTICS = "compute statistics"
     IMPORT = "import"
+    CLONE = "clone"
+    MATERIALIZE = "materialize"
     DROP = "drop"
 
     @property
@@ -74,6 +80,10 @@ class Operation(Enum):
     def makes_rows(self) -> bool:
         """Whether an operation on rows writes new rows, which it may have computed from any that it read."""
         return self in (Operation.UPDATE, Operation.MERGE)
+
+
+MOVING = frozenset({Operation.COMPACT.value, Operation.MATERIALIZE.value})
+"""The words of operations by which rows only come into other files, each with its id and its version."""
 
 
 class ChangeKind(Enum):
@@ -124,6 +134,8 @@ def rule(operation: Operation, change: ChangeKind) -> Rule:
         case Operation.TRUNCATE | Operation.DELETE | Operation.ALTER | Operation.SET_CURRENT:
             return _for_metadata_only(change)
         case Operation.SET_REF | Operation.FAST_FORWARD | Operation.IMPORT:
+            return _for_metadata_only(change)
+        case Operation.CLONE | Operation.MATERIALIZE:
             return _for_metadata_only(change)
         case Operation.DELETE_ROWS | Operation.UPDATE | Operation.MERGE:
             return _for_rows(operation, change)
@@ -346,7 +358,7 @@ def _for_drop(change: ChangeKind) -> Rule:
 def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
     """Return what `event` did to the table, in the matrix' words."""
     match event:
-        case TableCreated() | TableReplaced():
+        case TableCreated() | TableCloned() | TableReplaced():
             return (ChangeKind.REPLACED,)
         case SchemaChanged():
             return (ChangeKind.SCHEMA,)
@@ -392,6 +404,9 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
             return ()
         case FilesAdopted() | AdoptedDeleted():
             # Contents stay as they are, and what an import relies on is looked up in the state.
+            return ()
+        case ClonePromised() | CloneReleased() | OriginsReleased():
+            # What is kept for others, or by others, is no part of the contents.
             return ()
         case SourceImported():
             # Other events of the commit have what it changes; a later import looks it up in the state.

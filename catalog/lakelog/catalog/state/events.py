@@ -23,6 +23,7 @@ from lakelog.catalog.schema import (
     leave_out_empty,
     ready,
 )
+from lakelog.catalog.state.clones import Origin
 from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
@@ -374,6 +375,49 @@ class AdoptedDeleted(_Event, frozen=True, tag="adopted-files-deleted"):
     files_sidecar: Number | None = None
 
 
+class ClonePromised(FileChange, frozen=True, kw_only=True, tag="clone-promised"):
+    """The table keeps files for the clone whose log is `clone`, at `location`, until that needs them no more.
+
+    They are those that main has at this point, with this event's change, and of version `version`; or, with `of`, those
+    that are kept for that other clone, with its metadata. `metadata` is what it was then, None where it is that of the
+    table at this point.
+    """
+
+    clone: Id
+    location: Folder
+    version: Number
+    of: Id | None = None
+    metadata: Metadata | None = None
+
+
+class CloneReleased(_Event, frozen=True, tag="clone-released"):
+    """Nothing is kept for these clones any more, which are purged, or have released this log."""
+
+    clones: tuple[Id, ...]
+
+
+class TableCloned(_Event, frozen=True, kw_only=True, tag="table-cloned"):
+    """The table is a clone of the table `of`, of its version `version`; `metadata` is its own from here on.
+
+    It follows `table-created` in the log's first commit. The rows come with the next change of files, which names files
+    of the logs `origins` by absolute places. Ids of rows go on from `next_row`, values of identity columns after
+    `identities`, by column.
+    """
+
+    of: Id
+    version: Number
+    metadata: Metadata
+    origins: tuple[Origin, ...]
+    next_row: Number = 0
+    identities: dict[Int32, Int64] = {}
+
+
+class OriginsReleased(_Event, frozen=True, tag="origins-released"):
+    """No version of this clone that can be read has files of these logs any more, and none will."""
+
+    logs: tuple[Id, ...]
+
+
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
     """Stands in the sealing commit: the moment at which the table is gone."""
 
@@ -458,6 +502,10 @@ TableEvent: TypeAlias = (
     | SourceImported
     | FilesAdopted
     | AdoptedDeleted
+    | ClonePromised
+    | CloneReleased
+    | TableCloned
+    | OriginsReleased
     | TableDropped
     | TableMoved
     | TableRestored
@@ -485,7 +533,7 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
             holder[member] = masked_properties(holder[member])
     if isinstance(event, FileChange) and event.filter is not None:
         encoded["filter"] = masked(event.filter)
-    if isinstance(event, RolledBack | RefSet) and event.metadata is not None:
+    if isinstance(event, RolledBack | RefSet | ClonePromised | TableCloned) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
     if isinstance(event, FileChange) and not event.changed_files:
         # Most changes have no vectors: without them, these members are left out.

@@ -36,9 +36,21 @@ from lakelog.catalog.schema import (
     without,
 )
 from lakelog.catalog.state.adopted import Adopted, StoredAdopted, with_adopted, without_deleted
+from lakelog.catalog.state.clones import (
+    Origin,
+    Promise,
+    StoredPromise,
+    loaded_promises,
+    promised,
+    stored_promises,
+    without_clones,
+    without_origins,
+)
 from lakelog.catalog.state.events import (
     AdoptedDeleted,
     BranchFilesChanged,
+    ClonePromised,
+    CloneReleased,
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
@@ -50,6 +62,7 @@ from lakelog.catalog.state.events import (
     HistoryExpired,
     IdentityTaken,
     ImportedSource,
+    OriginsReleased,
     PartitioningChanged,
     RefDropped,
     RefSet,
@@ -61,6 +74,7 @@ from lakelog.catalog.state.events import (
     StatisticsComputed,
     StreamCommitted,
     TableAltered,
+    TableCloned,
     TableCreated,
     TableDropped,
     TableEvent,
@@ -96,6 +110,9 @@ class TableState:
     `source` is the version of a source that was imported last, None where none was, or the table was replaced since.
     `adopted` has the files that it had from there and that are its own by now.
 
+    `clones` has what is kept for clones of the table, by the ids of their logs. Of a clone, `origins` are the logs that
+    keep files for it.
+
     `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
     members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
     `metadata`) are its own, and `whole` is the state itself.
@@ -113,6 +130,8 @@ class TableState:
     main: Line | None = None
     source: ImportedSource | None = None
     adopted: Adopted | None = None
+    clones: Mapping[str, Promise] = field(default_factory=dict)
+    origins: tuple[Origin, ...] = ()
     line: str = MAIN
     whole: TableState | None = None
 
@@ -134,8 +153,17 @@ class TableState:
         return sorted(name for name, ref in self.refs.items() if ref.kind == BRANCH)
 
     def lines(self) -> list[TableState]:
-        """Return the state on main and on every tag and branch: all files that the table needs."""
+        """Return the state on main and on every tag and branch: all files that the table itself needs."""
         return [self.on(name) for name in (MAIN, *sorted(self.refs))]
+
+    def kept(self) -> list[TableState]:
+        """Return the state on all lines, and as it is kept for each clone: all files that must not be deleted."""
+        whole = self.whole or self
+        promised = [
+            replace(whole, metadata=each.metadata, files=each.files, line=f"clone {id}", whole=whole)
+            for id, each in sorted(whole.clones.items())
+        ]
+        return [*whole.lines(), *promised]
 
     @property
     def current(self) -> Metadata:
@@ -219,8 +247,24 @@ def apply(
             return replace(state, source=None, adopted=with_adopted(event, blobs))
         case AdoptedDeleted():
             return replace(state, adopted=without_deleted(state.adopted, event, blobs))
+        case ClonePromised():
+            return _with_promise(state, event, version, blobs, uncommitted)
+        case CloneReleased():
+            return replace(state, clones=without_clones(state.clones, event.clones))
+        case TableCloned():
+            return replace(
+                state,
+                metadata=msgspec.structs.replace(event.metadata, generation=version),
+                origins=event.origins,
+                next_row=event.next_row,
+                identities=event.identities,
+            )
+        case OriginsReleased():
+            return replace(state, origins=without_origins(state.origins, event.logs))
         case TablePurged():
-            return replace(state, files=state.files.cleared(), refs={}, main=None, adopted=None)
+            return replace(
+                state, files=state.files.cleared(), refs={}, main=None, adopted=None, clones={}, origins=()
+            )
         case HistoryExpired():
             return replace(state, expired=max(state.expired, event.version))
         case TableMoved() | TableRestored():
@@ -338,6 +382,18 @@ def _without_ref(state: TableState, name: str) -> TableState:
     return replace(state, refs=refs, main=state.main and state.main.without(gone.id))
 
 
+def _with_promise(
+    state: TableState, event: ClonePromised, version: int, blobs: Sequence[bytes], uncommitted: bool
+) -> TableState:
+    if event.of is None:
+        files, _ = _changed(state, state.files, event, version, blobs, uncommitted)
+        metadata = event.metadata or state.current
+    else:
+        files, metadata = promised(state.clones, event.of)
+    promise = Promise(location=event.location, version=event.version, files=files, metadata=metadata)
+    return replace(state, clones={**state.clones, event.clone: promise})
+
+
 def _joined_lines(state: TableState, event: FastForwarded) -> TableState:
     """Note that each of the two lines has all that the other one has."""
     (id, line), (other_id, other) = line_of(state, event.branch), line_of(state, event.to)
@@ -392,6 +448,8 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     main: Line | None = None
     source: ImportedSource | None = None
     adopted: StoredAdopted | None = None
+    clones: dict[Id, StoredPromise] = {}
+    origins: tuple[Origin, ...] = ()
     bounds: str | None = None
 
 
@@ -427,26 +485,37 @@ class TableProjection:
     def dump(self, state: TableState, version: int) -> Dump:
         kept = order_within_files(state.current.clustering, state.current.sort_order)
         order = [field.source_id for field in kept.fields]
-        files, blobs = state.files.dump(version, self._fetch, order)
-        refs: dict[str, _StoredRef] = {}
-        for name, ref in sorted(state.refs.items()):
+        blobs: dict[str, bytes] = {}
+
+        def dumped(files: FileSet) -> Any:
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more = ref.files.dump(version, self._fetch, order)
-            blobs = {**blobs, **more}
-            refs[name] = _StoredRef(
+            named, more = files.dump(version, self._fetch, order)
+            blobs.update(more)
+            return named
+
+        files = dumped(state.files)
+        refs = {
+            name: _StoredRef(
                 kind=ref.kind,
                 id=ref.id,
                 version=ref.version,
-                files=named,
+                files=dumped(ref.files),
                 metadata=ref.metadata,
                 line=ref.line,
             )
+            for name, ref in sorted(state.refs.items())
+        }
+        clones = stored_promises(state.clones, dumped)
         adopted = None
         if state.adopted is not None:
             named, more = state.adopted.files.dump(version, self._fetch)
-            blobs = {**blobs, **more}
+            blobs |= more
             adopted = StoredAdopted(source=state.adopted.source, files=named)
-        sets = [state.files, *(ref.files for ref in state.refs.values())]
+        sets = [
+            state.files,
+            *(ref.files for ref in state.refs.values()),
+            *(each.files for each in state.clones.values()),
+        ]
         sets += [state.adopted.files] if state.adopted else []
         bounds = {name: each for some in sets for name, each in some.bounds().items()}
         stored = _Root(
@@ -462,14 +531,17 @@ class TableProjection:
             main=state.main,
             source=state.source,
             adopted=adopted,
+            clones=clones,
+            origins=state.origins,
             bounds=encode_bounds(list(bounds.values())),
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
-            # Left out where there are none, as most tables have none.
-            del root["metadata"]["constraints"]
-        leave_out_empty(root["metadata"])
-        lists = [files, *(ref.files for ref in refs.values()), *([adopted.files] if adopted else [])]
+            del root["metadata"]["constraints"]  # as most tables have none
+        for each in (root, *root.get("clones", {}).values()):
+            leave_out_empty(each["metadata"])
+        lists = [files, *(ref.files for ref in refs.values()), *(each.files for each in clones.values())]
+        lists += [adopted.files] if adopted else []
         return _TableDump(
             root=root,
             blobs=blobs,
@@ -492,7 +564,8 @@ class TableProjection:
 
     def load(self, root: Json) -> TableState:
         stored = state_of(root, _Root, "table", "namespace")
-        for metadata in (stored.metadata, *(ref.metadata for ref in stored.refs.values())):
+        tags = [ref.metadata for ref in stored.refs.values()]
+        for metadata in (stored.metadata, *tags, *(each.metadata for each in stored.clones.values())):
             if metadata is not None:
                 check_metadata(metadata)
         known: dict[StoredList, Manifest] = {}
@@ -522,4 +595,6 @@ class TableProjection:
             adopted=None
             if stored.adopted is None
             else Adopted(stored.adopted.source, FileSet.load(stored.adopted.files, known, bounds)),
+            clones=loaded_promises(stored.clones, lambda files: FileSet.load(files, known, bounds)),
+            origins=stored.origins,
         )

@@ -10,6 +10,7 @@ from lakelog.catalog.writes.compaction_commit import (
 from lakelog.catalog.writes.file_changes import (
     FilesMatchInPart,
     changed_rows,
+    moved_files,
 )
 from lakelog.catalog.writes.identity_values import (
     known_taken,
@@ -41,5 +42,6 @@ __all__ = [
     "check_takes",
     "known_taken",
     "matching_files",
+    "moved_files",
     "wider_type",
 ]

@@ -37,6 +37,7 @@ from lakelog.catalog.state import (
     NamespaceProjection,
     NamespaceRestored,
     NamespaceState,
+    Promise,
     Ref,
     TableCreated,
     TableMoved,
@@ -110,6 +111,7 @@ class TableJudge:
 
     def manifests(self, state: Json) -> Mapping[str, str]:
         named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
+        named += [each["files"] for each in state.get("clones", {}).values()]
         named += [state["adopted"]["files"]] if state.get("adopted") else []
         lists = [msgspec.convert(each, FilesRoot) for each in named]
         return {each.name: each.sha256 for files in lists for each in (*files.manifests, *files.removed)}
@@ -127,6 +129,8 @@ class TableJudge:
             return "other values of identity columns are taken than in a replay"
         if replayed.main != stored.main or not _same_refs(replayed.refs, stored.refs):
             return "other tags or branches than in a replay"
+        if replayed.origins != stored.origins or not _same_promises(replayed.clones, stored.clones):
+            return "other clones, or another origin as a clone, than in a replay"
         one, other = (each and each.source for each in (replayed.adopted, stored.adopted))
         if one != other:
             return "other adopted files than in a replay"
@@ -138,6 +142,10 @@ class TableJudge:
             why = self._difference_of_files(replayed.on(name).files, stored.on(name).files)
             if why is not None:
                 return why if name == "main" else f"of {name}: {why}"
+        for id, promise in replayed.clones.items():
+            why = self._difference_of_files(promise.files, stored.clones[id].files)
+            if why is not None:
+                return f"kept for the clone {id}: {why}"
         return None
 
     def _difference_of_files(self, replayed: FileSet, stored: FileSet) -> str | None:
@@ -198,7 +206,7 @@ class TableJudge:
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)
         try:
-            for line in state.lines():
+            for line in state.kept():
                 self._retain(facts_of(line.files.table(self.fetch)))
         except LakelogError:
             return  # the manifest is reported
@@ -207,7 +215,7 @@ class TableJudge:
         seen = sha256()
         kept = (state.streams, state.next_row, state.identities)
         seen.update(msgspec.json.encode(kept, order="sorted"))
-        for line in state.lines():
+        for line in state.kept():
             seen.update(msgspec.json.encode((line.line, line.current), order="sorted"))
             files = line.files.table(fetch)
             named = [name for name in (*_SEEN_OF_FILES, DELETES, FIRST_ROW) if name in files.column_names]
@@ -236,6 +244,13 @@ def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:
         if replace(ref, files=other.files, line=line) != other:
             return False
     return True
+
+
+def _same_promises(replayed: Mapping[str, Promise], stored: Mapping[str, Promise]) -> bool:
+    """Return whether the same is kept for the same clones, ignoring the files."""
+    return replayed.keys() == stored.keys() and all(
+        replace(promise, files=stored[id].files) == stored[id] for id, promise in replayed.items()
+    )
 
 
 def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:

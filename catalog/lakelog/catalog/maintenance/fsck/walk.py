@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import given_twice, is_elsewhere, joined
+from lakelog.catalog.files import given_twice, hash_in, is_elsewhere, joined, path_hash
 from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
 from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, Checksum, DataCheck, unreferenced
 from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
@@ -335,7 +335,7 @@ class Walk:
             self.depth.checksums,
         )
         try:
-            lines = [(line, line.files.table(tracked.log.read_blobs)) for line in state.lines()]
+            lines = [(line, line.files.table(tracked.log.read_blobs)) for line in state.kept()]
             files: pa.Table | None = _each_once([own for _, own in lines])
         except LakelogError:
             files = None  # the manifest is reported
@@ -345,7 +345,7 @@ class Walk:
                 # Files of an earlier line, with the same rows, were checked there.
                 check.live(_not_in(own, seen), line.current.schema)
                 seen.append(own)
-            twice = given_twice(files, state.next_row)
+            twice = given_twice(_without_copied(files), state.next_row)
             if twice is not None:
                 self.findings.damage(
                     "row-ids-twice",
@@ -394,6 +394,17 @@ def _each_once(lines: list[pa.Table]) -> pa.Table:
         known = pc.is_in(files["path"], value_set=found["path"].combine_chunks())
         found = joined([found, files.filter(pc.invert(known))])
     return found
+
+
+def _without_copied(files: pa.Table) -> pa.Table:
+    """Return files without those elsewhere of which a copy is among them, on another line: the rows are the same."""
+    listed = files["path"].to_pylist()
+    copied = {key for path in listed if (key := hash_in(path)) is not None}
+    if not copied:
+        return files
+    return files.filter(
+        pa.array([not is_elsewhere(path) or path_hash(path) not in copied for path in listed])
+    )
 
 
 def _not_in(files: pa.Table, others: list[pa.Table]) -> pa.Table:

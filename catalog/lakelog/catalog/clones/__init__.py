@@ -1,0 +1,24 @@
+"""Clones: tables that begin with the files of another table, at their place, and have a log of their own from there on.
+
+Rule: a file is deleted by the table that owns it alone, and not before each clone that needs it has said, in the
+clone's own log, that it does not. The promise of the owner comes before any name leads to the clone. It must not know
+what is deleted, or when.
+"""
+
+from lakelog.catalog.clones.borrowed import (
+    is_of,
+)
+from lakelog.catalog.clones.cloning import (
+    clone_table,
+)
+from lakelog.catalog.clones.materializing import (
+    Materialized,
+    materialize,
+)
+
+__all__ = [
+    "Materialized",
+    "clone_table",
+    "is_of",
+    "materialize",
+]
