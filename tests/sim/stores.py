@@ -20,7 +20,7 @@ class TrueStore(MemoryStore):
         self.created: dict[str, bytes] = {}
         self.created_at_us: dict[str, int] = {}
         self.created_sidecars: dict[str, bytes] = {}
-        self.created_vectors = MemoryStore("memory://vectors")
+        self.created_vectors = MemoryStore("memory://simulation")
         self.freed: list[str] = []
         self.condition_holds = True
 

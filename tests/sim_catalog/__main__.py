@@ -9,12 +9,13 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 
+from tests.sim_catalog.clone_mutations import CLONE_MUTATIONS
 from tests.sim_catalog.line_mutations import LINE_MUTATIONS
 from tests.sim_catalog.mutations import CATALOG_MUTATIONS
 from tests.sim_catalog.row_mutations import ROW_MUTATIONS
 from tests.sim_catalog.simulation import APART, KINDS, simulate_catalog
 
-MUTATIONS = CATALOG_MUTATIONS | ROW_MUTATIONS | LINE_MUTATIONS
+MUTATIONS = CATALOG_MUTATIONS | ROW_MUTATIONS | LINE_MUTATIONS | CLONE_MUTATIONS
 
 
 def main() -> int:

@@ -48,6 +48,9 @@ LATE_IN_LINES = {
 }
 
 
+LATE_IN_CLONES: dict[str, int] = {}
+
+
 def noticed_by(
     removed: Callable[[], AbstractContextManager[None]],
     fails: Callable[[int], object],

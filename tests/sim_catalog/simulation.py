@@ -11,6 +11,7 @@ from tests.sim.simulation import Outcome
 from tests.sim_catalog import (
     bank,
     chain,
+    clones,
     duty,
     final,
     judging,
@@ -41,8 +42,8 @@ INVARIANTS: dict[str, ModuleType] = {
     "ring": ring,
     "sink": sink,
 }
-ROWS, LINES = "rows", "lines"
-APART: dict[str, ModuleType] = {ROWS: rows, LINES: lines}
+ROWS, LINES, CLONES = "rows", "lines", "clones"
+APART: dict[str, ModuleType] = {ROWS: rows, LINES: lines, CLONES: clones}
 KINDS = (
     *("names", "bank", "names", "chain", "duty", "ring", "sink"),
     *("names", "numbers", "names", "chain", "duty", "ring", "sink"),
@@ -58,15 +59,19 @@ def seeds_of(kind: str, number: int) -> list[int]:
 def simulate_catalog(seed: int, kind: str | None = None) -> Outcome:
     """Run the world of `seed` and return what is wrong with it. The same seed gives the same run.
 
-    `kind` makes it about something else than its remainder says: about `rows` or `lines`, which no remainder stands
-    for.
+    `kind` makes it about something else than its remainder says: about `rows`, `lines` or `clones`, which no remainder
+    stands for.
     """
     world = new_catalog_world(seed)
     rows_at.clear()
     kind = kind or KINDS[seed % len(KINDS)]
     # Vectors of so few rows would always stand in the entries.
     inline_max_bytes = 0 if seed % 2 else deletion_vectors.INLINE_MAX_BYTES
-    with world.open(), patch.object(deletion_vectors, "INLINE_MAX_BYTES", inline_max_bytes):
+    with (
+        world.open(),
+        clones.known_copies(),
+        patch.object(deletion_vectors, "INLINE_MAX_BYTES", inline_max_bytes),
+    ):
         finish = partial(judging.judge, names.populate(world)) if kind == "names" else invariants(world, kind)
         world.scheduler.run()
         failures = [*world.scheduler.failures, *world.failures]
@@ -92,12 +97,14 @@ def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
     checks: dict[str, Check] = {what: partial(check, world, what) for what in chosen}
     for what in chosen:
         for i in range(rng.randint(2, 3)):
-            world.spawn(f"{what} {i}", rng.randint(2, 5), partial(module_of(what).deed, world))
+            deeds = rng.randint(2, 5) * (3 if what == CLONES else 1)
+            world.spawn(f"{what} {i}", deeds, partial(module_of(what).deed, world))
     for i in range(rng.randint(1, 2)):
         name = f"reader {i}"
         look: Callable[[Catalog], None] = partial(readers.deed, world, name, checks)
         world.spawn(name, rng.randint(2, 6), look)
-    if rng.random() < 0.3:
+    # What becomes of clones shows once much was deleted.
+    for _ in range(3 if kind == CLONES else rng.random() < 0.3):
         maintenance.populate(world)
     return partial(at_the_end, world, checks)
 

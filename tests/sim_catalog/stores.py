@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tests.sim.stores import UnreliableStore
 
 from lakelog.catalog import Table, parquet
-from lakelog.catalog.files.data_file import DataFile, file_path
+from lakelog.catalog.files.data_file import DataFile, file_path, is_elsewhere
 from lakelog.catalog.files.deletion_vectors import deletes_from_json
 from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
 from lakelog.catalog.logs.stored_vectors import read_vector
@@ -127,13 +127,19 @@ def live_rows(table: Table, filter: Filter | None = None) -> dict[str, dict[int,
     """Return the rows of each file that a scan would read, by path and position."""
     found: dict[str, dict[int, Row]] = {}
     for file in table.plan(filter).to_pylist():
-        with table.head.tracked.store.open_input(f"{table.head.tracked.prefix}/{file['path']}") as source:
+        tracked = table.head.tracked
+        with tracked.store.open_input(key_of(tracked.prefix, file["path"])) as source:
             rows = _rows[_digest(source.read())]
         text = file.get("deletes")
         deletes = None if text is None else deletes_from_json(text)
         gone = read_vector(table.head.tracked.store, table.head.tracked.prefix, deletes, len(rows))
         found[file["path"]] = {at: row for at, row in enumerate(rows) if at not in gone}
     return found
+
+
+def key_of(prefix: str, path: str) -> str:
+    """Return the key of a table's data file, or of one that a clone has of another table."""
+    return path.removeprefix("memory://simulation/") if is_elsewhere(path) else f"{prefix}/{path}"
 
 
 def _digest(content: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 from tests.sim.stores import TrueStore
-from tests.sim_catalog.stores import Row, rows_at
+from tests.sim_catalog.stores import Row, key_of, rows_at
 
 from lakelog.catalog.files.data_file import DataFile, decode_files, files_from_arrow
 from lakelog.catalog.logs.consistent_cut import FOREVER_US
@@ -157,7 +157,7 @@ class Truth:
 
     def _live(self, location: str, file: DataFile) -> list[Row]:
         gone = read_vector(self.store.created_vectors, location, file.deletes, file.physical_rows)
-        return [row for at, row in enumerate(rows_at[f"{location}/{file.path}"]) if at not in gone]
+        return [row for at, row in enumerate(rows_at[key_of(location, file.path)]) if at not in gone]
 
     def logs(self) -> dict[str, TrueLog]:
         """Return every log by its location."""

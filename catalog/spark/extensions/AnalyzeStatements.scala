@@ -25,17 +25,12 @@ private[lakelog] case class AnalyzeLakeTable(table: LakeTable, columns: Option[S
 
   override def run(session: SparkSession): Seq[Row] = {
     table.refuseOnRef("ANALYZE TABLE")
-    val ident = table.access.ident
-    val name = if (Locations.isPath(ident)) s"`${ident.name.replace("`", "``")}`"
-    else SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)
-    val wanted = columns.fold("NULL")(_.map(literal).mkString("array(", ", ", ")"))
-    session.sql(
-      s"CALL ${SchemaInternals.quoted(Seq(table.access.catalog))}.system.compute_statistics(" +
-        s"table => ${literal(name)}, columns => $wanted)")
+    val wanted = columns.fold("NULL")(_.map(ProcedureCall.literal).mkString("array(", ", ", ")"))
+    ProcedureCall(
+      session, table.access.catalog, "compute_statistics",
+      Seq("table" -> ProcedureCall.name(table.access.ident), "columns" -> wanted))
     Nil
   }
-
-  private def literal(text: String): String = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 }
 
 /** The numbers of rows and bytes of a table, which is all that is asked for, are exact in every version. */

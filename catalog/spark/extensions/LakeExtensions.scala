@@ -25,7 +25,7 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
 private[lakelog] object LakeExtensions {
 
   /** lakelog's own statements, each tried on every text before Spark's parser is. */
-  val statements: Seq[LakeStatement] = Seq(EvolutionStatements, RefStatements)
+  val statements: Seq[LakeStatement] = Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement)
 
   /**
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog

@@ -37,8 +37,8 @@ private[lakelog] object Constant extends Companion[Constant] {
 
 /**
  * How many rows of a file are deleted, and where their positions are: `inline` (Base64), or in `path` at `offset`.
- * `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, and
- * `object_size_bytes` the size of what is there.
+ * `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location, or absolute
+ * where it is another table's of the same warehouse, and `object_size_bytes` the size of what is there.
  */
 private[lakelog] final case class Deletes(
     rows: Long,

@@ -14,6 +14,7 @@ import click
 from lakelog.cli import (
     answer,
     audit,
+    clones,
     completion,
     contents,
     doctor,
@@ -45,6 +46,7 @@ for command in (
     *view.COMMANDS,
     *audit.COMMANDS,
     *refs.COMMANDS,
+    *clones.COMMANDS,
     *dropped.COMMANDS,
     *maintenance.COMMANDS,
     *doctor.COMMANDS,

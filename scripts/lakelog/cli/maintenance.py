@@ -269,6 +269,8 @@ def _remarks(each: Vacuumed) -> str:
     remarks = []
     if each.kept_for_cuts:
         remarks.append("kept for saved cuts")
+    if each.kept_for_clones:
+        remarks.append(f"kept for the clones {', '.join(each.kept_for_clones)}")
     if each.waiting:
         remarks.append(f"{_counted(each.waiting, 'file')} of writes that may be under way stay")
     if each.foreign:

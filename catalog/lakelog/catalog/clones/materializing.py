@@ -8,8 +8,8 @@ few files are copied at once, and committed, so that a run that was stopped goes
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -164,8 +164,7 @@ def _copy(line: TableHead, places: Mapping[str, str]) -> Collection[str]:
     def one(path: str) -> None:
         copy_object(*opened[path], target, f"{prefix}{places[path]}")
 
-    threads = BY_SERVER_AT_ONCE if by_server else THROUGH_HERE_AT_ONCE
-    with ThreadPoolExecutor(threads, thread_name_prefix="lakelog-clones") as pool:
-        for _ in pool.map(one, places):
-            pass
+    listed, at_once = list(places), BY_SERVER_AT_ONCE if by_server else THROUGH_HERE_AT_ONCE
+    for start in range(0, len(listed), at_once):
+        line.tracked.log.options.in_parallel([partial(one, path) for path in listed[start : start + at_once]])
     return places.keys()

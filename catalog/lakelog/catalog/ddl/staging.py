@@ -61,7 +61,14 @@ from lakelog.catalog.state import (
     namespace_events,
 )
 from lakelog.log import Commit, Draft, View, WriteRef, each_change
-from lakelog.log.errors import AlreadyExists, InvalidInput, Unsupported
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    InvalidInput,
+    LakelogError,
+    StorageError,
+    Unsupported,
+)
 
 CREATE, REPLACE, CREATE_OR_REPLACE = "create", "replace", "create-or-replace"
 KINDS = (CREATE, REPLACE, CREATE_OR_REPLACE)
@@ -359,17 +366,27 @@ def _create_log(
     if view.sealed or view.log_id != stage.table_id:
         raise NoSuchTable(f"{stage.title} was created by an earlier request, and dropped since")
     if go_on is not None:
-        view = go_on(tracked, view)
+        try:
+            view = go_on(tracked, view)
+        except (CommitUnknown, StorageError):
+            raise
+        except LakelogError:
+            _give_up(tracked, view)
+            raise
     if namespace is not None:
         try:
             _link(stage, namespace)
         except (TableExists, NoSuchNamespace):
-            if stage.own_location:
-                # No name will ever lead to this log: release its place.
-                sealed = Draft(events=encode([TableDropped()]), seals=True)
-                tracked.commit(view, lambda _view, _passed: sealed)
+            if stage.own_location or go_on is not None:
+                _give_up(tracked, view)
             raise
     return Found(tracked, view)
+
+
+def _give_up(tracked: TrackedLog[TableState], view: View[TableState]) -> None:
+    """Seal a log that no name will ever lead to: it releases its place, and what others keep for it."""
+    sealed = Draft(events=encode([TableDropped()]), seals=True)
+    tracked.commit(view, lambda _view, _passed: sealed)
 
 
 def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) -> None:

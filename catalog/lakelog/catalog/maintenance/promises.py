@@ -107,14 +107,18 @@ def _ended(
         return tracked.current()
 
 
-def end_at_origins(logs: LogCache, clone: str, origins: Sequence[Origin]) -> None:
-    """End what these logs keep for a clone that was purged, or has released them. What cannot be done now, for
-    whatever reason, a vacuum of that table does: it looks at the clone's log."""
+def end_at_origins(logs: LogCache, clone: str, location: str, origins: Sequence[Origin]) -> None:
+    """End what these logs keep for the clone at a place that was purged, or has released them. What cannot be done now,
+    for whatever reason, a vacuum of that table does: it looks at the clone's log.
+
+    An id can be given to a log anywhere: it counts only at the place that the promise has.
+    """
     for origin in origins:
         tracked = logs.table(origin.location)
         with suppress(LakelogError):
             view = tracked.current()
-            if view.log_id == origin.id and clone in view.state.clones:
+            promise = view.state.clones.get(clone)
+            if view.log_id == origin.id and promise is not None and promise.location == location:
                 _ended(tracked, view, [clone])
 
 
@@ -152,7 +156,7 @@ def release_origins(
         after = tracked.commit(view, decide).view
     except (NothingToDo, LogSealed):
         return tracked.current()
-    end_at_origins(logs, view.log_id, free)
+    end_at_origins(logs, view.log_id, tracked.location, free)
     return after
 
 

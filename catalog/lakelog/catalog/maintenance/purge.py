@@ -236,7 +236,7 @@ def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
         return False
     for each in purge.all():
         if isinstance(each.view.state, TableState):
-            end_at_origins(tree.logs, each.view.log_id, each.view.state.origins)
+            end_at_origins(tree.logs, each.view.log_id, each.tracked.location, each.view.state.origins)
     return True
 
 

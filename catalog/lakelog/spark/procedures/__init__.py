@@ -44,6 +44,7 @@ _MODULES = (
     "files",
     "statistics",
     "compaction",
+    "clones",
     "iceberg",
 )
 

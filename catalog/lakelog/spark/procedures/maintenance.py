@@ -67,7 +67,7 @@ def _vacuum(call: Call) -> Rows:
     return [
         (
             each.kind, each.name, each.location, each.files, each.size_bytes, each.objects, each.object_bytes,
-            each.waiting, each.foreign, each.fence, each.kept_for_cuts, each.error,
+            each.waiting, each.foreign, each.fence, each.kept_for_cuts, each.error, list(each.kept_for_clones),
         )
         for each in found
     ]  # fmt: skip
@@ -135,6 +135,7 @@ PROCEDURES = (
             Column("foreign_files", "BIGINT", "not lakelog's; they stay"),
             Column("fence", "BIGINT", "the first version whose writes go on"),
             *_END,
+            Column("kept_for_clones", "ARRAY<STRING>", "clones that need what was dropped"),
         ),
         in_transaction=False,
     ),

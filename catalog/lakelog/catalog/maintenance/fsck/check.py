@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from lakelog.catalog.logs import LogCache, follow, no_such_table
-from lakelog.catalog.maintenance.fsck import surroundings, transaction_checks
+from lakelog.catalog.maintenance.fsck import clone_checks, surroundings, transaction_checks
 from lakelog.catalog.maintenance.fsck.data_checks import Checksum
 from lakelog.catalog.maintenance.fsck.repair import repair as repair_all
 from lakelog.catalog.maintenance.fsck.walk import Depth, Walk
@@ -66,6 +66,7 @@ def _check_scope(walk: Walk, name: Identifier, location: str | None) -> None:
         walk.namespace("", ())
         _check_around(walk)
     transaction_checks.check_cuts(walk)
+    clone_checks.check_clones(walk)
 
 
 def _check_around(walk: Walk) -> None:

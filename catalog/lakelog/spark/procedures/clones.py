@@ -1,0 +1,63 @@
+"""Clones: tables with the files of another one, and copying these."""
+
+from __future__ import annotations
+
+from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+
+
+def _clone(call: Call) -> Rows:
+    table = call.catalog.clone(
+        call.table("source"),
+        call.table("target"),
+        version=call["version"],
+        timestamp_us=call["timestamp"],
+        if_not_exists=bool(call["if_not_exists"]),
+        token=call.token,
+    )
+    return [(table.version, table.row_count, table.file_count)]
+
+
+def _materialize(call: Call) -> Rows:
+    done = call.catalog.load_table(call.table("table")).materialize()
+    return [(done.files, done.size_bytes, done.version, list(done.tags), list(done.owners))]
+
+
+PROCEDURES = (
+    Procedure(
+        name="clone",
+        description="Make a table of another one without copying: its files stay where they are, and are kept.",
+        run=_clone,
+        parameters=(
+            Parameter("source", "STRING", "the table that is cloned"),
+            Parameter("target", "STRING", "the name of the clone"),
+            Parameter(
+                "version", "BIGINT", "as the table was at a version; NULL: as it is now", default="NULL"
+            ),
+            Parameter("timestamp", "TIMESTAMP", "as it was at a time; NULL: as it is now", default="NULL"),
+            Parameter("if_not_exists", "BOOLEAN", "leave a table of that name as it is", default="false"),
+        ),
+        columns=(
+            Column("current_version", "BIGINT"),
+            Column("rows", "BIGINT"),
+            Column("files", "BIGINT", "data files"),
+        ),
+        changes=lambda call: call.table("target")[:-1],
+        in_transaction=False,
+    ),
+    Procedure(
+        name="materialize",
+        description="Copy the files that a clone has of other tables, which need not keep them from then on.",
+        run=_materialize,
+        parameters=(Parameter("table", "STRING", "the clone"),),
+        columns=(
+            Column("copied_files", "BIGINT"),
+            Column("copied_bytes", "BIGINT"),
+            Column("current_version", "BIGINT"),
+            Column("tags", "ARRAY<STRING>", "tags that still have files of other tables"),
+            Column(
+                "owners", "ARRAY<STRING>", "folders of tables that still keep files, for older versions too"
+            ),
+        ),
+        in_transaction=False,
+    ),
+)

@@ -1,0 +1,59 @@
+"""The commands about clones of tables: clone, materialize."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from lakelog.cli import answer
+from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.progress import Progress
+
+
+@click.command()
+@click.argument("source", shell_complete=names_of_tables)
+@click.argument("target")
+@click.option("--version", type=int, metavar="N", help="Of that version. [default: the newest]")
+@takes_place
+def clone(place: Place, source: str, target: str, version: int | None) -> None:
+    """Make the table TARGET with the rows of SOURCE, without copying a file.
+
+    From there on each has its own history. SOURCE keeps the files until TARGET is purged, or has none of them in any
+    version that can be read: its vacuum leaves them, which takes the right to write in its log now.
+    """
+    made = place.catalog().clone(source, target, version=version)
+    if place.as_json:
+        answer.in_json(
+            {"table": target, "version": made.version, "rows": made.row_count, "files": made.file_count}
+        )
+    else:
+        answer.say(
+            f"Made {made.name}, with {made.row_count:,} rows in {made.file_count:,} files of {source}."
+        )
+
+
+@click.command()
+@click.argument("table", shell_complete=names_of_tables)
+@takes_place
+def materialize(place: Place, table: str) -> None:
+    """Copy the files that the clone TABLE, and its branches, have of other tables.
+
+    These need not keep them from then on, except for older versions and tags of TABLE: expire and drop them, and run
+    lakelog vacuum on TABLE. A run that was stopped goes on with the next one.
+    """
+    with Progress() as progress:
+        done = place.catalog().load_table(table).materialize(progress=progress)
+    if place.as_json:
+        answer.in_json(asdict(done))
+        return
+    answer.say(
+        f"Copied {done.files:,} files, {answer.size(done.size_bytes)}; the table is at version {done.version}."
+    )
+    if done.tags:
+        answer.say(f"The tags {', '.join(done.tags)} still have files of other tables.")
+    if done.owners:
+        answer.say(f"These tables still keep files for older versions or tags: {', '.join(done.owners)}.")
+
+
+COMMANDS = (clone, materialize)
