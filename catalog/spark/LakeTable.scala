@@ -94,10 +94,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability).asJava
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    refuseUnknown(options, "read", LakeTable.ReadOptions ++ StreamOptions.Names)
+    refuseUnknown(options, "read", readOptions ++ StreamOptions.Names)
     refuseStreaming()
     new LakeScanBuilder(this, ReadTogether.joined(this), options)
   }
+
+  /** Those that have chosen the version already which this is. */
+  private def readOptions: Set[String] =
+    if (facts.past) LakeTable.ReadOptions ++ ForeignOptions.OfPlaces else LakeTable.ReadOptions
 
   /** How large the table's files are together that a read with these options sees. */
   def bytes(options: CaseInsensitiveStringMap): Long = {
