@@ -156,7 +156,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
       case (key, value) if !known(key.toLowerCase(Locale.ROOT)) && !isSaid(key, value) => key
     }.foreach { key =>
       throw Failures.unsupported(
-        s"lakelog does not know the $what option '$key': leave it out, and use a table property or a session setting.")
+        s"lakelog does not know the $what option '$key': ${ForeignOptions.instead(key)}.")
     }
 
   /** Whether an option says what is so anyway: by the place and the catalog, a reader or writer has found the table. */

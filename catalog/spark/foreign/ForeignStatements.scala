@@ -50,11 +50,15 @@ private[lakelog] object ForeignStatements extends LakeStatement {
 
   /** Spark takes the text for that of a column's description, of a table `history`, which therefore comes first. */
   private def history(words: StatementWords, verb: String): Option[LogicalPlan] =
-    if (!words.take(verb, "HISTORY") || words.isAtEnd) None
-    else tableOf(words).filterNot(name => name.length == 1 && LakeNames.isThere(Seq("history"))).map { name =>
-      val limit = if (words.take("LIMIT")) Some(number(words)) else None
-      words.expectEnd()
-      StatementInWords(UnresolvedTable(name, "DESCRIBE HISTORY", false), ShowHistory(limit))
+    if (!words.are(verb, "HISTORY")) None
+    else {
+      words.expect(verb)
+      val history = words.next()
+      tableOf(words).filterNot(name => name.length == 1 && LakeNames.isThere(Seq(history))).map { name =>
+        val limit = if (words.take("LIMIT")) Some(number(words)) else None
+        words.expectEnd()
+        StatementInWords(UnresolvedTable(name, "DESCRIBE HISTORY", false), ShowHistory(limit))
+      }
     }
 
   private def optimized(words: StatementWords): InWords = {

@@ -1,7 +1,8 @@
 """Procedures that Iceberg has, by its names and arguments, where they mean the same for lakelog's tables.
 
-What lakelog does in another way is refused by an error that names lakelog's own procedure, never passed over. What deletes
-keeps lakelog's fences: files of writes that may be under way stay, and so does what saved cuts, tags and branches need.
+What lakelog does in another way is refused by an error that names lakelog's own procedure, never passed over. What
+deletes keeps lakelog's fences: files of writes that may be under way stay, and so does what saved cuts, tags and
+branches need.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def _goal(call: Call) -> dict[str, Any]:
                 goal["deleted_ratio"] = float(value)
             else:
                 raise InvalidInput(
-                    f"rewrite_data_files does not know the option {option!r} for lakelog's tables: leave it out, and see "
-                    "the arguments target_size and deleted_ratio of compact"
+                    f"rewrite_data_files does not know the option {option!r} for lakelog's tables: leave it out, and "
+                    "see the arguments target_size and deleted_ratio of compact"
                 )
         except ValueError as error:
             raise InvalidInput(f"the option {option} is {value!r}: give a number") from error
@@ -56,8 +57,8 @@ def _refuse_layout(call: Call, table: Table) -> None:
         raise InvalidInput(f"the strategy is {strategy!r}: give binpack or sort, or leave it out")
     if call["sort_order"] is not None:
         raise InvalidInput(
-            f"rewrite_data_files keeps the order that {table.name} has: leave sort_order out, and set the order by ALTER "
-            "TABLE … WRITE ORDERED BY, or a layout by several columns by ALTER TABLE … CLUSTER BY"
+            f"rewrite_data_files keeps the order that {table.name} has: leave sort_order out, and set the order by "
+            "ALTER TABLE … WRITE ORDERED BY, or a layout by several columns by ALTER TABLE … CLUSTER BY"
         )
 
 
@@ -93,8 +94,8 @@ def _wish(call: Call, table: Table) -> dict[str, Any] | None:
     if time_us is None:
         if last is not None:
             raise InvalidInput(
-                "retain_last says how many versions are kept beside those that older_than keeps: give older_than too, or "
-                "call expire with retain_last"
+                "retain_last says how many versions are kept beside those that older_than keeps: give older_than too, "
+                "or call expire with retain_last"
             )
         return {} if age is None else {"older_than": dt.timedelta(microseconds=age)}
     try:
@@ -204,7 +205,7 @@ PROCEDURES = (
     ),
     Procedure(
         name="expire_snapshots",
-        description="Iceberg's and Delta's word for expire, then vacuum: old versions go, and files that only these have.",
+        description="Iceberg's word for expire, then vacuum: old versions go, and files that only these have.",
         run=_expire_snapshots,
         parameters=(
             _TABLE,
