@@ -116,7 +116,7 @@ def _expire_snapshots(call: Call) -> Rows:
     files = sum(each.files for each in vacuumed) + (sum(each.files for each in expired) if dry_run else 0)
     size = sum(each.size_bytes for each in vacuumed)
     size += sum(each.file_bytes for each in expired) if dry_run else 0
-    errors = [each.error for each in (*expired, *vacuumed) if each.error is not None]
+    errors = [each.error for found in (expired, vacuumed) for each in found if each.error is not None]
     return [
         (
             files,
