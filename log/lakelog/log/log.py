@@ -187,6 +187,20 @@ class Log(Generic[S]):
             return done
         return Committed(self.writer.settled(done), done.commit.version)
 
+    @property
+    def proposes(self) -> bool:
+        """Whether `propose` is of use at the moment: other processes keep winning races for this log."""
+        return self.sharing.has_courier
+
+    def propose(self, view: View[S], decide: Decide[S], *, commit_id: str) -> Committed[S] | None:
+        """Have the rows that `decide` drafts committed with those of others, by this process or another one.
+
+        `commit_id` is new. None where this did not happen: another process may do it yet. So the caller makes a change
+        of the rows by itself then, and commits that under the same id, with this view as its base. An exception of
+        `decide` that is no LakelogError means that as well. Raises what `commit` raises.
+        """
+        return self.sharing.propose(self.placing(view, decide, commit_id))
+
     def placing(
         self, view: View[S], decide: Decide[S], commit_id: str, base: int | None = None
     ) -> Placing[S]:

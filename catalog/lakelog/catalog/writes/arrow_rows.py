@@ -15,6 +15,7 @@ from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.file_changes import change_of, commit_write
 from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
 from lakelog.catalog.writes.joint_appends import ROWS_SIZE_MAX, append_few, may_go_together
+from lakelog.catalog.writes.proposed_rows import append_proposed
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 
 
@@ -32,9 +33,15 @@ def write_rows(
     """
     if operation is Operation.APPEND and token is None and batch is None and may_go_together(head):
         data = few_rows(data, ROWS_SIZE_MAX)
+        if isinstance(data, pa.Table) and head.tracked.log.proposes:
+            return append_proposed(head, data, partial(_by_itself, head, data))
         if isinstance(data, pa.Table):
             return append_few(head, data, partial(_write_rows, head, operation, data, None, None, None))
     return _write_rows(head, operation, data, filter, token, batch)
+
+
+def _by_itself(head: TableHead, data: pa.Table, token: Token | None) -> TableHead:
+    return _write_rows(head, Operation.APPEND, data, None, token, None)
 
 
 def _write_rows(
