@@ -136,7 +136,9 @@ def ask(
     done, proposed = None, False
     try:
         if first and operation.rows and shared and log.proposes:
-            done = log.propose(view, decide_rows, commit_id=operation.commit_id)
+            done = log.propose(
+                view, decide_rows, commit_id=operation.commit_id, base=operation.base, retried=False
+            )
             world.count("rows that were proposed")
             if done is None:
                 operation.asked, proposed = operation.asked + 1, True

@@ -14,7 +14,14 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.files import with_ids
-from lakelog.catalog.logs import TableHead, Token, files_event, is_final
+from lakelog.catalog.logs import (
+    TableHead,
+    Token,
+    files_event,
+    gone_as_no_such_table,
+    is_final,
+    was_applied_elsewhere,
+)
 from lakelog.catalog.parquet import Numbering, RowChecks, decoded_rows, encoded_rows, rows_written_in
 from lakelog.catalog.state import (
     IdentityTaken,
@@ -39,10 +46,12 @@ class _TableChanged(Exception):
 
 
 def append_proposed(
-    head: TableHead, rows: pa.Table, by_itself: Callable[[Token | None], TableHead]
+    head: TableHead, rows: pa.Table, given: Token | None, by_itself: Callable[[Token | None], TableHead]
 ) -> TableHead:
-    """Append rows by a proposal; return the newest version. `by_itself` appends them without one, also as a retry of
-    what may have been proposed. Raises as an append does."""
+    """Append rows by a proposal, under the `given` token, if any; return the newest version. `by_itself` appends them
+    without one, also as a retry of what may have been proposed. Raises as an append does."""
+    if was_applied_elsewhere(head.logs, head.tracked, given):
+        return head.refreshed()
     base = head.newest_known()
     schema, tracked = base.schema, base.tracked
     # What is wrong with them is found before anything is proposed. The values of identity columns are not these.
@@ -50,8 +59,8 @@ def append_proposed(
     checks.new(rows)
     data = encoded_rows(checks.shaped(rows))
     if len(data) > ROWS_PROPOSED_MAX:
-        return by_itself(None)
-    token = Token(commit_id=tracked.log.options.new_id(), bases={tracked.location: base.version})
+        return by_itself(given)
+    token = given or Token(commit_id=tracked.log.options.new_id(), bases={tracked.location: base.version})
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         base.check_name(view)
@@ -59,7 +68,11 @@ def append_proposed(
             raise _TableChanged
         return Draft(rows=data)
 
-    done = tracked.log.propose(base.view, decide, commit_id=token.commit_id)
+    since = min(base.version, token.base(tracked))
+    with gone_as_no_such_table(base.name):
+        done = tracked.log.propose(
+            base.view, decide, commit_id=token.commit_id, base=since, retried=given is not None
+        )
     if done is not None:
         tracked.offer_committed(done.view)
         return head.at(done.view)

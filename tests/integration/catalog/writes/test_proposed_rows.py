@@ -182,7 +182,7 @@ def test_rows_that_nobody_commits_are_appended_by_their_author_under_the_same_id
 ) -> None:
     asked: list[str] = []
 
-    def comes_back(log: Any, view: Any, decide: Any, *, commit_id: str) -> None:
+    def comes_back(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
         asked.append(commit_id)
         assert decide(view, ()).rows
 
@@ -195,7 +195,7 @@ def test_rows_that_nobody_commits_are_appended_by_their_author_under_the_same_id
 def test_rows_that_another_client_commits_meanwhile_are_appended_once(
     table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def is_slow(log: Any, view: Any, decide: Any, *, commit_id: str) -> None:
+    def is_slow(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
         change = ProposedChange(commit_id=commit_id, base=view.version, rows=decide(view, ()).rows)
         [(data, _)] = proposals_of(view.log_id, view.version, (), [change])
         assert data is not None
@@ -212,7 +212,7 @@ def test_rows_that_are_refused_after_they_were_proposed_are_refused_for_good(
 ) -> None:
     asked: list[str] = []
 
-    def meets_a_check(log: Any, view: Any, decide: Any, *, commit_id: str) -> None:
+    def meets_a_check(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
         asked.append(commit_id)
         Catalog(table.head.logs.warehouse).load_table("n.t").alter([add(over(0))])
         assert decide(log.refresh(view), ()).rows  # who combines finds out
@@ -228,7 +228,7 @@ def test_rows_that_are_refused_after_they_were_proposed_are_refused_for_good(
 def test_a_failure_after_rows_were_proposed_is_no_certain_one(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposing(monkeypatch, lambda log, view, decide, commit_id: None)
+    proposing(monkeypatch, lambda *args, **more: None)
 
     def fails(*args: Any) -> None:
         raise StorageError("the network is down", location="here")
