@@ -16,6 +16,7 @@ FULL = range(SHORT.stop, 400)
 OF_PYTHON = range(5, 9)
 SEEDS_OF_MUTATIONS = range(1, 301)
 LATE = {
+    "a-compaction-does-not-see-that-rows-came-back": 66,
     "rows-that-are-gone-are-not-held-against-the-condition": 7,
     "what-cannot-be-evaluated-is-false": 9,
 }

@@ -1,8 +1,8 @@
 """Overwriting some rows of files: these rows are found by reading the files that match in part.
 
 They are found on an overwrite's base. The overwrite is rebased only if no file that may have rows which it replaces was
-added, removed or changed since then; so the same rows of the same files are replaced, whatever else the table has by
-then.
+added, removed or changed since then; so the same rows are replaced, whatever else the table has by then. They are in
+the same files, but for those that compactions have moved: these are found by reading the files into which they came.
 """
 
 from __future__ import annotations
@@ -74,23 +74,32 @@ class PartialFiles:
         self._write = write
         self._find = find
         self._given = positions
+        self._copied: tuple[str, ...] | None = None
+        self._last: Sequence[DataFile] = ()
         self.written: list[DataFile] = []
         """The files that were written for it so far, to be deleted if the commit does not happen."""
 
-    def replaced(self, current: TableHead, files: pa.Table) -> Replaced:
-        """Return the changes of the partial files in `current`. CommitConflict where the base has others."""
+    def replaced(self, current: TableHead, files: pa.Table, moved_to: Set[str]) -> Replaced:
+        """Return the changes of the partial files in `current`. CommitConflict where others than `moved_to`, to which
+        compactions have moved rows, are not as they are on the base."""
         same = pc.is_in(file_keys(files), value_set=file_keys(self._found[0]))
-        if not pc.all(same, min_count=0).as_py():
+        others = files.filter(pc.invert(same))
+        if not moved_to >= set(others["path"].to_pylist()):
             raise CommitConflict(
                 f"the overwrite of {self._base.name} conflicts with another change of the rows that it replaces. "
                 "Nothing was changed: run the statement again",
                 version=current.version,
             )
-        entries = current.entries(self._positions.keys())
-        if self._is_copying:
-            gone = [removed_file(entries[path]) for path in self._positions]
-            return Replaced(rewritten=gone, copies=self._copies)
-        vectors = {path: self._vector(entries[path]) | rows for path, rows in self._positions.items()}
+        there = set(files["path"].to_pylist())
+        positions = {path: rows for path, rows in self._positions.items() if path in there}
+        if others.num_rows:
+            positions |= self._read(others)
+        entries = current.entries(positions.keys())
+        if positions and self._is_copying:
+            gone = [removed_file(entries[path]) for path in positions]
+            touched = pc.is_in(files["path"], value_set=pa.array(sorted(positions), pa.string()))
+            return Replaced(rewritten=gone, copies=self._copies(files.filter(touched)))
+        vectors = {path: self._vector(entries[path]) | rows for path, rows in positions.items()}
         emptied, marked = with_deletes(self._base.tracked, self._write, entries, vectors)
         return Replaced(marked=marked, emptied=emptied)
 
@@ -100,9 +109,13 @@ class PartialFiles:
 
     @once
     def _positions(self) -> Mapping[str, BitMap]:
-        tracked, (files, bound) = self._base.tracked, self._found
+        files = self._found[0]
         if self._given is not None:
             return self._checked(self._given, set(files["path"].to_pylist()))
+        return self._read(files)
+
+    def _read(self, files: pa.Table) -> Mapping[str, BitMap]:
+        tracked, bound = self._base.tracked, self._found[1]
         schema, open_url = self._base.schema, tracked.log.replay.open_url
         return dict(read_positions(tracked.store, tracked.prefix, files, schema, bound, open_url))
 
@@ -120,18 +133,20 @@ class PartialFiles:
                 )
         return positions
 
-    @once
-    def _copies(self) -> Sequence[DataFile]:
-        files, bound = self._found
-        touched = pc.is_in(files["path"], value_set=pa.array(sorted(self._positions), pa.string()))
-        copies = copied_files(self._base, files.filter(touched), bound, self._write)
-        self.written += copies
-        return copies
+    def _copies(self, files: pa.Table) -> Sequence[DataFile]:
+        """Write the rows that stay of files, unless that was done already."""
+        keys = tuple(sorted(file_keys(files).to_pylist()))
+        if keys != self._copied:
+            # Each call counts its files from 0 on: one for another state has to have names of its own.
+            write = self._write if self._copied is None else self._base.begin_write()
+            self._last = copied_files(self._base, files, self._found[1], write)
+            self._copied = keys
+            self.written += self._last
+        return self._last
 
     @property
     def _is_copying(self) -> bool:
-        properties = self._base.metadata.properties
-        return bool(self._positions) and value_of(properties, WRITE_MODES["delete"]) == COPY_ON_WRITE
+        return value_of(self._base.metadata.properties, WRITE_MODES["delete"]) == COPY_ON_WRITE
 
     def _vector(self, file: DataFile) -> BitMap:
         tracked = self._base.tracked

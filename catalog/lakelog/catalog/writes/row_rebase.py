@@ -16,32 +16,24 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import (
     DataFile,
     RemovedFile,
-    decode_files,
-    decode_removed,
     files_to_arrow,
     removed_file,
     with_ids,
-    without,
 )
 from lakelog.catalog.logs import NothingToDo, TableHead, files_event, taken_events, with_deletes
 from lakelog.catalog.planning import may_match
 from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, value_of
 from lakelog.catalog.state import (
-    MAIN,
     ChangeKind,
-    FastForwarded,
     FilesChanged,
     Operation,
-    RolledBack,
-    SchemaChanged,
     encode,
     normalized,
-    table_events,
 )
+from lakelog.catalog.writes.files_since import FilesSince
 from lakelog.catalog.writes.moved_rows import Disturbed, Moves, moves
 from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
 from lakelog.catalog.writes.row_reader import Unclear
@@ -62,12 +54,11 @@ class Rebase:
     head: TableHead
     passed: Sequence[Commit]
     files: dict[str, DataFile] = field(init=False)
-    events: list[tuple[Commit, FilesChanged]] = field(init=False)
-    schema_changed: bool = field(init=False)
     moves: Moves = field(init=False, default_factory=Moves)
     known: Mapping[str, DataFile] | None = None
     """The entries of this state of at least the files that the change names, where the caller has looked them up."""
     _since: RowsSince = field(init=False)
+    _files_since: FilesSince = field(init=False)
     _known: dict[ChangeKind, str | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -83,13 +74,7 @@ class Rebase:
         self.files = {
             path: file for path, file in there.items() if file.write_id == prepared.before[path].write_id
         }
-        events = [(commit, event) for commit in self.passed for event in table_events(commit)]
-        self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
-        self.schema_changed = any(
-            isinstance(event, SchemaChanged | RolledBack)
-            or (isinstance(event, FastForwarded) and event.branch == MAIN)
-            for _, event in events
-        )
+        self._files_since = FilesSince(prepared.base, self.head, self.passed)
         self._since = RowsSince(prepared.reader, prepared.base, self.head)
 
     def touched(self, kind: ChangeKind) -> str | None:
@@ -186,8 +171,8 @@ class Rebase:
         comes back has old ones."""
         return (
             not self.prepared.tracked.transaction.is_open
-            and not self.schema_changed
-            and not any(event.operation in _GOING_BACK for _, event in self.events)
+            and not self._files_since.types_changed
+            and not any(event.operation in _GOING_BACK for _, event in self._files_since.events)
         )
 
     def _unless_disproved(self, ask: Callable[[RowsSince], bool]) -> bool:
@@ -209,9 +194,9 @@ class Rebase:
     def _only_deletes_passed(self) -> bool:
         """Whether missing files were removed with all of their rows, rather than rewritten."""
         deletes = (Operation.DELETE.value, Operation.TRUNCATE.value)
-        return bool(self.events) and all(
+        return bool(self._files_since.events) and all(
             event.operation in deletes and not event.added_files
-            for _, event in self.events
+            for _, event in self._files_since.events
             if event.removed_files
         )
 
@@ -221,16 +206,25 @@ class Rebase:
 
     def _lost_rows(self) -> bool:
         """Return whether rows that the change has read are gone since its base, or were changed."""
-        if not self._may_match(self.prepared.base.files_only_here(self.head.view)):
+        since = self._files_since
+        if since.rows_moved and not since.types_changed:
+            gone = since.removed_by_others
+        else:
+            gone = [self.prepared.base.files_only_here(self.head.view)]
+        if not any(map(self._may_match, gone)):
             return False
         bound = self.prepared.bound
         return bound is None or self._unless_disproved(lambda since: since.took(bound))
 
     def _has_unseen_rows(self) -> bool:
         """Return whether rows were added since the base that the change should have seen."""
-        events = [(commit, event) for commit, event in self.events if event.operation not in self._harmless]
+        events = [
+            (commit, event)
+            for commit, event in self._files_since.events
+            if event.operation not in self._harmless
+        ]
         bound = self.prepared.bound
-        if bound is None or self.schema_changed:
+        if bound is None or self._files_since.types_changed:
             # Bounds in a commit have the types that columns had then.
             return any(event.added_rows for _, event in events)
         if not any(self._may_match(self._added(*each)) for each in events if each[1].added_rows):
@@ -252,39 +246,21 @@ class Rebase:
         if self._is_serializable:
             return set()
         appended = {
-            commit.version for commit, event in self.events if event.operation == Operation.APPEND.value
+            commit.version
+            for commit, event in self._files_since.events
+            if event.operation == Operation.APPEND.value
         }
         return appended - {
-            commit.version for commit, event in self.events if event.operation != Operation.APPEND.value
+            commit.version
+            for commit, event in self._files_since.events
+            if event.operation != Operation.APPEND.value
         }
 
     def _added(self, commit: Commit, event: FilesChanged) -> pa.Table:
         """Return the files that an event added, without those that only got a larger vector."""
-        metadata, blobs = self.head.metadata, self._sidecars(commit, event)
-        added = (
-            files_to_arrow(event.added, metadata.schema, metadata.specs)
-            if event.added_sidecar is None
-            else decode_files(blobs[event.added_sidecar])
-        )
-        if event.operation in _GOING_BACK:
-            # These operations may make a vector smaller.
-            return added
-        removed = (
-            event.removed if event.removed_sidecar is None else decode_removed(blobs[event.removed_sidecar])
-        )
-        return without(added, [file.path for file in removed])
-
-    def _sidecars(self, commit: Commit, event: FilesChanged) -> Sequence[bytes]:
-        if event.added_sidecar is None and event.removed_sidecar is None:
-            return ()
-        blobs = self.prepared.tracked.log.replay.sidecars([commit])[commit.version]
-        if blobs is None:
-            raise CommitConflict(
-                f"version {commit.version} of {self.prepared.name} expired while a change that began before it was "
-                "committed: run the statement again",
-                version=commit.version,
-            )
-        return blobs
+        # Operations that go back may make a vector smaller.
+        is_back = event.operation in _GOING_BACK
+        return (self._files_since.added_by if is_back else self._files_since.only_added_by)(commit, event)
 
     def _may_match(self, files: pa.Table) -> bool:
         files = files.filter(pc.greater(files["rows"], 0))
