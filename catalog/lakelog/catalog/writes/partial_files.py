@@ -2,7 +2,7 @@
 
 They are found on an overwrite's base. The overwrite is rebased only if no file that may have rows which it replaces was
 added, removed or changed since then; so the same rows are replaced, whatever else the table has by then. They are in
-the same files, but for those that compactions have moved: these are found by reading the files into which they came.
+the same files, except for those that compactions have moved: these are found by reading the files into which they came.
 """
 
 from __future__ import annotations
@@ -74,8 +74,6 @@ class PartialFiles:
         self._write = write
         self._find = find
         self._given = positions
-        self._copied: tuple[str, ...] | None = None
-        self._last: Sequence[DataFile] = ()
         self.written: list[DataFile] = []
         """The files that were written for it so far, to be deleted if the commit does not happen."""
 
@@ -95,10 +93,10 @@ class PartialFiles:
         if others.num_rows:
             positions |= self._read(others)
         entries = current.entries(positions.keys())
-        if positions and self._is_copying:
+        if self._is_copying and positions.keys() == self._positions.keys():
             gone = [removed_file(entries[path]) for path in positions]
-            touched = pc.is_in(files["path"], value_set=pa.array(sorted(positions), pa.string()))
-            return Replaced(rewritten=gone, copies=self._copies(files.filter(touched)))
+            return Replaced(rewritten=gone, copies=self._copies)
+        # Where rows have moved, those that stay are not copied once more: marks cost less, and lose no race.
         vectors = {path: self._vector(entries[path]) | rows for path, rows in positions.items()}
         emptied, marked = with_deletes(self._base.tracked, self._write, entries, vectors)
         return Replaced(marked=marked, emptied=emptied)
@@ -133,20 +131,18 @@ class PartialFiles:
                 )
         return positions
 
-    def _copies(self, files: pa.Table) -> Sequence[DataFile]:
-        """Write the rows that stay of files, unless that was done already."""
-        keys = tuple(sorted(file_keys(files).to_pylist()))
-        if keys != self._copied:
-            # Each call counts its files from 0 on: one for another state has to have names of its own.
-            write = self._write if self._copied is None else self._base.begin_write()
-            self._last = copied_files(self._base, files, self._found[1], write)
-            self._copied = keys
-            self.written += self._last
-        return self._last
+    @once
+    def _copies(self) -> Sequence[DataFile]:
+        files, bound = self._found
+        touched = pc.is_in(files["path"], value_set=pa.array(sorted(self._positions), pa.string()))
+        copies = copied_files(self._base, files.filter(touched), bound, self._write)
+        self.written += copies
+        return copies
 
     @property
     def _is_copying(self) -> bool:
-        return value_of(self._base.metadata.properties, WRITE_MODES["delete"]) == COPY_ON_WRITE
+        properties = self._base.metadata.properties
+        return bool(self._positions) and value_of(properties, WRITE_MODES["delete"]) == COPY_ON_WRITE
 
     def _vector(self, file: DataFile) -> BitMap:
         tracked = self._base.tracked

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -216,3 +220,68 @@ def test_a_file_is_in_one_group_only(table: Table) -> None:
     twice = Rewritten(groups[0].removed, groups[1].files)
     with pytest.raises(InvalidInput, match="occurs twice"):
         table.commit_compaction(write, [groups[0], twice])
+
+
+def a_writer(catalog: Catalog, seconds: float, seed: int) -> tuple[set[int], dict[int, str]]:
+    """Change rows ten times a second, and return which are gone, and the last name of those that were updated."""
+    rng, gone, names = random.Random(seed), set[int](), dict[int, str]()
+    table = Catalog(catalog.warehouse).load_table("t")
+    for turn in range(int(seconds * 10)):
+        begun = time.monotonic()
+        id = rng.choice([id for id in range(seed, ROWS, WRITERS) if id not in gone])
+        table = table.refresh()
+        if turn % 3:
+            names[id] = f"{seed}-{turn}"
+            table = table.update({"name": f"'{names[id]}'"}, col("id") == id)
+        else:
+            table = table.delete(col("id") == id)
+            gone.add(id)
+        time.sleep(max(0.0, 0.1 - (time.monotonic() - begun)))
+    return gone, names
+
+
+ROWS, WRITERS = 2000, 2
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_no_writer_conflicts_and_no_compaction_is_thrown_away(
+    tmp_path: Path, seconds: float, mode: str
+) -> None:
+    catalog = Catalog(str(tmp_path))
+    modes = {f"lakelog.write.{each}.mode": mode for each in ("delete", "update")}
+    table = catalog.create_table("t", SCHEMA, properties=modes)
+    for first in range(0, ROWS, ROWS // 10):
+        table = table.append(rows(*range(first, first + ROWS // 10)))
+    start, ids, written = table, {id: row for id, (row, _) in known(table).items()}, 0
+
+    def count() -> None:
+        nonlocal written
+        written += 1
+
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(a_writer, catalog, seconds, seed) for seed in range(WRITERS)]
+        with beside(catalog, count):
+            while not all(each.done() for each in writers):
+                other(catalog).compact(deleted_ratio=0.0)
+    done = [each.result() for each in writers]
+    names = {id: f"n{id}" for id in range(ROWS)}
+    for gone, changed_names in done:
+        names |= changed_names
+        for id in gone:
+            names.pop(id, None)
+    after = other(catalog)
+    found = after.to_arrow()
+    assert dict(zip(found["id"].to_pylist(), found["name"].to_pylist(), strict=True)) == names
+    assert found.num_rows == len(names)
+    assert {id: row for id, (row, _) in known(after).items()} == {id: ids[id] for id in names}
+    operations = Counter(each.operation for each in after.history(limit=10_000))
+    if mode == "merge-on-read":
+        assert operations["compact"] == written > 0
+    else:
+        # Where others have rewritten all but one of its files, a compaction would only make that one larger.
+        assert operations["compact"] > 0.8 * written
+    net = Counter({(id, f"n{id}"): 1 for id in range(ROWS)})
+    for (what, id, name), count_ in changed(after, start.version).items():
+        net[(id, name)] += count_ if what == "insert" else -count_
+    assert {each: count_ for each, count_ in net.items() if count_} == dict.fromkeys(names.items(), 1)
