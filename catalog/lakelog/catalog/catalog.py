@@ -41,6 +41,7 @@ from lakelog.catalog.state import SavedCut
 from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
+from lakelog.catalog.writes import gathered_rows
 from lakelog.log import Json, LogOptions
 from lakelog.log.errors import FormatError, InvalidInput
 
@@ -69,6 +70,7 @@ class Catalog(CatalogNames):
         places = Places(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions())
         logs.after_commit = Following().committed
+        logs.gather_rows = gathered_rows
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
 
     # Several changes at once

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lakelog.catalog.files import file_set, manifest_bounds, manifests
+from lakelog.catalog.files.comparison import Comparison
 from lakelog.catalog.files.data_file import (
     ColumnStats,
     DataFile,
@@ -39,6 +40,7 @@ def manifests_of_few_files() -> Iterator[None]:
         patch.setattr(manifests, "ALWAYS_MERGED_BELOW", 30)
         patch.setattr(manifests, "RUN_LIMIT", 400)
         patch.setattr(file_set, "FEW_MANIFESTS", 3)
+        patch.setattr(file_set, "MANY_FILES", 20)
         yield
 
 
@@ -104,7 +106,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             assert again == (root, {}), "what is unchanged is not written again"
         loaded = FileSet.load(root, bounds=bounds)
         self._check(loaded, self.model)
-        assert loaded.stored_in().manifests.with_wrong_bounds(self.fetch) is None
+        assert Comparison(self.fetch).with_wrong_bounds(loaded) is None
         if reload:
             self.files = FileSet.load(root, bounds=bounds)
 
@@ -193,6 +195,8 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
         self.files = self.files.removed(removed)
 
     def _check(self, files: FileSet, model: dict[str, DataFile]) -> None:
+        parts = [file for part in files.parts(self.fetch) for file in files_from_arrow(part)]
+        assert len(parts) == len(model) and {file.path: file for file in parts} == model
         found = files_from_arrow(files.table(self.fetch))
         assert len(found) == len(model)
         assert {file.path: file for file in found} == model

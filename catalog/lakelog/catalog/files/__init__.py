@@ -9,6 +9,7 @@ from lakelog.catalog.files.column_statistics import (
     ColumnEstimates,
     TableEstimates,
 )
+from lakelog.catalog.files.comparison import Comparison, Hashes, are_among, hashes_of
 from lakelog.catalog.files.copies import (
     copy_suffix,
     hash_in,
@@ -110,6 +111,12 @@ from lakelog.catalog.files.row_ids import (
     with_version,
     without_uncommitted,
 )
+from lakelog.catalog.files.row_index import (
+    NOT_KNOWN,
+    PART_ROWS,
+    Mask,
+    RowIndex,
+)
 from lakelog.catalog.files.statistics import (
     TEXT_LIMIT,
     Measured,
@@ -144,6 +151,7 @@ __all__ = [
     "CRC",
     "ColumnEstimates",
     "ColumnStats",
+    "Comparison",
     "Constant",
     "DELETED",
     "DELETES",
@@ -153,11 +161,16 @@ __all__ = [
     "FOOTER",
     "Fetch",
     "FileSet",
+    "Hashes",
     "LiveRows",
+    "Mask",
     "Manifest",
     "Measured",
     "NAMES",
+    "NOT_KNOWN",
     "Numbers",
+    "PART_ROWS",
+    "RowIndex",
     "POSITION_LIMIT",
     "Positions",
     "OWN_FIELD_IDS",
@@ -170,6 +183,7 @@ __all__ = [
     "TableEstimates",
     "UNCOMMITTED",
     "VERSION",
+    "are_among",
     "bitmap_in",
     "check_files",
     "check_taken",
@@ -191,6 +205,7 @@ __all__ = [
     "files_to_arrow",
     "footer_statistics",
     "given_twice",
+    "hashes_of",
     "inline_bytes",
     "inline_deletes",
     "is_elsewhere",

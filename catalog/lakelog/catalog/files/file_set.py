@@ -8,8 +8,9 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
 from lakelog.catalog.files.manifest_bounds import BoundsAt
-from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList, apart
+from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
@@ -294,6 +295,9 @@ class FileSet:
         """Raise FormatError where the entries are not those that the totals are of: an error instead of wrong rows."""
         count = sum(table.num_rows for table in tables)
         rows = sum(pc.sum(table["rows"]).as_py() or 0 for table in tables)
+        self._check(count, rows)
+
+    def _check(self, count: int, rows: int) -> None:
         if (count, rows) != (self.file_count, self.row_count):
             raise FormatError(
                 f"the manifests and commits of a version have {count} live files with {rows} rows, but its totals say "
@@ -314,6 +318,22 @@ class FileSet:
         """Return the live files as one table."""
         return joined(self.chunks(fetch))
 
+    def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
+        """Yield the live files with all columns, in parts, and keep few of them. Each call reads manifests.
+
+        FormatError at the end where the files are not those that the totals are of.
+        """
+        if self._tables is not None or self.file_count < MANY_FILES:
+            yield from self.chunks(fetch)
+            return
+        manifests, added, removed = self.since_manifests()
+        gone, count, rows = pa.array(sorted(removed), pa.string()), 0, 0
+        for table in chain((without(part, gone) for part in manifests.parts(fetch)), added):
+            count += table.num_rows
+            rows += pc.sum(table["rows"]).as_py() or 0
+            yield table
+        self._check(count, rows)
+
     def dump(
         self, version: int, fetch: Fetch | None = None, order: Sequence[int] = ()
     ) -> tuple[Any, dict[str, bytes]]:
@@ -323,8 +343,7 @@ class FileSet:
         the `order` of these columns, by their ids.
         """
         if self.file_count:
-            manifests, added, removed = self._since(lambda files: None)
-            assert isinstance(manifests, Manifests), "every set goes back to manifests"
+            manifests, added, removed = self.since_manifests()
             manifests, blobs = manifests.after(version, joined(added), removed, fetch, order)
         else:
             manifests, blobs = Manifests(), {}
@@ -354,20 +373,15 @@ class FileSet:
 
     def stored_in(self) -> StoredIn:
         """Return where the entries are stored, as far as this process knows. Reads nothing."""
-        manifests, added, removed = self._since(lambda files: None)
-        assert isinstance(manifests, Manifests), "every set goes back to manifests"
+        manifests, added, removed = self.since_manifests()
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
 
-    def apart_from(self, stored: FileSet, fetch: Fetch) -> tuple[pa.Table, pa.Table] | None:
-        """Return the files of this set and of a stored one that are not in manifests that both go back to.
-
-        If these are the same, so are the sets. None where it takes all files to know that.
-        """
-        base, added, removed = self._since(lambda files: None)
-        other = stored._origin
-        assert isinstance(base, Manifests), "every set goes back to manifests"
-        parts = apart(base, other, removed, fetch) if isinstance(other, Manifests) else None
-        return None if parts is None else (joined([*parts[0], *added]), joined(parts[1]))
+    def since_manifests(self) -> tuple[Manifests, list[pa.Table], Collection[str]]:
+        """Return the manifests that this set goes back to, the live files that were added since, and the paths that
+        were removed from these manifests. Reads nothing."""
+        manifests, added, removed = self._since(lambda files: None)
+        assert isinstance(manifests, Manifests), "every set goes back to manifests"
+        return manifests, added, removed
 
     def rest_on(self, stored: FileSet) -> None:
         """Go back to the manifests of a stored set that was found to be the same, as after `stored`."""

@@ -144,7 +144,7 @@ def release_origins(
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         for commit in passed:
-            if any(_has_any(table, folder) for table in added(tracked, commit) for folder in folders):
+            if any(has_any(table, folder) for table in added(tracked, commit) for folder in folders):
                 raise NothingToDo("they are needed again")
         known = {origin.id for origin in view.state.origins}
         released = tuple(origin.id for origin in free if origin.id in known)
@@ -165,15 +165,13 @@ def _unneeded(logs: LogCache, tracked: TrackedLog[TableState], view: View[TableS
     if not folders:
         return []
     live = [named_by(chunk) for chunk in tracked.read(view, lambda view: all_chunks(tracked, view))]
-    free = [
-        origin for origin, folder in folders.items() if not any(_has_any(files, folder) for files in live)
-    ]
+    free = [origin for origin, folder in folders.items() if not any(has_any(files, folder) for files in live)]
     if not free:
         return []
     ever = reachable(tracked, view.version)
-    return [origin for origin in free if not _has_any(ever, folders[origin])]
+    return [origin for origin in free if not has_any(ever, folders[origin])]
 
 
-def _has_any(files: pa.Table, folder: str) -> bool:
+def has_any(files: pa.Table, folder: str) -> bool:
     """Return whether any of these objects is in the folder of a table."""
     return bool(pc.any(pc.starts_with(files["path"], f"{folder.rstrip('/')}/"), min_count=0).as_py())

@@ -23,6 +23,9 @@ from lakelog.catalog.writes.merge_clauses import (
 from lakelog.catalog.writes.partial_files import (
     matching_files,
 )
+from lakelog.catalog.writes.proposed_rows import (
+    gathered_rows,
+)
 from lakelog.catalog.writes.rollback import (
     wider_type,
 )
@@ -40,6 +43,7 @@ __all__ = [
     "StreamBatch",
     "changed_rows",
     "check_takes",
+    "gathered_rows",
     "known_taken",
     "matching_files",
     "moved_files",

@@ -46,6 +46,7 @@ _MODULES = (
     "compaction",
     "clones",
     "iceberg",
+    "iceberg_words",
 )
 
 

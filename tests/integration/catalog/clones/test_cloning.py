@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, Table, TableExists
@@ -284,6 +286,25 @@ def test_what_is_deleted_while_files_are_copied_stays_deleted(
     assert list(zip(changes["_change_type"].to_pylist(), changes["id"].to_pylist(), strict=True)) == [
         ("delete", 3)
     ]
+
+
+def test_a_change_that_was_prepared_before_finds_its_rows_in_the_copies(
+    catalog: Catalog, source: Table
+) -> None:
+    clone = catalog.clone("a", "b")
+    write, positions = clone.begin_write(), base64.b64encode(BitMap([0]).serialize()).decode()
+    (path,) = [path for path, rows in zip(*_paths_and_rows(clone), strict=True) if rows == 2 and "-" in path][
+        -1:
+    ]
+    clone.materialize()
+    clone.commit_rows(write, "delete", deletes=[{"path": path, "positions": positions}])
+    assert len(ids(clone.refresh())) == 3
+    check_whole(catalog)
+
+
+def _paths_and_rows(table: Table) -> tuple[list[str], list[int]]:
+    files = table.plan()
+    return files["path"].to_pylist(), files["rows"].to_pylist()
 
 
 def test_a_clone_without_the_promise_is_found(catalog: Catalog, source: Table) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakelog.catalog.clones import is_of
 from lakelog.catalog.logs import LogCache
-from lakelog.catalog.maintenance.fsck.judges import TableJudge
 from lakelog.catalog.maintenance.fsck.links import shown
 from lakelog.catalog.maintenance.fsck.walk import Checked, Walk
+from lakelog.catalog.maintenance.promises import has_any
+from lakelog.catalog.maintenance.reachable import reachable
 from lakelog.catalog.state import Origin, Promise, TableState
 from lakelog.log import View
 from lakelog.log.errors import LakelogError, NotFound, StorageError
@@ -38,8 +38,7 @@ def _check_kept(walk: Walk, checked: Checked, origin: Origin) -> None:
     if now is None or now.purged or origin not in now.state.origins:
         return  # released meanwhile
     folder = walk.logs.url(origin.location)
-    assert isinstance(checked.judge, TableJudge)
-    if not any(is_of(path, folder) for path in checked.judge.retained):
+    if not _needs(checked, now, folder):
         return
     walk.findings.damage(
         "clone-not-kept",
@@ -48,6 +47,16 @@ def _check_kept(walk: Walk, checked: Checked, origin: Origin) -> None:
         "materialize the clone, and expire its older versions, before that table is vacuumed; else restore both "
         "folders from one backup",
     )
+
+
+def _needs(checked: Checked, now: View[TableState], folder: str) -> bool:
+    """Return whether a version that can be read has a file of that folder, as far as that can be found out."""
+    try:
+        return has_any(reachable(checked.tracked, now.version), folder)
+    except StorageError:
+        raise
+    except LakelogError:
+        return True
 
 
 def _keeps(owner: View[TableState], origin: Origin, clone: str) -> bool:

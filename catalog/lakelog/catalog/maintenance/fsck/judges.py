@@ -16,18 +16,19 @@ from lakelog.catalog.files import (
     DELETES,
     FIRST_ROW,
     FOOTER,
+    Comparison,
     Fetch,
     FileSet,
     converted,
     decode_files,
     decode_removed,
-    deletes_from_json,
     deletes_to_json,
     physical_rows,
 )
 from lakelog.catalog.files import Root as FilesRoot
 from lakelog.catalog.maintenance.fsck.authors_rows import AuthorsRows
 from lakelog.catalog.maintenance.fsck.identity_checks import TakenValues
+from lakelog.catalog.maintenance.fsck.retained import DataFileFacts, RetainedFiles
 from lakelog.catalog.state import (
     TAG,
     FileChange,
@@ -85,29 +86,18 @@ class NamespaceJudge:
 
 
 @dataclass(slots=True)
-class DataFileFacts:
-    """A data file in the commits: its `rows` with those that are deleted, by any of `vectors` (JSON of `Deletes`)."""
-
-    size_bytes: int
-    rows: int
-    crc: int | None = None
-    footer_crc: int | None = None
-    vectors: frozenset[str] = frozenset()
-
-    def objects(self) -> set[str]:
-        """Return the paths of the objects that the vectors are in."""
-        return {path for text in self.vectors if (path := deletes_from_json(text).path) is not None}
-
-
-@dataclass(slots=True)
 class TableJudge:
     """Judges a table's log, and notes where it is to be linked and all data files of the versions that can be read."""
 
     fetch: Fetch
     linked_in: str | None = None
-    retained: dict[str, DataFileFacts] = field(default_factory=dict)
+    retained: RetainedFiles = field(default_factory=RetainedFiles)
     taken: TakenValues = field(default_factory=TakenValues)
     authors: AuthorsRows = field(default_factory=AuthorsRows)
+    compared: Comparison = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.compared = Comparison(self.fetch)
 
     def manifests(self, state: Json) -> Mapping[str, str]:
         named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
@@ -134,18 +124,21 @@ class TableJudge:
         one, other = (each and each.source for each in (replayed.adopted, stored.adopted))
         if one != other:
             return "other adopted files than in a replay"
+        pairs = [
+            ("" if name == "main" else f"of {name}: ", replayed.on(name).files, stored.on(name).files)
+            for name in ("main", *sorted(replayed.refs))
+        ]
         if replayed.adopted is not None and stored.adopted is not None:
-            why = self._difference_of_files(replayed.adopted.files, stored.adopted.files)
+            pairs.insert(0, ("of adopted files: ", replayed.adopted.files, stored.adopted.files))
+        pairs += [
+            (f"kept for the clone {id}: ", promise.files, stored.clones[id].files)
+            for id, promise in replayed.clones.items()
+        ]
+        for what, own, others in pairs:
+            why = self._difference_of_files(own, others)
             if why is not None:
-                return f"of adopted files: {why}"
-        for name in ("main", *sorted(replayed.refs)):
-            why = self._difference_of_files(replayed.on(name).files, stored.on(name).files)
-            if why is not None:
-                return why if name == "main" else f"of {name}: {why}"
-        for id, promise in replayed.clones.items():
-            why = self._difference_of_files(promise.files, stored.clones[id].files)
-            if why is not None:
-                return f"kept for the clone {id}: {why}"
+                return what + why
+        self.compared.keep(others for _, _, others in pairs)
         return None
 
     def _difference_of_files(self, replayed: FileSet, stored: FileSet) -> str | None:
@@ -156,11 +149,11 @@ class TableJudge:
                 return f"{name} is {other} there, and {one} in a replay"
         try:
             # Most of a snapshot's files are in manifests of the one before it, with which this was compared.
-            apart = replayed.apart_from(stored, self.fetch)
+            apart = self.compared.apart(replayed, stored)
             if apart is None:
                 apart = replayed.table(self.fetch), stored.table(self.fetch)
             different = different_files(*apart)
-            wrong = stored.stored_in().manifests.with_wrong_bounds(self.fetch)
+            wrong = self.compared.with_wrong_bounds(stored)
             if different is None and wrong is not None:
                 different = (
                     f"the bounds of the manifest {wrong} leave out files that are in it: plans miss them"
@@ -197,17 +190,19 @@ class TableJudge:
                 if event.added_sidecar is not None and blobs is not None:
                     added |= facts_of(decode_files(blobs[event.added_sidecar]))
         self.authors.ends(commit.version)
-        self._retain(added)
+        self.retained.add(added)
 
     def expired(self) -> None:
         if self.retained or self.linked_in is not None or self.taken.ranges:
-            self.linked_in, self.retained, self.taken = None, {}, TakenValues(problems=self.taken.problems)
+            self.linked_in, self.taken = None, TakenValues(problems=self.taken.problems)
+            self.retained.forget()
 
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)
         try:
             for line in state.kept():
-                self._retain(facts_of(line.files.table(self.fetch)))
+                for files in line.files.parts(self.fetch):
+                    self.retained.add(facts_of(files))
         except LakelogError:
             return  # the manifest is reported
 
@@ -223,12 +218,6 @@ class TableJudge:
                 known = {name: value for name, value in row.items() if value is not None}
                 seen.update(msgspec.json.encode(known, order="sorted"))
         return seen.hexdigest()
-
-    def _retain(self, files: Mapping[str, DataFileFacts]) -> None:
-        for path, facts in files.items():
-            known = self.retained.get(path)
-            vectors = facts.vectors if known is None else facts.vectors | known.vectors
-            self.retained[path] = replace(facts, vectors=vectors)
 
 
 def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:
