@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.clones import clone_table
+from lakelog.catalog.clones import clone_namespace, clone_table
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.iceberg import Following
@@ -128,6 +128,14 @@ class Catalog(CatalogNames):
             if not if_not_exists or not self.table_exists(path):
                 raise
             return self.load_table(path)
+
+    def clone_namespace(self, source: Name, target: Name, *, token: Token | None = None) -> None:
+        """Make the namespace `target` with a clone of each table in and below `source`, all as of one moment: they
+        become visible by one commit. Views, functions and saved cuts stay behind.
+
+        NamespaceExists, NoSuchNamespace; for each table as `clone`.
+        """
+        clone_namespace(self._tree, identifier(source), identifier(target), token)
 
     # Tables of other formats
 

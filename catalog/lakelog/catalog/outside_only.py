@@ -31,6 +31,9 @@ class OutsideOnly:
             "a clone is not part of a transaction: clone before or after it, and change the clone within it"
         )
 
+    def clone_namespace(self, *given: object, **named: object) -> NoReturn:
+        self.clone()
+
     def import_table(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("an import is not part of a transaction: import before or after it")
 

@@ -15,9 +15,13 @@ from lakelog.catalog.clones.materializing import (
     Materialized,
     materialize,
 )
+from lakelog.catalog.clones.namespaces import (
+    clone_namespace,
+)
 
 __all__ = [
     "Materialized",
+    "clone_namespace",
     "clone_table",
     "is_of",
     "materialize",

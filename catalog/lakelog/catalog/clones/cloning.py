@@ -28,7 +28,6 @@ from lakelog.catalog.logs import (
     was_applied_anywhere,
 )
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.schema import PartitionSpec
 from lakelog.catalog.state import (
     COMMENT,
     MAIN,
@@ -40,7 +39,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.catalog.writes import moved_files
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import NotFound, PermissionDenied, Unsupported
 
 
@@ -55,23 +54,31 @@ def clone_table(tree: NameTree, source: TableHead, identifier: Identifier, token
     if token is not None and was_applied_anywhere(tree.logs, token):
         return TableHead.named(tree.logs, tree.table(identifier), identifier)
     newest = source.tracked.current()
-    _check_cloneable(source, newest)
-    files = source.all_files()
-    origins = (Origin(location=source.tracked.location, id=source.id), *newest.state.origins)
-    _check_kept(source, files, newest.state.origins)
+    check_cloneable(source, newest)
+    check_kept(source, source.all_files(), newest.state.origins)
     stage = _stage(tree, source, identifier, token)
-    draft = _first_commit(source, newest, stage, absolute(files, source.url), origins)
+    draft = first_commit(source, newest, stage, origins_of(source, newest))
 
     def promise(tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
-        for origin in origins[1:]:
-            _promise_again(tree, source, origin, stage)
-        _promise(source, stage)
+        promise_all(tree, source, newest.state.origins, stage)
         return view
 
     return create_from(tree, stage, draft, promise)
 
 
-def _check_cloneable(source: TableHead, newest: View[TableState]) -> None:
+def origins_of(source: TableHead, newest: View[TableState]) -> tuple[Origin, ...]:
+    """Return the logs that have to promise: the source's, and those that keep files for it."""
+    return (Origin(location=source.tracked.location, id=source.id), *newest.state.origins)
+
+
+def promise_all(tree: NameTree, source: TableHead, origins: Sequence[Origin], stage: Stage) -> None:
+    """Let the source, and the tables whose files it has itself, keep the files for the clone that is staged."""
+    for origin in origins:
+        _promise_again(tree, source, origin, stage)
+    _promise(source, stage)
+
+
+def check_cloneable(source: TableHead, newest: View[TableState]) -> None:
     """Refuse what no log could keep for a clone."""
     if source.ref != MAIN:
         raise Unsupported(
@@ -90,7 +97,7 @@ def _check_cloneable(source: TableHead, newest: View[TableState]) -> None:
         )
 
 
-def _check_kept(source: TableHead, files: pa.Table, origins: Sequence[Origin]) -> None:
+def check_kept(source: TableHead, files: pa.Table, origins: Sequence[Origin]) -> None:
     """Refuse files that are neither the table's own nor those of a table that has promised to keep them."""
     folders = [source.logs.url(origin.location) for origin in origins]
     for path in files["path"].to_pylist():
@@ -126,27 +133,44 @@ def _stage(tree: NameTree, source: TableHead, identifier: Identifier, token: Tok
     return msgspec.structs.replace(
         stage,
         schema=metadata.schema,
-        spec=_newest_spec(metadata.specs),
+        spec=metadata.specs[-1],
         sort_order=metadata.sort_order,
         commit_id=stage.commit_id if token is None else token.commit_id,
     )
 
 
-def _newest_spec(specs: Sequence[PartitionSpec]) -> PartitionSpec:
-    return specs[-1]
+def staged(source: TableHead, identifier: Identifier, namespace: str, table_id: str, location: str) -> Stage:
+    """Return the stage of a clone in a namespace whose log, at that place, has its name already."""
+    metadata, logs = source.metadata, source.logs
+    return Stage(
+        kind=CREATE,
+        identifier=identifier,
+        namespace=namespace,
+        namespace_base=0,
+        table_id=table_id,
+        commit_id=table_id,
+        location=location,
+        url=logs.url(location),
+        own_location=False,
+        schema=metadata.schema,
+        spec=metadata.specs[-1],
+        sort_order=metadata.sort_order,
+        properties=metadata.properties,
+        provider=metadata.provider,
+        comment=metadata.comment,
+        replaced=None,
+        write=WriteRef(id=logs.new_id(), version=0),
+    )
 
 
-def _first_commit(
-    source: TableHead,
-    newest: View[TableState],
-    stage: Stage,
-    files: pa.Table,
-    origins: tuple[Origin, ...],
+def first_commit(
+    source: TableHead, newest: View[TableState], stage: Stage, origins: tuple[Origin, ...]
 ) -> Draft:
     """Return the first commit of a clone's log: its definition, where it is from, and its rows as those of one change.
 
     Values of identity columns go on after all that the source has ever taken, also where an old version is cloned.
     """
+    files = absolute(source.all_files(), source.url)
     metadata = msgspec.structs.replace(source.metadata, own_location=False)
     cloned = TableCloned(
         of=source.id,

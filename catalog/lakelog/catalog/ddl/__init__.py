@@ -37,6 +37,7 @@ from lakelog.catalog.ddl.restore import (
 )
 from lakelog.catalog.ddl.saved_cuts import (
     all_cuts,
+    collect,
     cut_of,
     decode_cut,
     drop_cut,
@@ -68,6 +69,7 @@ __all__ = [
     "StageRequest",
     "all_cuts",
     "alter_namespace",
+    "collect",
     "commit_stage",
     "create_from",
     "create_namespace",

@@ -244,8 +244,15 @@ def versions_of(tracked: TrackedLog[NamespaceState], name: str, cut: SavedCut) -
     return decode_cut(data, f"{tracked.store.url}/{key}", tracked.location)
 
 
-def collect(logs: LogCache, namespace: Identifier, tracked: TrackedLog[NamespaceState]) -> dict[str, int]:
-    """Return a version of a namespace and of every log that it leads to, all as of one moment.
+def collect(
+    logs: LogCache,
+    namespace: Identifier,
+    tracked: TrackedLog[NamespaceState],
+    *,
+    within: str | None = None,
+) -> dict[str, int]:
+    """Return a version of a namespace and of every log that it leads to, all as of one moment. All have to be in the
+    folder `within`, None for its own: InvalidInput.
 
     Where a log moves during the collection, the moment is put before that, and all logs are read again as of then; but
     not before anything that this process had seen.
@@ -255,7 +262,7 @@ def collect(logs: LogCache, namespace: Identifier, tracked: TrackedLog[Namespace
         cut = Cut(logs, at_us=at_us)
         views: dict[str, View[Any]] = {}
         try:
-            _walk(logs, cut, namespace, tracked, views)
+            _walk(logs, cut, namespace, tracked, views, tracked.location if within is None else within)
             cut.check()
         except CommitConflict:
             at_us = cut.last_us if cut.last_us >= seen_us else FOREVER_US
@@ -275,6 +282,7 @@ def _walk(
     namespace: Identifier,
     tracked: TrackedLog[NamespaceState],
     views: dict[str, View[Any]],
+    folder: str,
 ) -> None:
     def below(space: str) -> list[str]:
         """Return the locations that the level leads to and that were not met, in order. Each once: a namespace can be
@@ -282,7 +290,7 @@ def _walk(
         found: dict[str, None] = {}
         for path, each in level:
             for name, entry in views[each.location].state.entries.get(space, {}).items():
-                if not is_inside(entry.location, tracked.location):
+                if not is_inside(entry.location, folder):
                     raise _outside(logs, (*path, name), entry.location, namespace, tracked)
                 if entry.location not in views:
                     paths.setdefault(entry.location, (*path, name))

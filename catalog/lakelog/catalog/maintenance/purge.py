@@ -209,12 +209,14 @@ def _metadata(tracked: TrackedLog[Any], view: View[Any]) -> dict[str, int]:
 def clones_of(tree: NameTree, purge: Purge) -> list[str]:
     """Return the names of the clones that need files of what is to be purged, and are not to go themselves."""
     going = {each.tracked.location for each in purge.all()}
-    return [
-        name
-        for each in purge.all()
-        if isinstance(each.view.state, TableState)
-        for name in kept_for(tree.logs, each.tracked, each.view, going)
-    ]
+    return sorted(
+        {
+            name
+            for each in purge.all()
+            if isinstance(each.view.state, TableState)
+            for name in kept_for(tree.logs, each.tracked, each.view, going)
+        }
+    )
 
 
 def is_needed(purge: Purge, cuts: NeededVersions) -> bool:

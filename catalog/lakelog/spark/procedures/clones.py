@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 
 
@@ -15,6 +16,16 @@ def _clone(call: Call) -> Rows:
         token=call.token,
     )
     return [(table.version, table.row_count, table.file_count)]
+
+
+def _clone_namespace(call: Call) -> Rows:
+    source, target = call.namespace("source"), call.namespace("target")
+    if target == ("system",):
+        raise InvalidInput(
+            "the namespace system holds lakelog's own procedures and tables: choose another name"
+        )
+    call.catalog.clone_namespace(source, target, token=call.token)
+    return []
 
 
 def _materialize(call: Call) -> Rows:
@@ -42,6 +53,18 @@ PROCEDURES = (
             Column("files", "BIGINT", "data files"),
         ),
         changes=lambda call: call.table("target")[:-1],
+        in_transaction=False,
+    ),
+    Procedure(
+        name="clone_namespace",
+        description="Make a namespace with a clone of each table of another one, as of one moment.",
+        run=_clone_namespace,
+        parameters=(
+            Parameter("source", "STRING", "the namespace that is cloned, with all below it"),
+            Parameter("target", "STRING", "the name of the new one"),
+        ),
+        columns=(),
+        changes=lambda call: call.namespace("target")[:-1],
         in_transaction=False,
     ),
     Procedure(

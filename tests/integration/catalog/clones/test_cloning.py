@@ -12,8 +12,9 @@ import pytest
 from pyroaring import BitMap
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, Table, TableExists
+from lakelog.catalog import Catalog, NamespaceExists, Table, TableExists
 from lakelog.catalog.clones import cloning, materializing
+from lakelog.catalog.clones import namespaces as clone_namespaces
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.maintenance import Severity, promises, purge
@@ -249,6 +250,63 @@ def test_what_no_log_keeps_is_not_cloned(catalog: Catalog, source: Table, tmp_pa
         cloning.clone_table(catalog._tree, catalog.load_table("a", ref="dev").head, ("b",), None)
     with pytest.raises(Unsupported, match="not part of a transaction"), catalog.transaction() as tx:
         tx.clone("a", "b")
+
+
+def test_a_namespace_is_cloned_by_one_commit(
+    catalog: Catalog, client: Callable[[], Catalog], source: Table
+) -> None:
+    catalog.create_namespace("n", {"comment": "first"})
+    catalog.create_namespace("n.deep")
+    catalog.create_table("n.t", SCHEMA).append(rows(1))
+    catalog.create_table("n.deep.u", SCHEMA).append(rows(2))
+    catalog.rename_table("a", "n.moved")
+    before = len(list(catalog.history(())))
+    catalog.clone_namespace("n", "m")
+    assert len(list(catalog.history(()))) == before + 1
+    other = client()
+    assert other.list_tables("m") == [("m", "moved"), ("m", "t")] and other.load_namespace("m") == {
+        "comment": "first"
+    }
+    assert [ids(other.load_table(name)) for name in ("m.t", "m.moved", "m.deep.u")] == [
+        [1],
+        [1, 3, 4, 5],
+        [2],
+    ]
+    other.load_table("m.deep.u").append(rows(3))
+    emptied(catalog, "n.moved")
+    catalog.drop_namespace("n", cascade=True)
+    answers = vacuumed(catalog)
+    assert answers["`n`"].kept_for_clones == ("`m`.`deep`.`u`", "`m`.`moved`", "`m`.`t`")
+    assert ids(catalog.load_table("m.moved")) == [1, 3, 4, 5]
+    check_whole(catalog)
+    with pytest.raises(NamespaceExists):
+        catalog.clone_namespace("m", "m")
+    catalog.drop_namespace("m", cascade=True)
+    vacuumed(catalog)
+    assert not any(each.kept_for_clones for each in vacuumed(catalog).values())
+
+
+def test_a_clone_of_a_namespace_that_died_is_purged_as_a_whole(
+    catalog: Catalog, source: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*arguments: Any) -> None:
+        raise Killed
+
+    catalog.create_namespace("n")
+    catalog.create_namespace("n.deep")
+    catalog.rename_table("a", "n.deep.a")
+    with monkeypatch.context() as patched:
+        patched.setattr(clone_namespaces, "_link", killed)
+        with pytest.raises(Killed):
+            catalog.clone_namespace("n", "m")
+    assert catalog.list_namespaces() == [("n",)]
+    assert len(catalog.load_table("n.deep.a").head.state.clones) == 1
+    vacuumed(catalog)
+    assert not catalog.load_table("n.deep.a").head.state.clones
+    check_whole(catalog)
 
 
 def test_materializing_copies_what_is_borrowed_and_ends_the_promise(catalog: Catalog, source: Table) -> None:
