@@ -9,7 +9,7 @@ from typing import Any
 from tests.sim.mutations import removing
 
 from lakelog.catalog.clones import cloning
-from lakelog.catalog.maintenance import promises, purge
+from lakelog.catalog.maintenance import purge
 from lakelog.catalog.state import table_state
 
 CLONE_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
@@ -34,8 +34,3 @@ def a_clone_comes_without_a_promise(real: Any, *rest: Any) -> None:
 @removes(cloning, "_promise_again")
 def a_clone_of_a_clone_has_the_promise_of_that_alone(real: Any, *rest: Any) -> None:
     return None
-
-
-@removes(promises, "_unneeded")
-def a_clone_releases_what_it_has(real: Any, logs: Any, tracked: Any, view: Any) -> Any:
-    return list(view.state.origins)

@@ -48,7 +48,12 @@ LATE_IN_LINES = {
 }
 
 
-LATE_IN_CLONES: dict[str, int] = {}
+LATE_IN_CLONES = {
+    "a-clone-comes-without-a-promise": 1,
+    "a-clone-of-a-clone-has-the-promise-of-that-alone": 3,
+    "a-purge-ignores-clones": 13,
+    "vacuum-ignores-what-is-promised": 56,
+}
 
 
 def noticed_by(

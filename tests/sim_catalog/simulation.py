@@ -97,14 +97,13 @@ def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
     checks: dict[str, Check] = {what: partial(check, world, what) for what in chosen}
     for what in chosen:
         for i in range(rng.randint(2, 3)):
-            deeds = rng.randint(2, 5) * (3 if what == CLONES else 1)
-            world.spawn(f"{what} {i}", deeds, partial(module_of(what).deed, world))
+            world.spawn(f"{what} {i}", rng.randint(2, 5), partial(module_of(what).deed, world))
     for i in range(rng.randint(1, 2)):
         name = f"reader {i}"
         look: Callable[[Catalog], None] = partial(readers.deed, world, name, checks)
         world.spawn(name, rng.randint(2, 6), look)
     # What becomes of clones shows once much was deleted.
-    for _ in range(3 if kind == CLONES else rng.random() < 0.3):
+    if kind == CLONES or rng.random() < 0.3:
         maintenance.populate(world)
     return partial(at_the_end, world, checks)
 

@@ -114,7 +114,8 @@ def ever_in(
     """Yield the path and size of every file that was in the table at a version from `first` to `last`, in parts; some
     twice."""
     start = tracked.log.view_at(first)
-    for chunk in all_chunks(tracked, start):
+    # What was kept for clones then, and is no more, is in no version that a reader could go back to.
+    for chunk in _chunks(tracked, start.state.lines()):
         yield named_by(chunk)
     yield from added_by(tracked, first + 1, last, progress)
 
@@ -127,9 +128,13 @@ def live_at(tracked: TrackedLog[TableState], version: int) -> list[pa.Table]:
 def all_chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
     """Return the files of the table, of all its tags and branches, and those kept for clones (see `FileSet.chunks`),
     some more than once. They may be without statistics."""
+    return _chunks(tracked, view.state.kept())
+
+
+def _chunks(tracked: TrackedLog[TableState], lines: Iterable[TableState]) -> list[pa.Table]:
     fetch = tracked.log.read_blobs
     with naming(tracked.log.location):
-        return [chunk for line in view.state.kept() for chunk in line.files.chunks(fetch, ())]
+        return [chunk for line in lines for chunk in line.files.chunks(fetch, ())]
 
 
 def added_by(
