@@ -164,6 +164,13 @@ from lakelog.catalog.tools import (
 from lakelog.catalog.transaction import (
     Transaction,
 )
+from lakelog.catalog.upkeep import (
+    Advice,
+    Health,
+    KeyDepth,
+    LastDay,
+    SizeClass,
+)
 from lakelog.catalog.writes import (
     FilesMatchInPart,
     Rewritten,
@@ -306,6 +313,11 @@ __all__ = [
     "Type",
     "Unsupported",
     "UnsupportedFormat",
+    "Advice",
+    "Health",
+    "KeyDepth",
+    "LastDay",
+    "SizeClass",
     "Vacuumed",
     "ValuesGone",
     "ValuesTaken",

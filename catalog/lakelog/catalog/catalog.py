@@ -19,6 +19,7 @@ from lakelog.catalog.logs import (
     TransactionLogs,
     chosen_scope,
     no_progress,
+    no_such_table,
     writer_facts,
 )
 from lakelog.catalog.maintenance import (
@@ -39,6 +40,7 @@ from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
+from lakelog.catalog.upkeep import COMMITS_MAX, Health, health_in
 from lakelog.log import Json, LogOptions
 from lakelog.log.errors import FormatError, InvalidInput
 
@@ -287,6 +289,32 @@ class Catalog(CatalogNames):
         except FormatError:
             return picture_of_table(self._tree, None, path, location, wish)
         return picture_of_table(self._tree, table.head, path, location, wish)
+
+    def health(
+        self,
+        name: Name | None = None,
+        *,
+        location: Location | None = None,
+        commits: int = COMMITS_MAX,
+        listing: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[Health]:
+        """Return how a table is, or each table of a namespace with all below it, and what is to be done about it, with
+        what that would read, write and save, and the command for it. Without a name, of the whole warehouse.
+
+        It reads metadata alone: the newest `commits` of each table, and its manifests. With `listing`, what a vacuum
+        would delete now is counted too, by a list of each table's objects. NoSuchTable where there is neither.
+        """
+        self._check_there(location)
+        path = () if name is None else identifier(name)
+        is_table = bool(path) and self.table_exists(path)
+        if path and not is_table and self._tree.find_namespace(path) is None:
+            raise no_such_table(path)
+        which = {"table": path} if is_table else {"namespace": path} if location is None else {}
+        scope = chosen_scope(self._tree, **which, location=spelled(location), progress=progress)
+        return health_in(
+            self._tree, scope, commits=commits, listing=listing, progress=progress or no_progress
+        )
 
     def fsck(
         self,

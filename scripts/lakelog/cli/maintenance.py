@@ -6,7 +6,6 @@ Those that delete only report what they would do without --apply.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
@@ -23,23 +22,21 @@ from lakelog.catalog.maintenance import (
     Vacuumed,
 )
 from lakelog.catalog.names import identifier
+from lakelog.catalog.times import age_of
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
 from lakelog.cli.progress import Progress
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGE = re.compile(r"(\d{1,6})([smhdw])")
 
 
 def _age(context: click.Context, parameter: click.Parameter, value: str | None) -> dt.timedelta | None:
     """Read an age as people write it: 90s, 30m, 12h, 7d, 2w."""
     if value is None:
         return None
-    match = _AGE.fullmatch(value)
-    if match is None:
+    age = age_of(value)
+    if age is None:
         raise click.BadParameter(f"{value!r} is not an age: write 90s, 30m, 12h, 7d or 2w")
-    return dt.timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return age
 
 
 def _days(age: dt.timedelta) -> str:
@@ -57,8 +54,14 @@ _trust_clock = click.option(
 @click.command()
 @click.argument("table", shell_complete=names_of_tables)
 @click.option("--where", metavar="CONDITION", help="Only files that may have rows for which it is true.")
+@click.option(
+    "--deleted-ratio",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Rewrite any file of whose rows this share is deleted. [default: the table's property, or 0.3]",
+)
 @takes_place
-def compact(place: Place, table: str, where: str | None) -> None:
+def compact(place: Place, table: str, where: str | None, deleted_ratio: float | None) -> None:
     """Rewrite small files of TABLE as larger ones, without deleted rows.
 
     No row changes, and older versions keep their files until they expire and are vacuumed. Large tables take several
@@ -67,7 +70,7 @@ def compact(place: Place, table: str, where: str | None) -> None:
     """
     before = load(place, table, None)
     with Progress() as progress:
-        after = before.compact(where, progress=progress)
+        after = before.compact(where, deleted_ratio=deleted_ratio, progress=progress)
     changed = takewhile(lambda entry: entry.version > before.version, after.history())
     own = [entry.details for entry in changed if entry.operation == "compact"]
     files, fewer = (sum(int(each.get(f"{which}_files", 0)) for each in own) for which in ("added", "removed"))

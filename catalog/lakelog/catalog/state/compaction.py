@@ -16,11 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import UNCOMMITTED, VERSION, physical_rows
-from lakelog.catalog.schema import TARGET_FILE_SIZE, Metadata, from_arrow, value_of
+from lakelog.catalog.schema import DELETED_RATIO, TARGET_FILE_SIZE, Metadata, from_arrow, value_of
 from lakelog.log.errors import InvalidInput
-
-DELETED_RATIO = 0.3
-"""By default, a file is rewritten by itself where at least this share of its rows is deleted."""
 
 SMALL = 0.75
 """Files below this share of the target size are combined with others."""
@@ -54,7 +51,7 @@ class Goal:
 def goal_of(
     properties: Mapping[str, str], target_size_bytes: int | None, deleted_ratio: float | None
 ) -> Goal:
-    """Return the goal of these arguments; None: the table's property, or the default. InvalidInput."""
+    """Return the goal of these arguments; None: the table's property, or its default. InvalidInput."""
     if target_size_bytes is None:
         target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
     if target_size_bytes < TARGET_FILE_SIZE.minimum:
@@ -62,7 +59,7 @@ def goal_of(
             f"files of {target_size_bytes} bytes are not possible: give at least {TARGET_FILE_SIZE.minimum}"
         )
     if deleted_ratio is None:
-        deleted_ratio = DELETED_RATIO
+        deleted_ratio = float(value_of(properties, DELETED_RATIO))
     if not 0 <= deleted_ratio <= 1:
         raise InvalidInput(
             f"the share of deleted rows is {deleted_ratio}: give a number from 0, for all files that have some, to 1"
