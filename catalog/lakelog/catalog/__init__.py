@@ -166,9 +166,11 @@ from lakelog.catalog.transaction import (
 )
 from lakelog.catalog.upkeep import (
     Advice,
+    Compacted,
     Health,
     KeyDepth,
     LastDay,
+    Maintained,
     SizeClass,
 )
 from lakelog.catalog.writes import (
@@ -317,6 +319,8 @@ __all__ = [
     "Health",
     "KeyDepth",
     "LastDay",
+    "Compacted",
+    "Maintained",
     "SizeClass",
     "Vacuumed",
     "ValuesGone",

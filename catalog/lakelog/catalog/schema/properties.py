@@ -113,14 +113,13 @@ ICEBERG = Property(
     choices=(ICEBERG_OFF, ICEBERG_ON_DEMAND, ICEBERG_ON),
 )
 
-OFF, ON_DEMAND, AUTO = "off", "on-demand", "auto"
+OFF, ON_DEMAND = "off", "on-demand"
 
 MAINTENANCE = Property(
     name="lakelog.maintenance",
     default=ON_DEMAND,
-    about="Who keeps the table in shape: `lakelog maintain` (on-demand), also its writers after their commits (auto), "
-    "or neither (off).",
-    choices=(OFF, ON_DEMAND, AUTO),
+    about="Whether `lakelog maintain` keeps the table in shape (on-demand), or leaves it alone (off).",
+    choices=(OFF, ON_DEMAND),
 )
 DELETED_RATIO = Property(
     name="lakelog.maintenance.deleted-ratio",

@@ -5,6 +5,9 @@ says how long to keep it. What is done is done by the pieces that do it on reque
 It must not be needed by any reader or writer, and must not know the command or a picture.
 """
 
+from lakelog.catalog.upkeep.compacting import (
+    Compacted,
+)
 from lakelog.catalog.upkeep.facts import (
     SMALL,
     Done,
@@ -17,6 +20,11 @@ from lakelog.catalog.upkeep.health import (
     health_in,
     health_of_table,
     subject_of,
+)
+from lakelog.catalog.upkeep.maintain import (
+    Limits,
+    Maintained,
+    maintain_tables,
 )
 from lakelog.catalog.upkeep.model import (
     Advice,
@@ -38,11 +46,15 @@ from lakelog.catalog.upkeep.words import (
 __all__ = [
     "Advice",
     "COMMITS_MAX",
+    "Compacted",
     "Done",
     "Health",
     "KeyDepth",
     "KeySpans",
     "LastDay",
+    "Limits",
+    "Maintained",
+    "maintain_tables",
     "SMALL",
     "SizeClass",
     "advice_for",
