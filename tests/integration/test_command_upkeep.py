@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.cli import maintain
 from lakelog.cli.main import run
 
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
@@ -91,7 +90,7 @@ def test_maintain_watches_until_it_is_interrupted(
         if len(slept) > 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(maintain.time, "sleep", sleep)
+    monkeypatch.setattr("lakelog.cli.maintain.time.sleep", sleep)
     lakelog("maintain", "--watch", "--every", "5m", code=130)
     assert slept == [300.0, 300.0] and catalog.load_table("shop.empty").file_count == 9
 
