@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
@@ -17,6 +18,7 @@ from lakelog.catalog.logs import (
     Places,
     Scope,
     Token,
+    TrackedLog,
     TransactionLogs,
     chosen_scope,
     no_progress,
@@ -41,8 +43,16 @@ from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
-from lakelog.catalog.upkeep import COMMITS_MAX, Health, Limits, Maintained, health_in, maintain_tables
-from lakelog.log import Json, LogOptions
+from lakelog.catalog.upkeep import (
+    COMMITS_MAX,
+    Health,
+    KeepingUp,
+    Limits,
+    Maintained,
+    health_in,
+    maintain_tables,
+)
+from lakelog.log import Json, LogOptions, View
 from lakelog.log.errors import FormatError, InvalidInput
 
 
@@ -69,7 +79,13 @@ class Catalog(CatalogNames):
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions())
-        logs.after_commit = Following().committed
+        following, keeping_up = Following(), KeepingUp()
+
+        def committed(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
+            following.committed(logs, tracked, view)
+            keeping_up.committed(logs, tracked, view)
+
+        logs.after_commit = committed
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
 
     # Several changes at once

@@ -126,6 +126,7 @@ from lakelog.catalog.schema.predicate import (
 )
 from lakelog.catalog.schema.properties import (
     ALL_COLUMNS,
+    AUTO,
     COMPRESSION_CODEC,
     COPY_ON_WRITE,
     DELETED_RATIO,
@@ -252,6 +253,7 @@ __all__ = [
     "STATISTICS",
     "DELETED_RATIO",
     "KEEP_FOR",
+    "AUTO",
     "MAINTENANCE",
     "OFF",
     "NEVER",

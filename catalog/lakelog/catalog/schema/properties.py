@@ -113,13 +113,14 @@ ICEBERG = Property(
     choices=(ICEBERG_OFF, ICEBERG_ON_DEMAND, ICEBERG_ON),
 )
 
-OFF, ON_DEMAND = "off", "on-demand"
+OFF, ON_DEMAND, AUTO = "off", "on-demand", "auto"
 
 MAINTENANCE = Property(
     name="lakelog.maintenance",
     default=ON_DEMAND,
-    about="Whether `lakelog maintain` keeps the table in shape (on-demand), or leaves it alone (off).",
-    choices=(OFF, ON_DEMAND),
+    about="Who keeps the table in shape: `lakelog maintain` (on-demand), its writers too, by compactions after their "
+    "commits (auto), or neither (off).",
+    choices=(OFF, ON_DEMAND, AUTO),
 )
 DELETED_RATIO = Property(
     name="lakelog.maintenance.deleted-ratio",

@@ -5,6 +5,9 @@ says how long to keep it. What is done is done by the pieces that do it on reque
 It must not be needed by any reader or writer, and must not know the command or a picture.
 """
 
+from lakelog.catalog.upkeep.automatic import (
+    KeepingUp,
+)
 from lakelog.catalog.upkeep.compacting import (
     Compacted,
 )
@@ -49,6 +52,7 @@ __all__ = [
     "Compacted",
     "Done",
     "Health",
+    "KeepingUp",
     "KeyDepth",
     "KeySpans",
     "LastDay",
