@@ -159,10 +159,12 @@ class Page(Generic[T]):
             )
         try:
             table = decode_table(blob).combine_chunks()
-            if not table.schema.equals(self.layout.schema) or any(
+            schema = self.layout.schema
+            if (table.schema.names, table.schema.types) != (schema.names, schema.types) or any(
                 column.null_count for column in table.columns
             ):
                 raise FormatError("it has other columns than a page of its kind")
+            table = table.cast(schema)  # as ours, which may be joined with it
             if table.num_rows != self.entries or not table.num_rows:
                 raise FormatError(f"it has {table.num_rows:,} names, and its snapshot says {self.entries:,}")
             self.layout.check_keys(keys_of(table))
@@ -248,16 +250,18 @@ class Pages(Generic[T]):
 
     def load(self, places: Iterable[int]) -> None:
         """Read pages that are not in memory yet, many in a round. FormatError, NotFound."""
-        wanted = [place for place in places if not self.pages[place].is_read]
+        needed = list(places)
+        wanted = [place for place in needed if not self.pages[place].is_read]
         for start in range(0, len(wanted), PAGES_AT_ONCE):
             some = wanted[start : start + PAGES_AT_ONCE]
             assert self.source is not None, "pages that are not in memory have a source"
             blobs = self.source.read([self.pages[place].stored.name for place in some])  # type: ignore[union-attr]
             for place, blob in zip(some, blobs, strict=True):
-                page = self.pages[place]
-                page.read(blob)
-                if place + 1 < len(self.pages) and page.last >= self._firsts[place + 1]:
-                    raise page.wrong(FormatError("it has names of the page after it"))
+                self.pages[place].read(blob)
+        for place in needed:
+            page = self.pages[place]
+            if place + 1 < len(self.pages) and page.last >= self._firsts[place + 1]:
+                raise page.wrong(FormatError("it has names of the page after it"))
 
     def overlaid(
         self, changes: Sequence[tuple[str, int | None]], added: pa.Table, columns: Sequence[str] | None

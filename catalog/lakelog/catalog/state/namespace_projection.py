@@ -150,6 +150,8 @@ class NamespaceProjection:
             expired=stored.expired,
             link=stored.link,
         )
+        if len({(each.of, each.space) for each in stored.paged}) < len(stored.paged):
+            raise FormatError("a snapshot has the pages of a mapping twice: find out which client wrote it")
         return state.with_mappings(
             {(each.of, each.space): self._paged(state, each, stored.version) for each in stored.paged}
         )

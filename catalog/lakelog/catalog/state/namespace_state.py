@@ -294,7 +294,13 @@ class _Fold:
             )
 
         to, make = ("dropped", dropped) if kind == "entries" else ("dropped_definitions", definition)
-        self._changed(to)[event.id] = gone.made(make) if isinstance(gone, Late) else make(gone)
+        if isinstance(gone, Late):
+            if not isinstance(self._changed(to), ChangingPages):
+                few = self._changed(to).shared()
+                self._own[to] = ChangingPages(PagedMap.beside_no_pages(LAYOUTS[to], few, (to, "")))
+            self._changed(to)[event.id] = gone.made(make)
+        else:
+            self._changed(to)[event.id] = make(gone)
 
     def _kind_of(self, event: EntryUnlinked | EntryRenamed) -> str:
         """Return which mapping the name of an event is in. KeyError where no name of its space ever was."""

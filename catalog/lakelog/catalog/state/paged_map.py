@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakelog.catalog.state.name_pages import (
     PAGE_NAMES,
+    Layout,
     Page,
     Pages,
     PageSource,
@@ -89,11 +90,10 @@ class PagedMap(Mapping[str, T], Generic[T]):
         """The pages, and what is different: a value, `Late`, or `Gone`, which may be of a name that was not there."""
         return self._parts
 
-    @property
-    def weight(self) -> int:
-        """How many things its part of a root names."""
-        pages, different = self._parts
-        return len(pages.pages) + len(different)
+    @staticmethod
+    def beside_no_pages(layout: Layout[T], known: Mapping[str, T], field: tuple[str, str]) -> PagedMap[T]:
+        """Return a mapping of few names as one that may have what is late."""
+        return PagedMap(Pages(layout, (), None), dict(known.items()), 0, field)
 
     def at(self, version: int) -> PagedMap[T]:
         """Return the same, of a later version."""
@@ -151,33 +151,26 @@ class PagedMap(Mapping[str, T], Generic[T]):
     def rows(self) -> Iterator[tuple[str, T]]:
         """Yield all names with what they lead to, in order, page by page."""
         for table, page in self._tables():
-            yield from zip(table.column(0).to_pylist(), page.values(table), strict=True)
+            values = self._parts[0].layout.values(table) if page is None else page.values(table)
+            yield from zip(table.column(0).to_pylist(), values, strict=True)
 
     def table(self, columns: Sequence[str]) -> pa.Table:
         """Return some columns of all pages as they are now, in the order of names; values are not checked."""
-        tables = [table for table, _ in self._tables(columns)]
-        return (
-            pa.concat_tables(tables) if tables else self._parts[0].layout.schema.empty_table().select(columns)
-        )
+        return pa.concat_tables([table for table, _ in self._tables(columns)])
 
-    def _tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.Table, Page[T]]]:
-        self._read(lambda pages, different: pages.load(range(len(pages.pages))))
-        pages, _ = self._parts
-        changes, added = self._changes(columns)
+    def _tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.Table, Page[T] | None]]:
+        def loaded(pages: Pages[T], different: dict[str, Any]) -> tuple[Pages[T], dict[str, Any]]:
+            pages.load(range(len(pages.pages)))
+            return pages, different
+
+        pages, different = self._read(loaded)
+        changes, added = changes_in(pages.layout, different)
+        if columns is not None:
+            added = added.select(columns)
         if not pages.pages:
-            yield changed(added.slice(0, 0), changes, added), Page(pages.layout, None, added)
+            yield added, None
         for page, table in pages.overlaid(changes, added, columns):
             yield table, page
-
-    def _changes(self, columns: Sequence[str] | None = None) -> tuple[list[tuple[str, int | None]], pa.Table]:
-        """Return the sorted changes, and a table of the values that they lead to."""
-        pages, different = self._parts
-        settled = resolved(different)
-        keys = sorted(settled)
-        kept = [key for key in keys if settled[key] is not Gone]
-        rows = {key: row for row, key in enumerate(kept)}
-        added = pages.layout.table([(key, settled[key]) for key in kept])
-        return [(key, rows.get(key)) for key in keys], added if columns is None else added.select(columns)
 
     def _read(self, look: Callable[[Pages[T], dict[str, Any]], U]) -> U:
         """Return what `look` returns for the pages, read anew where expiry has replaced them. NotFound."""
@@ -207,9 +200,11 @@ class PagedMap(Mapping[str, T], Generic[T]):
         """Return it as a dump has it: with its pages made anew where many changes stand beside them; None where it has
         so few names that it needs no pages. Reads the pages that are made anew."""
         pages, different = self._parts
+        if not pages.pages and len(different) <= PAGED_FROM:
+            return None
         if len(different) <= changes_max(pages.entries):
             return self
-        after = self._read(lambda pages, different: merged(pages, self._changes()))
+        after = self._read(lambda pages, different: merged(pages, changes_in(pages.layout, different)))
         if after.entries < PAGED_FROM // 2:
             return None
         return PagedMap(after, {}, self.version, self.field)
@@ -264,8 +259,14 @@ class ChangingPages(Generic[T]):
     def shared(self) -> PagedMap[T]:
         """Return the version that was made; this is not to be used after that."""
         now = self._now()
-        if len(self._different) > FOLDED_FACTOR * changes_max(self._pages.entries) and self._pages.is_read:
-            return PagedMap(merged(self._pages, now._changes()), {}, now.version, now.field)
+        is_much = len(self._different) > FOLDED_FACTOR * changes_max(self._pages.entries)
+        if is_much and self._pages.is_read and not any(isinstance(f, Late) for f in self._different.values()):
+            return PagedMap(
+                merged(self._pages, changes_in(self._pages.layout, self._different)),
+                {},
+                now.version,
+                now.field,
+            )
         return now
 
     def get(self, key: str) -> T | None:
@@ -315,6 +316,17 @@ def resolved(different: Mapping[str, Any]) -> dict[str, Any]:
         except NotFound:
             continue  # each is read anew by itself
     return {key: found.value() if isinstance(found, Late) else found for key, found in different.items()}
+
+
+def changes_in(
+    layout: Layout[T], different: Mapping[str, Any]
+) -> tuple[list[tuple[str, int | None]], pa.Table]:
+    """Return what is different as sorted changes (see `changed`), and a table of the values that they lead to."""
+    settled = resolved(different)
+    keys = sorted(settled)
+    kept = [key for key in keys if settled[key] is not Gone]
+    rows = {key: row for row, key in enumerate(kept)}
+    return [(key, rows.get(key)) for key in keys], layout.table([(key, settled[key]) for key in kept])
 
 
 def merged(pages: Pages[T], changes: tuple[list[tuple[str, int | None]], pa.Table]) -> Pages[T]:
