@@ -61,7 +61,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     version: Number = 0
 
 
-ready(_Root)
+ready(_Root, tuple[_Paged, ...])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +177,8 @@ class NamespaceProjection:
 
 
 def pages_in(root: Json) -> dict[str, str]:
-    """Return the pages that a root names, each with its hash."""
-    paged = state_of(root, _Root, "namespace", "table").paged
+    """Return the pages that a root names, each with its hash. None, of another log's."""
+    paged = msgspec.convert(root.get("paged", ()) if isinstance(root, dict) else (), tuple[_Paged, ...])
     return {page.name: page.sha256 for each in paged for page in each.pages}
 
 

@@ -354,7 +354,7 @@ def merged(pages: Pages[T], changes: tuple[list[tuple[str, int | None]], pa.Tabl
             found.append(page)
             continue
         table = pa.concat_tables([*small, table]).combine_chunks()
-        if table.num_rows < PAGE_NAMES // 4:
+        if table.num_rows <= PAGE_NAMES // 4:
             small = [table]
             continue
         small = []
