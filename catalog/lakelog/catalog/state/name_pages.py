@@ -315,11 +315,14 @@ def changed(table: pa.Table, changes: Sequence[tuple[str, int | None]], added: p
     if not changes:
         return table
     keys, parts, at = keys_of(table), [], 0
+    first = end = 0  # rows of `added` that follow what is in `parts`
     for key, row in changes:
         place = place_of(keys, key, at)
-        parts.append(table.slice(at, place - at))
+        if place > at:
+            parts += [added.slice(first, end - first), table.slice(at, place - at)]
+            first = end
         if row is not None:
-            parts.append(added.slice(row, 1))
+            first, end = (row if first == end else first), row + 1
         at = place + (place < len(keys) and keys[place].as_py() == key)
-    parts.append(table.slice(at))
+    parts += [added.slice(first, end - first), table.slice(at)]
     return pa.concat_tables(parts).combine_chunks()

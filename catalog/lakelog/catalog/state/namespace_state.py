@@ -144,19 +144,18 @@ class NamespaceState:
 
     def names(self, space: str, kind: str) -> list[str]:
         """Return the names of the entries of one kind, sorted."""
-        names: list[str] = self.names_array(space, kind).to_numpy(zero_copy_only=False).tolist()
-        return names
-
-    def names_array(self, space: str, kind: str) -> pa.Array:
-        """As `names`, as an Arrow array: of a million names in a tenth of the time."""
         entries = self.entries.get(space, {})
         if not isinstance(entries, PagedMap):
-            return pa.array(
-                sorted(name for name, entry in entries.items() if entry.kind == kind), pa.string()
-            )
-        table = entries.table(["name", "kind"])
-        of_kind = pc.equal(table["kind"], kind)
-        return (table if pc.all(of_kind).as_py() else table.filter(of_kind))["name"].combine_chunks()
+            return sorted(name for name, entry in entries.items() if entry.kind == kind)
+        names: list[str] = _names_of(entries, kind).to_numpy(zero_copy_only=False).tolist()
+        return names
+
+    def names_array(self, space: str, kind: str) -> pa.StringArray:
+        """As `names`, as an Arrow array: of a million names in a fraction of the time."""
+        entries = self.entries.get(space, {})
+        if not isinstance(entries, PagedMap):
+            return pa.array(self.names(space, kind), pa.string())
+        return _names_of(entries, kind)
 
     def mappings(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
         """Yield the mappings that are in pages where they are large, each with its name and its space, if it is one of
@@ -189,6 +188,12 @@ class NamespaceState:
     @property
     def is_empty(self) -> bool:
         return not any(self.entries.values()) and not any(self.definitions.values())
+
+
+def _names_of(entries: PagedMap[Entry], kind: str) -> pa.StringArray:
+    table = entries.table(["name", "kind"])
+    of_kind = pc.equal(table["kind"], kind)
+    return (table if pc.all(of_kind).as_py() else table.filter(of_kind))["name"].combine_chunks()
 
 
 def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> NamespaceState:

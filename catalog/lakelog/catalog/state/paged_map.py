@@ -322,6 +322,8 @@ def changes_in(
     layout: Layout[T], different: Mapping[str, Any]
 ) -> tuple[list[tuple[str, int | None]], pa.Table]:
     """Return what is different as sorted changes (see `changed`), and a table of the values that they lead to."""
+    if not different:
+        return [], layout.schema.empty_table()
     settled = resolved(different)
     keys = sorted(settled)
     kept = [key for key in keys if settled[key] is not Gone]

@@ -161,7 +161,7 @@ def defined(name: str, id: str) -> EntryDefined:
     )
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.generate])
+@settings(max_examples=40, deadline=None, phases=[Phase.generate])
 @given(lives(), st.data())
 def test_a_state_of_pages_is_that_of_a_full_replay(
     life: list[list[NamespaceEvent]], data: st.DataObject
