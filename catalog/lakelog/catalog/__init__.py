@@ -21,6 +21,7 @@ from lakelog.catalog.catalog_names import (
 from lakelog.catalog.changelog import (
     Changes,
 )
+from lakelog.catalog.clones import Materialized
 from lakelog.catalog.commit_history import (
     History,
 )
@@ -164,6 +165,15 @@ from lakelog.catalog.tools import (
 from lakelog.catalog.transaction import (
     Transaction,
 )
+from lakelog.catalog.upkeep import (
+    Advice,
+    Compacted,
+    Health,
+    KeyDepth,
+    LastDay,
+    Maintained,
+    SizeClass,
+)
 from lakelog.catalog.writes import (
     FilesMatchInPart,
     Rewritten,
@@ -188,6 +198,7 @@ from lakelog.log.errors import (
 )
 
 __all__ = [
+    "Materialized",
     "Adoption",
     "Exported",
     "ExportedView",
@@ -306,6 +317,13 @@ __all__ = [
     "Type",
     "Unsupported",
     "UnsupportedFormat",
+    "Advice",
+    "Health",
+    "KeyDepth",
+    "LastDay",
+    "Compacted",
+    "Maintained",
+    "SizeClass",
     "Vacuumed",
     "ValuesGone",
     "ValuesTaken",

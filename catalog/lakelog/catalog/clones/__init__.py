@@ -5,9 +5,6 @@ clone's own log, that it does not. The promise of the owner comes before any nam
 what is deleted, or when.
 """
 
-from lakelog.catalog.clones.borrowed import (
-    is_of,
-)
 from lakelog.catalog.clones.cloning import (
     clone_table,
 )
@@ -23,6 +20,5 @@ __all__ = [
     "Materialized",
     "clone_namespace",
     "clone_table",
-    "is_of",
     "materialize",
 ]

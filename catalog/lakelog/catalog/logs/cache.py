@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
+from lakelog.catalog.logs.namespace_pages import NamespacePages
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.logs.writer_now import Facts, as_here
@@ -137,13 +138,18 @@ class LogCache:
         # Names are looked up far more often than changed, each time through all namespaces above.
         every = self.log_options.hint_every_versions or _versions_per_hint
         options = replace(self.log_options, hint_every_versions=every)
-        return self._tracked(
-            self._namespaces,
-            location,
-            lambda store, keys: NamespaceProjection(),
-            options,
-            lambda store, prefix: NamespaceByData(),
+        made: list[NamespacePages] = []
+
+        def projection(store: ObjectStore, keys: Keys) -> NamespaceProjection:
+            made.append(NamespacePages(partial(read_blobs, store, keys)))
+            return NamespaceProjection(made[0])
+
+        tracked = self._tracked(
+            self._namespaces, location, projection, options, lambda store, prefix: NamespaceByData()
         )
+        for pages in made:
+            pages.are_of(tracked)
+        return tracked
 
     def table(self, location: str) -> TrackedLog[TableState]:
         return self._tracked(

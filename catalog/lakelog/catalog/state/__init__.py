@@ -93,6 +93,13 @@ from lakelog.catalog.state.history import (
 from lakelog.catalog.state.link import (
     Link,
 )
+from lakelog.catalog.state.name_pages import PageSource
+from lakelog.catalog.state.namespace_projection import (
+    NamespaceProjection,
+    names_difference,
+    names_digest,
+    pages_in,
+)
 from lakelog.catalog.state.namespace_state import (
     NAMESPACE,
     PROPERTIES,
@@ -102,7 +109,6 @@ from lakelog.catalog.state.namespace_state import (
     Dropped,
     DroppedDefinition,
     Entry,
-    NamespaceProjection,
     NamespaceState,
     SavedCut,
 )
@@ -253,4 +259,8 @@ __all__ = [
     "OriginsReleased",
     "Origin",
     "Promise",
+    "PageSource",
+    "names_difference",
+    "names_digest",
+    "pages_in",
 ]

@@ -47,6 +47,7 @@ _MODULES = (
     "clones",
     "iceberg",
     "iceberg_words",
+    "upkeep",
 )
 
 
