@@ -105,6 +105,12 @@ from lakelog.catalog.files.row_ids import (
     with_version,
     without_uncommitted,
 )
+from lakelog.catalog.files.row_index import (
+    NOT_KNOWN,
+    PART_ROWS,
+    Mask,
+    RowIndex,
+)
 from lakelog.catalog.files.statistics import (
     TEXT_LIMIT,
     Measured,
@@ -147,10 +153,14 @@ __all__ = [
     "FileSet",
     "Hashes",
     "LiveRows",
+    "Mask",
     "Manifest",
     "Measured",
     "NAMES",
+    "NOT_KNOWN",
     "Numbers",
+    "PART_ROWS",
+    "RowIndex",
     "POSITION_LIMIT",
     "Positions",
     "OWN_FIELD_IDS",
