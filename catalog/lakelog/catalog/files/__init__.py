@@ -84,6 +84,7 @@ from lakelog.catalog.files.manifests import (
     Choice,
     Fetch,
     Manifest,
+    Manifests,
     StoredList,
 )
 from lakelog.catalog.files.puffin import (
@@ -148,6 +149,7 @@ __all__ = [
     "Hashes",
     "LiveRows",
     "Manifest",
+    "Manifests",
     "Measured",
     "NAMES",
     "Numbers",

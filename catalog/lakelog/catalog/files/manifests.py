@@ -234,6 +234,10 @@ class Manifests:
             self._live.append(tables)
         return tables
 
+    def bounds(self) -> dict[str, BoundsAt]:
+        """Return the bounds that these have, by their names."""
+        return {each.stored.name: each.bounds for each in self.entries if each.bounds is not None}
+
     def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
         """Yield the live entries of one manifest after the other, with all columns, and keep none of them."""
         self._load((), fetch)
