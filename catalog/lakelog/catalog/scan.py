@@ -22,6 +22,9 @@ from lakelog.catalog.schema import (
 from lakelog.catalog.tools import ArrowRows, as_html
 from lakelog.log.errors import InvalidInput
 
+_MOST_ROWS = 2**63 - 1
+"""Arrow counts no further, and no table has more rows."""
+
 
 class Scan(ArrowRows):
     """A prepared read: it makes no request to the store before a method is called."""
@@ -47,7 +50,7 @@ class Scan(ArrowRows):
         self._head = head
         self._filter = predicate
         self._metadata = metadata
-        self._limit = limit
+        self._limit = None if limit is None else min(limit, _MOST_ROWS)
         self._row_ids = row_ids
         self._columns = None if columns is None else [metadata.schema.find((name,)).name for name in columns]
         self._predicate = None if predicate is None else bind(predicate, metadata.schema)

@@ -13,13 +13,12 @@ import msgspec
 from lakelog.catalog import Table
 from lakelog.catalog.audit import METADATA_TABLES
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.names import identifier
+from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.catalog.pictures import (
     CHANGES_MAX,
     changes_schema,
     graph_lines,
     partition_value,
-    quoted_where_needed,
     what,
 )
 from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark
@@ -29,6 +28,7 @@ from lakelog.cli.options import Count, Place, is_location, names_of_tables, take
 from lakelog.cli.view import picture
 from lakelog.log import FormatError, NotFound, open_store
 from lakelog.log.keys import Keys
+from lakelog.log.secrets import masked_facts
 
 _on_ref = click.option("--ref", metavar="NAME", help="On that tag or branch.")
 
@@ -153,12 +153,12 @@ def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
             around = (_schema_at(table, entry.version - 1), _schema_at(table, entry.version))
         lines.append((entry, what(entry, *around)))
     if place.as_json:
-        answer.in_json([_entry_in_json(entry) for entry, _ in lines])
+        answer.in_json([entry_in_json(entry) for entry, _ in lines])
     else:
         answer.rows(
             (">version", "time", "what", "who"),
             [
-                (str(entry.version), answer.time(entry.timestamp_us), text, _who(entry))
+                (str(entry.version), answer.time(entry.timestamp_us), text, who(entry))
                 for entry, text in lines
             ],
             empty="Nothing has happened.",
@@ -302,13 +302,14 @@ def _schema_at(table: Table, version: int) -> Schema | None:
         return None
 
 
-def _entry_in_json(entry: HistoryEntry) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(entry)
+def entry_in_json(entry: HistoryEntry) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(entry) | {"writer": masked_facts(entry.writer)}
     return {"version": entry.version, "timestamp": answer.iso_time(entry.timestamp_us)} | plain
 
 
-def _who(entry: HistoryEntry) -> str:
-    return " ".join(str(entry.writer[key]) for key in ("user", "engine", "host") if key in entry.writer)
+def who(entry: HistoryEntry) -> str:
+    facts = masked_facts(entry.writer)
+    return " ".join(str(facts[key]) for key in ("user", "engine", "host") if key in facts)
 
 
 def _column(schema: Schema, source_id: int) -> str:

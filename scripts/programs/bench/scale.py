@@ -1,7 +1,8 @@
 """The benchmarks of docs/benchmarks.md, one after another, each in a process of its own.
 
 Each is a benchmark by itself, too (`scripts/bench NAME --help`); its command is printed before its table. Peers run
-where a benchmark has them, in the same run and in turns: delta-rs and PyIceberg from Python, plain Parquet in Spark.
+where a benchmark has them, in the same run and in turns: delta-rs and PyIceberg from Python, Iceberg, Delta and plain
+Parquet in Spark.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ PARTS: dict[str, list[list[str]]] = {
     "histories": [["histories", "--versions", "10000", "100000"]],
     "statements": [["sql"], ["insert_one_row"], ["ctas_scan"]],
     "rows": [["merge"]],
+    "peers": [["peers"]],
 }
 
 FULL: dict[str, list[list[str]]] = {

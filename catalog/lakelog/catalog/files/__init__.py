@@ -4,7 +4,7 @@ Rule: pure. A file's entry is never changed in place; a set of files is a value,
 It must not know how files are read or written, which files a query needs, or that there are commits.
 """
 
-from lakelog.catalog.files.arrow_lists import encode_table
+from lakelog.catalog.files.arrow_lists import decode_table, encode_table
 from lakelog.catalog.files.column_statistics import (
     ColumnEstimates,
     TableEstimates,
@@ -106,6 +106,12 @@ from lakelog.catalog.files.row_ids import (
     with_version,
     without_uncommitted,
 )
+from lakelog.catalog.files.row_index import (
+    NOT_KNOWN,
+    PART_ROWS,
+    Mask,
+    RowIndex,
+)
 from lakelog.catalog.files.statistics import (
     TEXT_LIMIT,
     Measured,
@@ -148,11 +154,15 @@ __all__ = [
     "FileSet",
     "Hashes",
     "LiveRows",
+    "Mask",
     "Manifest",
     "Manifests",
     "Measured",
     "NAMES",
+    "NOT_KNOWN",
     "Numbers",
+    "PART_ROWS",
+    "RowIndex",
     "POSITION_LIMIT",
     "Positions",
     "OWN_FIELD_IDS",
@@ -175,6 +185,7 @@ __all__ = [
     "converted",
     "decode_files",
     "decode_removed",
+    "decode_table",
     "decoded_vector",
     "deletes_from_json",
     "deletes_to_json",

@@ -40,6 +40,7 @@ def test_rows_come_back_as_they_went_in(table: Table, other: Table) -> None:
     }
     assert seen.scan(filter=[("id", ">", 3)]).to_arrow()["id"].to_pylist() == [4]
     assert seen.scan(limit=3).to_arrow().num_rows == 3
+    assert seen.scan(limit=10**20).to_arrow().num_rows == seen.scan().to_arrow().num_rows
     with pytest.raises(InvalidInput, match="no columns"):
         seen.scan(columns=[])
     assert seen.scan(filter=col("region") == "US").plan().num_rows == 1

@@ -35,7 +35,6 @@ from lakelog.catalog.state import (
     Line,
     NamespaceCreated,
     NamespaceMoved,
-    NamespaceProjection,
     NamespaceRestored,
     NamespaceState,
     Ref,
@@ -43,12 +42,14 @@ from lakelog.catalog.state import (
     TableMoved,
     TableRestored,
     TableState,
+    names_difference,
+    names_digest,
     namespace_events,
+    pages_in,
     table_events,
 )
 from lakelog.log import Commit, Json
 from lakelog.log.errors import FormatError, LakelogError, StorageError
-from lakelog.log.format import hash_of
 
 T = TypeVar("T")
 _SEEN_OF_FILES = ("path", "size", "rows", "spec")
@@ -62,12 +63,14 @@ class NamespaceJudge:
     linked_in: str | None = None
 
     def manifests(self, state: Json) -> Mapping[str, str]:
-        return {}
+        return pages_in(state)
 
     def difference(self, replayed: NamespaceState, stored: NamespaceState) -> str | None:
-        one, other = (NamespaceProjection().dump(state, 1).root for state in (replayed, stored))
-        differing = [name for name in one | other if one.get(name) != other.get(name)]
-        return f"other {', '.join(differing)} than in a replay" if differing else None
+        try:
+            differing = names_difference(replayed, stored)
+        except FormatError as error:
+            return error.message
+        return f"other {differing} than in a replay" if differing else None
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
         for event in _known(namespace_events, commit):
@@ -78,10 +81,10 @@ class NamespaceJudge:
         self.linked_in = None
 
     def begins(self, state: NamespaceState) -> None:
-        """A namespace has no manifests: its whole state is in the root."""
+        """Nothing is to be noted of names."""
 
     def reads(self, state: NamespaceState, fetch: Fetch) -> str:
-        return hash_of(msgspec.json.encode(NamespaceProjection().dump(state, 1).root, order="sorted"))
+        return names_digest(state, fetch)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,25 @@
+"""What commands that read show of a commit that another client wrote."""
+
+from __future__ import annotations
+
+import json
+
+from lakelog.catalog.state import HistoryEntry
+from lakelog.cli.inspection import entry_in_json, who
+from lakelog.log.secrets import MASK
+
+
+def test_the_facts_of_a_foreign_writer_are_shown_without_its_secrets() -> None:
+    entry = HistoryEntry(
+        version=3,
+        timestamp_us=0,
+        operation="append",
+        writer={"user": "https://me:hunter2@host", "engine": "other", "password": "hunter2"},
+        details={},
+        commit_id="0" * 32,
+        write_id=None,
+        base=2,
+    )
+    shown = json.dumps(entry_in_json(entry))
+    assert "hunter2" not in shown + who(entry)
+    assert MASK in shown and '"other"' in shown
