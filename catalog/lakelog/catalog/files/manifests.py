@@ -53,7 +53,7 @@ LEAF_BYTES = 4 * 1024 * 1024
 large."""
 
 READ_AT_ONCE = 8
-"""Whoever goes through all manifests holds so many of them."""
+"""What goes through all manifests holds so many of them."""
 
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000
