@@ -308,6 +308,8 @@ def _contradiction(
     measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, Measured]]
 ) -> str | None:
     """Return where the footer contradicts the log, None where it does not."""
+    if _says_the_same(measured, said, fields):
+        return None
     as_written = Schema(
         fields=tuple(msgspec.structs.replace(field, type=column.type) for field, column in fields),
         last_id=max((field.id for field, _ in fields), default=0),
@@ -324,6 +326,21 @@ def _contradiction(
                 if wrong is not None:
                     return f"{field.name} {wrong}"
     return None
+
+
+def _says_the_same(
+    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, Measured]]
+) -> bool:
+    """Return whether a footer has the very values that the log has, as nearly all have: to compare them as columns of
+    Arrow takes several times as long."""
+    try:
+        return all(
+            (stats.nulls, stats.min, stats.max)
+            == (_logged(said, f"nulls{id}"), _logged(said, f"lo{id}"), _logged(said, f"hi{id}"))
+            for id, stats in ((field.id, measured.get(field.id, ColumnStats())) for field, _ in fields)
+        )
+    except (OverflowError, ValueError):  # a date or time that Python does not have
+        return False
 
 
 def _logged(said: pa.Table, column: str) -> Any:
