@@ -191,4 +191,4 @@ def test_a_process_that_ends_does_not_wait_for_it(tmp_path: Path) -> None:
         assert process.stdout.readline() == "begun\n" and process.stdout.readline() == "ends\n"
         said_s = time.monotonic()
         assert process.wait(30) == 0, process.stderr.read()
-        assert time.monotonic() - said_s < 2
+        assert time.monotonic() - said_s < 5  # of a busy machine; the step itself ends at once
