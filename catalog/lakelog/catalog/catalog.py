@@ -52,6 +52,7 @@ from lakelog.catalog.upkeep import (
     health_in,
     maintain_tables,
 )
+from lakelog.catalog.writes import gathered_rows
 from lakelog.log import Json, LogOptions, View
 from lakelog.log.errors import FormatError, InvalidInput
 
@@ -86,6 +87,7 @@ class Catalog(CatalogNames):
             keeping_up.committed(logs, tracked, view)
 
         logs.after_commit = committed
+        logs.gather_rows = gathered_rows
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
 
     # Several changes at once

@@ -45,6 +45,7 @@ _MODULES = (
     "statistics",
     "compaction",
     "iceberg",
+    "iceberg_words",
     "upkeep",
 )
 
