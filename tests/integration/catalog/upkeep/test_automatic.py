@@ -19,7 +19,7 @@ from lakelog.catalog.upkeep import automatic
 from lakelog.catalog.upkeep.automatic import wait_for_upkeep
 from lakelog.catalog.upkeep.compacting import step
 from lakelog.log import LogOptions, open_store
-from lakelog.log.errors import StorageError
+from lakelog.log.errors import FormatError, StorageError
 from lakelog.log.stores.counting_store import CountingStore
 
 SCHEMA = pa.schema({"id": pa.int64()})
@@ -158,6 +158,18 @@ def test_a_writer_does_not_notice_that_upkeep_fails(
     assert table.refresh().file_count == 20
     catalog.drop_table("shop.orders")
     assert begun == []
+
+
+def test_a_writer_does_not_notice_a_link_that_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = catalog_of()
+    table = catalog.create_table("shop.orders", SCHEMA)
+
+    def refused(location: str) -> Any:
+        raise FormatError(f"a name leads to a namespace at {location}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table.head.logs, "namespace", refused)
+        assert table.append(rows(1)).version == 2
 
 
 PROGRAM = """
