@@ -369,6 +369,7 @@ class Table(TableVersion):
         *,
         filter: Filter | None = None,
         deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
+        copies: Sequence[DataFile] | None = None,
         batch: StreamBatch | None = None,
         values: Sequence[ValuesTaken] = (),
         token: Token | None = None,
@@ -376,11 +377,11 @@ class Table(TableVersion):
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
         `values` are those of identity columns that the write took for new rows, `deletes` all matching rows in files
-        that match in part, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the
-        batch.
+        that match in part, if known, and `copies` have the rows that stay of these, where the table deletes by copying.
+        CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
         """
         head = self._writable("write to")
-        change = file_changes.change_of(operation, files, filter, batch, values, deletes)
+        change = file_changes.change_of(operation, files, filter, batch, values, deletes, copies)
         return self._with(file_changes.commit_write(head, write, change, token))
 
     def commit_rows(

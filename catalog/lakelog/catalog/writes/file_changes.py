@@ -97,7 +97,8 @@ class ContentsChange:
     A delete has files only if they have no rows: they stand for partitions that stay. `batch` is the batch of a stream
     that the rows are, which is committed once. `values` were taken of identity columns for the rows of `files`, and are
     not committed yet. `deletes` are the positions of all rows that an overwrite replaces in files with others, by path;
-    None where they were not searched. With `keeps_partitions`, a delete keeps files without rows, which stand for
+    None where they were not searched; `copies` are the files into which the writer has copied the rows of these files
+    that stay, None where it has not. With `keeps_partitions`, a delete keeps files without rows, which stand for
     partitions. The rows of an append are those of the appends that it `carries`, if any.
     """
 
@@ -108,6 +109,7 @@ class ContentsChange:
     batch: StreamBatch | None = None
     values: Sequence[ValuesTaken] = ()
     deletes: Mapping[str, BitMap] | None = None
+    copies: Sequence[DataFile] | None = None
     keeps_partitions: bool = False
     carries: Sequence[Carried] = ()
 
@@ -119,6 +121,7 @@ def change_of(
     batch: StreamBatch | None,
     values: Sequence[ValuesTaken],
     deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
+    copies: Sequence[DataFile] | None = None,
 ) -> ContentsChange:
     """Return the change that a writer requests. InvalidInput for a filter that does not belong to the operation, and
     for a missing one."""
@@ -140,6 +143,7 @@ def change_of(
         batch=batch,
         values=values,
         deletes=None if deletes is None else positions_of(deletes),
+        copies=copies,
     )
 
 
@@ -155,7 +159,7 @@ def commit_write(
     token: Token | None,
 ) -> TableHead:
     """Commit the files of `write`, which began on `head` or before, and return the newest version."""
-    check_written_by(change.files, write)
+    check_written_by([*change.files, *(change.copies or ())], write)
     if token is None and write is not None:
         # One write is one commit: committing its files again must not add them twice.
         token = head.token_of(write)
@@ -308,7 +312,7 @@ def _partial_files(
         _, some = _replaced_files(base, change, bound)
         return some, bound or _bound_of_partitions(change.files, base.metadata)
 
-    return PartialFiles(base, write, find, change.deletes)
+    return PartialFiles(base, write, find, change.deletes, change.copies)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
