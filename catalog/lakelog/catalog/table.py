@@ -220,10 +220,21 @@ class Table(TableVersion):
         head = self._writable("truncate partitions of")
         return self._with(table_partitions.truncate(head, partitions, token))
 
-    def rename_partition(self, old: Values, new: Values, *, token: Token | None = None) -> Table:
-        """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists."""
+    def rename_partition(
+        self,
+        old: Values,
+        new: Values,
+        *,
+        write: WriteRef | None = None,
+        files: Sequence[DataFile] | None = None,
+        token: Token | None = None,
+    ) -> Table:
+        """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists.
+
+        Where a `write` has rewritten them, as `plan_rename` says, its `files` are taken.
+        """
         head = self._writable("rename partitions of")
-        return self._with(table_partitions.rename(head, old, new, token))
+        return self._with(table_partitions.rename(head, old, new, token, write, files))
 
     # Going back
 

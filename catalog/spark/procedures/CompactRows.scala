@@ -5,7 +5,7 @@ import org.apache.spark.rdd.{RDD, UnionRDD}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, Expression, NullsFirst, NullsLast, SortOrder}
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, RepartitionByExpression, Sort}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RepartitionByExpression, Sort}
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
@@ -19,15 +19,15 @@ private[lakelog] object CompactRows {
 
   private val FilesAtOnce = 64
 
-  /** Writes the live rows of each group, or those that `stay`, to files of its own, and returns these. */
+  /** Writes the live rows of each group, or what is `made` of them, to files of its own, and returns these. */
   def write(
       table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long, text: String,
-      stay: Option[Expression] = None): Seq[Seq[wire.DataFile]] = {
+      made: Option[LogicalPlan => LogicalPlan] = None): Seq[Seq[wire.DataFile]] = {
     val context = session.sparkContext
     val own = SchemaInternals.withoutCharVarchar(table.schema)
     val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
     JobInternals.described(text) {
-      val (rows, owners) = new CompactRows(session, table, own, stay).of(groups)
+      val (rows, owners) = new CompactRows(session, table, own, made).of(groups)
       val found = new Array[Seq[wire.DataFile]](owners.length)
       val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
       try context.runJob(rows, task, owners.indices,
@@ -43,10 +43,11 @@ private[lakelog] object CompactRows {
 }
 
 /**
- * The rows of groups of files, in the order in which they are written, with their ids and versions behind `own` columns; only
- * those that `stay` where that is said, and then not apart by groups.
+ * The rows of groups of files, in the order in which they are written, with their ids and versions behind `own` columns; or
+ * what is `made` of them, which is then not apart by groups.
  */
-private final class CompactRows(session: SparkSession, table: LakeTable, own: StructType, stay: Option[Expression]) {
+private final class CompactRows(session: SparkSession, table: LakeTable, own: StructType,
+    made: Option[LogicalPlan => LogicalPlan]) {
 
   private val facts = table.facts
   private val schema = StructType(own.fields ++ RowIds.own.keys.map(fact =>
@@ -59,14 +60,14 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
     val together = if (packed.isEmpty) Nil
     else {
       val rows = read(packed.map(groups(_).files))(files => Seq(fileByFile(files)))
-      stay match {
+      made match {
         case None => Seq((if (isSorted) arranged(rows)(sorted) else rows, packed))
-        case Some(condition) =>
+        case Some(rowsOf) =>
           // Files of an earlier partitioning have rows of several partitions of today.
           val ordered = isSorted || facts.partitionFields.nonEmpty
           val left = arranged(rows) { plan =>
-            val filtered = Filter(condition, plan)
-            if (ordered) sorted(filtered) else filtered
+            val left = rowsOf(plan)
+            if (ordered) sorted(left) else left
           }
           Seq((left, Seq.fill(left.getNumPartitions)(packed.head)))
       }

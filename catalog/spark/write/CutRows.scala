@@ -86,7 +86,7 @@ private[lakelog] object CutRows {
     val groups = touched.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
     val stay = Not(EqualNullSafe(condition, Literal.TrueLiteral))
     val text = s"lakelog overwrite of ${table.name}: copies of the rows that stay in ${touched.length} files"
-    CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(stay)).flatten
+    CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(Filter(stay, _))).flatten
   }
 
   private val positions = (rows: Iterator[InternalRow]) => {
