@@ -220,10 +220,21 @@ class Table(TableVersion):
         head = self._writable("truncate partitions of")
         return self._with(table_partitions.truncate(head, partitions, token))
 
-    def rename_partition(self, old: Values, new: Values, *, token: Token | None = None) -> Table:
-        """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists."""
+    def rename_partition(
+        self,
+        old: Values,
+        new: Values,
+        *,
+        write: WriteRef | None = None,
+        files: Sequence[DataFile] | None = None,
+        token: Token | None = None,
+    ) -> Table:
+        """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists.
+
+        Where a `write` has rewritten them, as `plan_rename` says, its `files` are taken.
+        """
         head = self._writable("rename partitions of")
-        return self._with(table_partitions.rename(head, old, new, token))
+        return self._with(table_partitions.rename(head, old, new, token, write, files))
 
     # Going back
 
@@ -375,6 +386,7 @@ class Table(TableVersion):
         *,
         filter: Filter | None = None,
         deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
+        copies: Sequence[DataFile] | None = None,
         batch: StreamBatch | None = None,
         values: Sequence[ValuesTaken] = (),
         token: Token | None = None,
@@ -382,11 +394,11 @@ class Table(TableVersion):
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
         `values` are those of identity columns that the write took for new rows, `deletes` all matching rows in files
-        that match in part, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the
-        batch.
+        that match in part, if known, and `copies` have the rows that stay of these, where the table deletes by copying.
+        CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
         """
         head = self._writable("write to")
-        change = file_changes.change_of(operation, files, filter, batch, values, deletes)
+        change = file_changes.change_of(operation, files, filter, batch, values, deletes, copies)
         return self._with(file_changes.commit_write(head, write, change, token))
 
     def commit_rows(

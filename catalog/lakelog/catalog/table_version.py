@@ -318,6 +318,10 @@ class TableVersion(ArrowRows):
         """Return the data files in which an overwrite by this filter may replace some rows and not all. Unsupported."""
         return matching_files(self.head, bind(as_predicate(predicate), self.schema))[1]
 
+    def plan_rename(self, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:
+        """Return what an engine that renames a partition rewrites, for `rename_partition` (see `plan_rename`)."""
+        return table_partitions.plan_rename(self.head, old, new)
+
     def plan_compaction(
         self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
     ) -> tuple[pa.Table, list[Group]]:

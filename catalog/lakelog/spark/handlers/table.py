@@ -105,6 +105,7 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(of_staged.CommitStage, of_tables.TableFacts, staged.commit),
     _with_bytes(of_plans.Plan, base.Done, plans.plan),
     _with_bytes(of_plans.PlanCut, base.Done, plans.plan_cut),
+    _with_bytes(of_partitions.PlanRename, of_partitions.RenamePlan, partitions.plan_rename),
     _entry(of_plans.ReadTogether, of_plans.Versions, plans.read_together),
     _entry(of_tables.MayCompute, base.Done, tables.may_compute),
     _entry(of_plans.CanDelete, base.Possible, plans.can_delete),
