@@ -24,6 +24,7 @@ from lakelog.cli import (
     maintenance,
     refs,
     spark,
+    sql,
     view,
 )
 from lakelog.log.errors import LakelogError
@@ -42,6 +43,7 @@ def cli() -> None:
 for command in (
     *inspection.COMMANDS,
     *contents.COMMANDS,
+    *sql.COMMANDS,
     *view.COMMANDS,
     *audit.COMMANDS,
     *refs.COMMANDS,
