@@ -84,7 +84,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     val reserved = Map(TableCatalog.PROP_LOCATION -> facts.location, place -> "true") ++
       facts.provider.map(TableCatalog.PROP_PROVIDER -> _) ++
       facts.comment.map(TableCatalog.PROP_COMMENT -> _)
-    (facts.properties ++ reserved).asJava
+    val table = access.ident.namespace.toSeq :+ access.ident.name
+    new LineageProperties(facts.properties ++ reserved, access.options.getOrElse("warehouse", access.catalog), table)
   }
 
   override def capabilities: JSet[TableCapability] = (Set(

@@ -46,6 +46,7 @@ _MODULES = (
     "compaction",
     "iceberg",
     "iceberg_words",
+    "upkeep",
 )
 
 
