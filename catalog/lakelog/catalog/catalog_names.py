@@ -42,7 +42,6 @@ from lakelog.catalog.logs import (
     check_at_place,
     has_happened,
     new_token,
-    no_such_table,
     was_committed,
     writing_as,
 )
@@ -176,7 +175,7 @@ class CatalogNames(DefinedNames):
         view = self._tree.known_definition(path)
         if isinstance(view, ViewDefinition):
             return view
-        raise no_such_table(path)
+        raise self._tree.missing_table(path)
 
     def load_table(
         self,

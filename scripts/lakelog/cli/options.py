@@ -59,6 +59,12 @@ class Place:
         catalog.places.check_there()
         return catalog
 
+    def catalog_as_of(self, moment: str) -> Catalog:
+        """Return the catalog of the warehouse as of a time, or as a saved cut of that name has it. NotFound."""
+        catalog = Catalog(self.required_warehouse, options=self.store_options, as_of=moment)
+        catalog.places.check_there()
+        return catalog
+
     def catalog_for(self, reference: str) -> Catalog:
         """Return the catalog to look `reference` up in; what is given by its location needs no warehouse."""
         if is_location(reference) and self.warehouse is None:
