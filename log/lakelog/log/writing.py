@@ -200,7 +200,8 @@ class Writer(Generic[S]):
         after = placed.after
         if settled is not None:
             after = self.replay.advance(placed.before, placed.commit, placed.blobs, settled)
-        snapshots.write_if_due(self.replay, placed.before, after, placed.size_bytes)
+        changes = len(placed.commit.changes)
+        snapshots.write_if_due(self.replay, placed.before, after, placed.size_bytes, changes)
         return after
 
     def write_sidecars(self, blobs: Sequence[bytes], version: int, owner: str) -> tuple[Sidecar, ...]:
