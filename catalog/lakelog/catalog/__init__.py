@@ -80,6 +80,7 @@ from lakelog.catalog.imports import (
     KnownFolder,
 )
 from lakelog.catalog.logs import (
+    Observation,
     Token,
 )
 from lakelog.catalog.maintenance import (
@@ -191,6 +192,7 @@ __all__ = [
     "Adoption",
     "Exported",
     "ExportedView",
+    "Observation",
     "Obstacle",
     "Aggregate",
     "AlreadyExists",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from lakelog.log import snapshots
+from lakelog.log.costs import attempted
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, WriteFenced
 from lakelog.log.format import (
     COMMIT_SIZE_MAX,
@@ -94,6 +95,7 @@ class Writer(Generic[S]):
     ) -> Placed[S] | bytes:
         """Put the draft after `view`. Returns what was placed, or the bytes of the commit that was there first."""
         check_fence(view, draft, self.replay.location)
+        attempted()
         if draft.carries:
             if intent is not None or log_id:
                 raise InvalidInput(
