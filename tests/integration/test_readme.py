@@ -1,4 +1,4 @@
-"""The README's own code runs."""
+"""The code of the README and of the pages that it leads to runs, and their tables are complete."""
 
 from __future__ import annotations
 
@@ -15,14 +15,21 @@ from lakelog.catalog.schema.properties import KNOWN
 from lakelog.testing import fixtures
 from lakelog.testing.s3a import EXCLUDED, PACKAGES
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
 
 
-def block(after: str) -> str:
+def page(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def blocks(after: str, path: str = "README.md") -> list[str]:
+    """Return the Python blocks after a heading."""
+    return re.findall(r"```python\n(.*?)```", page(path).split(after, 1)[1], re.S)
+
+
+def block(after: str, path: str = "README.md") -> str:
     """Return the first Python block after a heading."""
-    found = re.search(r"```python\n(.*?)```", README.split(after, 1)[1], re.S)
-    assert found is not None, after
-    return found[1]
+    return blocks(after, path)[0]
 
 
 def test_the_python_tour_runs(tmp_path: Path) -> None:
@@ -31,6 +38,25 @@ def test_the_python_tour_runs(tmp_path: Path) -> None:
     exec(compile(code, "README.md", "exec"), names)
     table = names["table"]
     assert table.to_arrow().to_pydict() == {"id": [1], "name": ["ada"]}  # type: ignore[attr-defined]
+    exec(compile(block("### Several tables, or none"), "README.md", "exec"), names)
+    catalog = Catalog(str(tmp_path / "warehouse"))
+    assert [catalog.load_table(f"lab.{name}").row_count for name in ("archive", "people")] == [1, 0]
+
+
+def test_the_pages_about_branches_transactions_and_what_was_dropped_run_one_after_another(
+    tmp_path: Path,
+) -> None:
+    names: dict[str, object] = {}
+    warehouse = str(tmp_path / "warehouse")
+    code = [block("### Python, without Spark")]
+    code += ['catalog.create_namespace("shop")']
+    code += [block("# Tags and branches", "docs/branches.md")]
+    code += [block("# Transactions", "docs/transactions.md"), block("# What was dropped", "docs/undo.md")]
+    for each in code:
+        exec(compile(each.replace("/tmp/warehouse", warehouse), "docs", "exec"), names)
+    catalog = Catalog(warehouse)
+    assert catalog.load_table("lab.guests").row_count == 0
+    assert catalog.load_table("lab.archive").to_arrow()["id"].to_pylist() == [1, 3]
 
 
 def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twice(
@@ -61,7 +87,9 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     before = load(Catalog(warehouse), "lab.people").version
     capsys.readouterr()
-    code = block("### Conflicts and unknown outcomes").replace("/tmp/warehouse", warehouse)
+    code = block("## Conflicts and unknown outcomes", "docs/transactions.md").replace(
+        "/tmp/warehouse", warehouse
+    )
     exec(compile(code, "README.md", "exec"), names)
     after = load(Catalog(warehouse), "lab.people")
     assert after.to_arrow().to_pydict() == {"id": [1], "name": ["ada lovelace"]}
@@ -72,28 +100,35 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
 
 @pytest.mark.adapter
 @pytest.mark.first_use
-def test_the_spark_tour_runs(tmp_path: Path) -> None:
-    # In a process of its own: it makes its session as a user would, whatever sessions other tests have.
-    code = block("### Spark\n").replace("/tmp/warehouse", str(tmp_path / "warehouse"))
+def test_the_spark_tour_and_the_quick_start_run(tmp_path: Path) -> None:
+    # In a process of its own: they make their sessions as a user would, whatever sessions other tests have.
+    tour = block("### Spark\n").replace("/tmp/warehouse", str(tmp_path / "tour"))
+    quick = [
+        each.replace("/tmp/warehouse", str(tmp_path / "quick"))
+        for each in blocks("# Quick start", "docs/quick-start.md")
+    ]
+    code = "\n".join([tour, "spark.stop()", *quick])
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "|  1|     ada| 12.50|2026-01-02 10:00:00|    web|" in done.stdout
+    assert "|  2| pie|" in done.stdout and "|  2|cake|" in done.stdout
+    assert re.search(r"^1 +2 +pie$", done.stdout, re.M)
 
 
 def test_the_jars_of_s3a_are_those_that_the_tests_use() -> None:
-    assert f"spark.jars.packages  {','.join(PACKAGES)}\n" in README
-    assert f"spark.jars.excludes  {','.join(EXCLUDED)}\n" in README
+    assert f"spark.jars.packages  {','.join(PACKAGES)}\n" in page("docs/spark.md")
+    assert f"spark.jars.excludes  {','.join(EXCLUDED)}\n" in page("docs/spark.md")
 
 
 def test_every_fixture_for_users_is_in_the_table() -> None:
     code = Path(fixtures.__file__).read_text(encoding="utf-8")
     offered = re.findall(r"^def (lakelog_\w+)\(", code, re.M)
-    assert sorted(offered) == sorted(re.findall(r"^\| `(lakelog_\w+)` \|", README, re.M))
+    assert sorted(offered) == sorted(re.findall(r"^\| `(lakelog_\w+)` \|", page("docs/testing.md"), re.M))
 
 
 def test_every_property_of_a_table_is_in_the_table() -> None:
     for known in KNOWN.values():
         default = f"`{known.default}`" if known.default else ""
-        assert f"| `{known.name}` | {default} | {known.about} |" in README
+        assert f"| `{known.name}` | {default} | {known.about} |" in page("docs/properties.md")

@@ -52,7 +52,8 @@ def spark_conf(
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
     `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
     too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's
-    jar, which is built where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's
+    jar: one that is built where it is not given, and none where it is "", for a Spark that has it by itself or by
+    `spark.jars.packages`. `spark.sql.extensions` gives the session what lakelog adds to Spark's
     SQL: other extensions go beside it, with commas. With `session_catalog`, Spark's own `spark_catalog` has the
     warehouse's tables too, beside its own. The settings have to be made before the JVM starts.
     """
@@ -84,7 +85,8 @@ def spark_conf(
         "statement-text": statement_text,
         "stored-code": stored_code,
     }
-    settings = {"spark.jars": os.fspath(jar or jar_path()), "spark.sql.extensions": EXTENSIONS_CLASS}
+    adapter = os.fspath(jar_path() if jar is None else jar)
+    settings = ({"spark.jars": adapter} if adapter else {}) | {"spark.sql.extensions": EXTENSIONS_CLASS}
     if executable == sys.executable and (folders := own_folders()):
         settings[PYTHON_PATH] = os.pathsep.join(folders)
     catalogs = {name: CATALOG_CLASS} | ({SESSION_CATALOG: SESSION_CATALOG_CLASS} if session_catalog else {})

@@ -33,7 +33,7 @@ def pom(folder: Path, spark: str) -> str:
     arguments = "".join(f"\n            <arg>{escape(option)}</arg>" for option in (*OPTIONS, *STRICT))
     dependencies = "".join(_dependency(name, release) for name in ("spark-sql", "spark-hive"))
     return f"""<?xml version="1.0" encoding="UTF-8"?>
-<!-- Written by scripts/jars from what lakelog.spark.jar compiles; change that. -->
+<!-- Written by scripts/release from what lakelog.spark.jar compiles; change that. -->
 <project xmlns="http://maven.apache.org/POM/4.0.0"
          xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
          xsi:schemaLocation="http://maven.apache.org/POM/4.0.0 https://maven.apache.org/xsd/maven-4.0.0.xsd">

@@ -57,7 +57,9 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
     help="The Python that runs lakelog beside Spark's driver. [default: the one of this command]",
 )
 @click.option(
-    "--adapter-jar", metavar="PATH", help="lakelog's jar, where it is not to be built here: see scripts/jars."
+    "--adapter-jar",
+    metavar="PATH",
+    help="lakelog's jar, where it is not to be built here; '' for none, where Spark has it by spark.jars.packages.",
 )
 @takes_place
 def spark_conf(
@@ -95,7 +97,8 @@ def spark_conf(
         jar=adapter_jar,
         session_catalog=session_catalog,
     )
-    found["spark.jars"] = ",".join([*filter(None, jars.split(",")), found["spark.jars"]])
+    if named := [*filter(None, jars.split(",")), *filter(None, [found.get("spark.jars")])]:
+        found["spark.jars"] = ",".join(named)
     if place.as_json:
         answer.in_json(dict(found))
         return

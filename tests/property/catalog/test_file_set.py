@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lakelog.catalog.files import file_set, manifest_bounds, manifests
+from lakelog.catalog.files.comparison import Comparison
 from lakelog.catalog.files.data_file import (
     ColumnStats,
     DataFile,
@@ -104,7 +105,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
             assert again == (root, {}), "what is unchanged is not written again"
         loaded = FileSet.load(root, bounds=bounds)
         self._check(loaded, self.model)
-        assert loaded.stored_in().manifests.with_wrong_bounds(self.fetch) is None
+        assert Comparison(self.fetch).with_wrong_bounds(loaded) is None
         if reload:
             self.files = FileSet.load(root, bounds=bounds)
 

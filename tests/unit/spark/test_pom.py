@@ -23,7 +23,7 @@ def texts(pom: str, tag: str, below: str = "plugins") -> list[str]:
 
 def test_the_pom_that_is_checked_in_is_current():
     kept = (jar.sources() / "pom.xml").read_text(encoding="utf-8")
-    assert kept == pom(jar.sources(), jar.SUPPORTED[-1]), "run scripts/jars"
+    assert kept == pom(jar.sources(), jar.SUPPORTED[-1]), "run scripts/release --trial"
 
 
 def test_an_artifact_is_for_one_version_of_spark_and_scala():

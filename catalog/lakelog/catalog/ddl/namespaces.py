@@ -11,7 +11,7 @@ from lakelog.catalog.logs import (
     Token,
     check_not_forgotten,
     commit_in,
-    was_applied,
+    is_final,
     was_applied_elsewhere,
 )
 from lakelog.catalog.names import Identifier, check_namespace, quoted
@@ -41,9 +41,10 @@ def create_namespace(
     properties = _checked(tree, properties)
     name, parent = namespace[-1], tree.writable(namespace[:-1])
     if parent.view.state.entry(NAMESPACE, name) is not None and tree.find_namespace(namespace) is not None:
-        if was_applied(parent.tracked, token):
-            return
-        raise _exists(namespace)
+        error = _exists(namespace)
+        if is_final(parent.tracked, token, error):
+            raise error
+        return
     if was_applied_elsewhere(tree.logs, parent.tracked, token):
         return
     # The same token gives the same id, so that a retry finds the log of the first attempt.

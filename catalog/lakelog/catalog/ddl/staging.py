@@ -36,6 +36,7 @@ from lakelog.catalog.logs import (
     check_not_forgotten,
     commit_in,
     files_event,
+    is_final,
     no_files,
     no_such_namespace,
     no_such_table,
@@ -61,7 +62,14 @@ from lakelog.catalog.state import (
     namespace_events,
 )
 from lakelog.log import Commit, Draft, View, WriteRef, each_change
-from lakelog.log.errors import AlreadyExists, InvalidInput, Unsupported
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    InvalidInput,
+    LakelogError,
+    StorageError,
+    Unsupported,
+)
 
 CREATE, REPLACE, CREATE_OR_REPLACE = "create", "replace", "create-or-replace"
 KINDS = (CREATE, REPLACE, CREATE_OR_REPLACE)
@@ -111,7 +119,8 @@ def create_from(tree: NameTree, stage: Stage, draft: Draft, go_on: GoOn) -> Tabl
 
     Raises as `commit_stage`. Where it fails, nothing is visible, and a vacuum deletes what was written.
     """
-    found = _create_log(tree, stage, _namespace(tree, stage), draft, go_on)
+    namespace = _namespace(tree, stage)
+    found = _unless_final(tree, stage, namespace, lambda: _create_log(tree, stage, namespace, draft, go_on))
     return TableHead(tree.logs, found.tracked, found.view, stage.title, _found_by(stage))
 
 
@@ -144,6 +153,36 @@ def _commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Ta
         return done
     if namespace is not None and namespace.view.sealed:
         raise no_such_namespace(_name_of(stage)[:-1])
+    return _unless_final(tree, stage, namespace, lambda: _commit_anew(tree, stage, namespace, files))
+
+
+def _unless_final(
+    tree: NameTree,
+    stage: Stage,
+    namespace: Found[NamespaceState] | None,
+    make: Callable[[], Found[TableState]],
+) -> Found[TableState]:
+    """Return what `make` does. Where it is refused before the namespace's log was asked for the link, and another
+    client has committed the link that an earlier try proposed: the table of that."""
+    try:
+        return make()
+    except (CommitUnknown, StorageError):
+        raise
+    except LakelogError as error:
+        if namespace is None or stage.kind == REPLACE:
+            raise
+        if is_final(namespace.tracked, _link_token(stage, namespace), error):
+            raise
+        now = Found(namespace.tracked, namespace.tracked.known or namespace.view)
+        done = _committed_before(tree, stage, now)
+        if done is None:
+            raise
+        return done
+
+
+def _commit_anew(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
     if stage.replaced is None:
         return _create_unless_taken(tree, stage, namespace, files)
     if namespace is not None and not _still_linked(stage, namespace):
@@ -400,8 +439,11 @@ def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
         check_not_forgotten(view.state, stage.table_id, stage.title)
         return Draft(events=encode([linked]))
 
-    token = Token(commit_id=stage.commit_id, bases={namespace.tracked.location: stage.namespace_base})
-    commit_in(namespace, identifier[:-1], decide, token)
+    commit_in(namespace, identifier[:-1], decide, _link_token(stage, namespace))
+
+
+def _link_token(stage: Stage, namespace: Found[NamespaceState]) -> Token:
+    return Token(commit_id=stage.commit_id, bases={namespace.tracked.location: stage.namespace_base})
 
 
 def table_exists(identifier: Identifier) -> TableExists:

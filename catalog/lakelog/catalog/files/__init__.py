@@ -9,6 +9,7 @@ from lakelog.catalog.files.column_statistics import (
     ColumnEstimates,
     TableEstimates,
 )
+from lakelog.catalog.files.comparison import Comparison, Hashes, are_among, hashes_of
 from lakelog.catalog.files.data_file import (
     BASE_SCHEMA,
     CONSTANTS,
@@ -134,6 +135,7 @@ __all__ = [
     "CRC",
     "ColumnEstimates",
     "ColumnStats",
+    "Comparison",
     "Constant",
     "DELETED",
     "DELETES",
@@ -143,6 +145,7 @@ __all__ = [
     "FOOTER",
     "Fetch",
     "FileSet",
+    "Hashes",
     "LiveRows",
     "Manifest",
     "Measured",
@@ -160,6 +163,7 @@ __all__ = [
     "TableEstimates",
     "UNCOMMITTED",
     "VERSION",
+    "are_among",
     "bitmap_in",
     "check_files",
     "check_taken",
@@ -181,6 +185,7 @@ __all__ = [
     "files_to_arrow",
     "footer_statistics",
     "given_twice",
+    "hashes_of",
     "inline_bytes",
     "inline_deletes",
     "is_elsewhere",

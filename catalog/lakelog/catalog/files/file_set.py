@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
 from lakelog.catalog.files.manifest_bounds import BoundsAt
-from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList, apart
+from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
@@ -323,8 +323,7 @@ class FileSet:
         the `order` of these columns, by their ids.
         """
         if self.file_count:
-            manifests, added, removed = self._since(lambda files: None)
-            assert isinstance(manifests, Manifests), "every set goes back to manifests"
+            manifests, added, removed = self.since_manifests()
             manifests, blobs = manifests.after(version, joined(added), removed, fetch, order)
         else:
             manifests, blobs = Manifests(), {}
@@ -354,20 +353,15 @@ class FileSet:
 
     def stored_in(self) -> StoredIn:
         """Return where the entries are stored, as far as this process knows. Reads nothing."""
-        manifests, added, removed = self._since(lambda files: None)
-        assert isinstance(manifests, Manifests), "every set goes back to manifests"
+        manifests, added, removed = self.since_manifests()
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
 
-    def apart_from(self, stored: FileSet, fetch: Fetch) -> tuple[pa.Table, pa.Table] | None:
-        """Return the files of this set and of a stored one that are not in manifests that both go back to.
-
-        If these are the same, so are the sets. None where it takes all files to know that.
-        """
-        base, added, removed = self._since(lambda files: None)
-        other = stored._origin
-        assert isinstance(base, Manifests), "every set goes back to manifests"
-        parts = apart(base, other, removed, fetch) if isinstance(other, Manifests) else None
-        return None if parts is None else (joined([*parts[0], *added]), joined(parts[1]))
+    def since_manifests(self) -> tuple[Manifests, list[pa.Table], Collection[str]]:
+        """Return the manifests that this set goes back to, the live files that were added since, and the paths that
+        were removed from these manifests. Reads nothing."""
+        manifests, added, removed = self._since(lambda files: None)
+        assert isinstance(manifests, Manifests), "every set goes back to manifests"
+        return manifests, added, removed
 
     def rest_on(self, stored: FileSet) -> None:
         """Go back to the manifests of a stored set that was found to be the same, as after `stored`."""

@@ -4,8 +4,8 @@ A manifest is an immutable Arrow object with the entries of some files, in the o
 `LEAF_ENTRIES` of them: what a dump writes becomes several, so that a plan reads those whose bounds it needs (see
 `manifest_bounds`). What is new is joined with the last ones, those that one dump has written together, so that each run
 is at least twice as long as the next: n files are in about log2(n) runs, and an entry is rewritten about log2(n) times.
-Removed paths stand in a list beside the manifests until they are an eighth of the entries; then the manifests that hold
-them are rewritten. Manifests and removed paths carry a `seq`, the number of
+Removed paths stand in lists beside the manifests, which are joined alike, until they are an eighth of the entries; then
+the manifests that hold them are rewritten. Manifests and removed paths carry a `seq`, the number of
 the dump that wrote them: a path is gone from the manifests with a lower one only, so a restored file can come back.
 It is the version that is dumped, or more: what a tag or branch has is stored with newer versions too, and an older one
 of main, read by another thread, may come from that. So each number is higher than all that a dump builds on.
@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
 from lakelog.catalog.files.data_file import EncodedFiles, is_judged, started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
-from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, holds, is_bounded
+from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
 
@@ -319,15 +319,6 @@ class Manifests:
                 tables.append(files if gone is None else without(files, _gone_from(manifest, gone)))
         return [table for table in tables if table.num_rows]
 
-    def with_wrong_bounds(self, fetch: Fetch) -> str | None:
-        """Return the name of a manifest whose bounds leave out what may be in it, None where there is none."""
-        bounded = [each for each in self.entries if each.bounds is not None]
-        self._load(bounded, fetch)
-        for each in bounded:
-            if not holds(bounds_table([each.bounds] if each.bounds else []), each.columns(keep=False)):
-                return each.stored.name
-        return None
-
     def after(
         self,
         version: int,
@@ -389,15 +380,19 @@ class Manifests:
     def _with_removed(
         self, version: int, seq: int, removed: Collection[str], fetch: Fetch | None, blobs: dict[str, bytes]
     ) -> Manifests:
-        """Return these manifests with a list of `removed` too, in one with the older lists where these can be read."""
+        """Return these manifests with a list of `removed` too, in one with the last lists where these can be read and
+        are short: each path is rewritten a few times only, though every snapshot names all lists."""
         paths = sorted(removed)
         table = pa.table(
             {"path": pa.array(paths, pa.string()), "seq": pa.array([seq] * len(paths), pa.int64())}
         )
-        older = self.removed
-        if older and self._available((), fetch):
-            table, older = pa.concat_tables([*(each.columns() for each in older), table]).combine_chunks(), ()
-        return Manifests(self.entries, (*older, Manifest.new(table, version, seq, blobs)))
+        lists, tail = self.removed, [table]
+        while (
+            lists and _merges(lists[-1:], sum(each.num_rows for each in tail)) and self._available((), fetch)
+        ):
+            lists, tail = lists[:-1], [lists[-1].columns(), *tail]
+        merged = pa.concat_tables(tail).combine_chunks()
+        return Manifests(self.entries, (*lists, Manifest.new(merged, version, seq, blobs)))
 
     def _worth_rewriting(self) -> bool:
         entries = sum(manifest.stored.entries for manifest in self.entries)
@@ -415,59 +410,6 @@ class Manifests:
             else:
                 tables.append(live)
         return tuple(kept), tables
-
-
-def apart(
-    one: Manifests, other: Manifests, removed: Collection[str], fetch: Fetch
-) -> tuple[list[pa.Table], list[pa.Table]] | None:
-    """Return the live entries of `one`, without the paths `removed` since, and of `other`, of manifests that not both
-    have.
-
-    None where it takes the other manifests, too, to know which of their entries are live in one and not in the other.
-    """
-    if any(len({each.stored for each in of.entries}) < len(of.entries) for of in (one, other)):
-        return None  # its entries are there twice
-    common = {each.stored for each in one.entries} & {each.stored for each in other.entries}
-    if common and not _same_removed(one, other, removed, max(each.seq for each in common), fetch):
-        return None
-    mine, theirs = (
-        [each for each in manifests.entries if each.stored not in common] for manifests in (one, other)
-    )
-    one._load(mine, fetch)
-    other._load(theirs, fetch)
-    paths = pa.array(sorted(removed), pa.string())
-    return (
-        [without(_live_of(each, one._gone()), paths) for each in mine],
-        [_live_of(each, other._gone()) for each in theirs],
-    )
-
-
-def _same_removed(one: Manifests, other: Manifests, removed: Collection[str], seq: int, fetch: Fetch) -> bool:
-    """Return whether `other` has the removed paths of `one` and those `removed` since, which concern manifests up to
-    `seq`, and no others."""
-    if [each.stored for each in one.removed] == [each.stored for each in other.removed]:
-        return not removed
-    one._load((), fetch)
-    other._load((), fetch)
-    before, after = (_keyed(each._gone()) for each in (one, other))
-    new = after.filter(pc.invert(pc.is_in(after["key"], value_set=before["key"])))
-    return (
-        after.num_rows == before.num_rows + new.num_rows
-        and new.num_rows == len(removed)
-        and set(new["path"].to_pylist()) == set(removed)
-        and (not removed or pc.min(new["seq"]).as_py() > seq)
-    )
-
-
-def _keyed(gone: pa.Table | None) -> pa.Table:
-    """Return removed paths with a key that is equal for the same path and `seq`."""
-    table = (
-        pa.table({"path": pa.array([], pa.string()), "seq": pa.array([], pa.int64())})
-        if gone is None
-        else gone
-    )
-    key = pc.binary_join_element_wise(table["path"], table["seq"].cast(pa.string()), "\n")
-    return table.append_column("key", key).combine_chunks()
 
 
 def _removed_paths(blob: bytes) -> pa.Table:

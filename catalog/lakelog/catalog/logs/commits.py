@@ -43,9 +43,10 @@ from lakelog.catalog.state import (
     rule,
     table_events,
 )
-from lakelog.log import Commit, View
+from lakelog.log import Commit, Draft, View
 from lakelog.log.changes import is_same_commit
-from lakelog.log.errors import LakelogError, LogSealed, NotFound
+from lakelog.log.errors import CommitUnknown, LakelogError, LogSealed, NotFound, StorageError
+from lakelog.log.format import PROPOSALS
 
 SIDECAR_FROM_BYTES = 64 * 1024
 SIDECAR_FROM_FILES = 200
@@ -141,6 +142,37 @@ def was_applied_anywhere(cache: LogCache, token: Token | None) -> bool:
         return False  # a transaction is retried only as a whole
     locations = token.bases if token is not None else ()
     return any(was_applied(cache.unread(location), token) for location in locations)
+
+
+def is_final(tracked: TrackedLog[Any], token: Token | None, refusal: LakelogError) -> bool:
+    """Return whether the request of `token` can fail with `refusal`, which this log was not asked about; False where it
+    has been committed in it.
+
+    An earlier try may have proposed it to other clients, and a later state of the log may allow what this one does not:
+    so the log refuses it first. What is decided by a commit itself needs none of this. Costs 1 GET where the log has
+    no proposals; else a version. Raises CommitUnknown, StorageError.
+    """
+    if token is None or tracked.transaction.is_open:
+        return True
+    if was_applied(tracked, token):
+        return False
+    known = tracked.known
+    if known is None or known.sealed or PROPOSALS not in known.features:
+        return True
+
+    def refuse(view: View[Any], passed: Sequence[Commit]) -> Draft:
+        raise refusal
+
+    raised_at = refusal.__traceback__
+    try:
+        tracked.commit(known, refuse, commit_id=token.commit_id, base=token.base(tracked), shared=True)
+    except (CommitUnknown, StorageError):
+        raise
+    except LakelogError:
+        return True  # the log has this refusal now, or an earlier one, or what ends all proposals
+    finally:
+        refusal.__traceback__ = raised_at
+    return False
 
 
 @contextmanager

@@ -330,7 +330,12 @@ class TableHead:
 
         NoSuchTable when the table was dropped, or another one was created at its place. TableRenamed when it no longer
         has the name that it was found by, on the very version that the commit would follow: another table may have it.
+
+        Commits nothing where the request of `token` was already applied to the table that its name led to at first.
         """
+        if was_applied_elsewhere(self.logs, self.tracked, token):
+            view = self._newest().view
+            return Committed(view, view.version)
         start = self.at_least(self.version)
 
         def decide_by_name(view: View[TableState], passed: Sequence[Commit]) -> Draft:
@@ -347,10 +352,7 @@ class TableHead:
             )
 
     def commit_or_refresh(self, decide: Decide[TableState], token: Token | None) -> TableHead:
-        """As `commit`; return the newest version. Commits nothing where there is nothing to do, or where the request of
-        `token` was already applied to the table that its name led to at first."""
-        if was_applied_elsewhere(self.logs, self.tracked, token):
-            return self._newest()
+        """As `commit`; return the newest version. Commits nothing where there is nothing to do."""
         try:
             return self.at(self.commit(decide, token).view)
         except NothingToDo:

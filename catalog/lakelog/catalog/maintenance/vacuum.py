@@ -263,7 +263,7 @@ def _unreached(
         left.append(files)
         progress(f"{tracked.log.location}: {seen:,} objects listed")
     files = pa.concat_tables(left).combine_chunks()
-    # A file is named by the version that its write started from, and is committed after it.
+    # A file is named by the version that its write started from, and no version before that has it.
     oldest = min((_started_at(path, "") for path in files["path"].to_pylist()), default=0)
     files = unreachable(tracked, view.version, files, oldest, progress)
     keys = [f"{prefix}{path}" for path in files["path"].to_pylist()]

@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.logs import TableHead, Token
+from lakelog.catalog.logs import TableHead, Token, was_applied_elsewhere
 from lakelog.catalog.parquet import Ingestible, Numbering, few_rows, kept_by_commit, written_files
 from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import Operation
@@ -46,6 +46,8 @@ def _write_rows(
     batch: StreamBatch | None,
     written: Callable[[], None] = lambda: None,
 ) -> TableHead:
+    if was_applied_elsewhere(head.logs, head.tracked, token):
+        return head.refreshed()  # its rows are in no file of this table
     refresh_taken(head)
     # An overwrite may write rows that were read from exactly this version, so it must not start from a newer one.
     base = head.newest_known() if operation is Operation.APPEND else head

@@ -63,6 +63,19 @@ def vacuumed(catalog: Catalog, **how: Any) -> dict[str, Any]:
     return {answer.name: answer for answer in catalog.vacuum(dry_run=False, **how)}
 
 
+def test_rows_with_which_a_transaction_created_a_table_stay_as_long_as_its_first_version(
+    client: Callable[[], Catalog],
+) -> None:
+    catalog = client()
+    with catalog.transaction() as transaction:
+        transaction.create_table("t", SCHEMA).append(rows(1, 2))
+    catalog.load_table("t").append(rows(3))
+    catalog.load_table("t").truncate()
+    catalog.vacuum(older_than=NOW, dry_run=False)
+    assert ids(catalog.load_table("t", version=1)) == [1, 2]
+    assert ids(catalog.load_table("t", version=2)) == [1, 2, 3]
+
+
 def test_files_that_only_expired_versions_had_go_and_the_dry_run_names_exactly_these(
     catalog: Catalog, clock: Clock, store: ObjectStore
 ) -> None:

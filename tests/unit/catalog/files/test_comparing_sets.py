@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from tests.unit.catalog.files.test_file_set import SCHEMA, SPEC, a_file
 
+from lakelog.catalog.files import manifest_bounds, manifests
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, removed_file
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.manifests import Manifest
@@ -31,17 +32,24 @@ def dumped(files: FileSet, version: int, objects: Objects) -> FileSet:
     """Dump a set as its writer does, and return it as a reader of the snapshot has it."""
     root, blobs = files.dump(version)
     objects.update(blobs)
+    bounds = files.bounds()
     files.stored(blobs)
-    return FileSet.load(root)
+    return FileSet.load(root, bounds=bounds)
 
 
-def difference(replayed: FileSet, stored: FileSet, objects: Objects) -> str | None:
-    return TableJudge(objects.fetch)._difference_of_files(replayed, stored)
+def difference(replayed: FileSet, stored: FileSet, judge: TableJudge) -> str | None:
+    return judge._difference_of_files(replayed, stored)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_snapshots_of_a_random_history_are_found_to_be_right_and_altered_ones_wrong(seed: int) -> None:
+def test_snapshots_of_a_random_history_are_found_to_be_right_and_altered_ones_wrong(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if a thousand times as many files were removed: lists of them are several.
+    monkeypatch.setattr(manifests, "ALWAYS_MERGED_BELOW", (256, 6, 6)[seed])
+    monkeypatch.setattr(manifests, "REMOVED_FRACTION", (8, 8, 2)[seed])
     chance, objects = random.Random(seed), Objects()
+    judge = TableJudge(objects.fetch)
     written = replayed = FileSet.empty()
     live: dict[str, DataFile] = {}
     gone: list[DataFile] = []
@@ -63,22 +71,22 @@ def test_snapshots_of_a_random_history_are_found_to_be_right_and_altered_ones_wr
         if version % 7 or not live:
             continue
         stored = dumped(written, version, objects)
-        parts = replayed.apart_from(stored, objects.fetch)
+        parts = judge.compared.apart(replayed, stored)
         whole += parts is None
         assert parts is None or different_files(*parts) is None
         assert set(stored.table(objects.fetch)["path"].to_pylist()) == live.keys()
         altered = altered_set(stored, chance, version, objects)
-        assert (difference(replayed, altered, objects) is None) == is_same(altered, live, objects)
-        assert difference(replayed, stored, objects) is None
+        assert (difference(replayed, altered, judge) is None) == is_same(altered, live, objects)
+        assert difference(replayed, stored, judge) is None
     assert whole < 12, "most of them are compared by their parts"
 
 
 def altered_set(stored: FileSet, chance: random.Random, version: int, objects: Objects) -> FileSet:
     """Return a stored set of the same totals with another path in a manifest or in the list of removed ones."""
     root, _ = stored.dump(version)
-    manifests = stored.stored_in().manifests
-    kind = "removed" if manifests.removed and chance.random() < 0.5 else "manifests"
-    lists = manifests.removed if kind == "removed" else manifests.entries
+    stored_in = stored.stored_in().manifests
+    kind = "removed" if stored_in.removed and chance.random() < 0.5 else "manifests"
+    lists = stored_in.removed if kind == "removed" else stored_in.entries
     index = chance.randrange(len(lists))
     was = lists[index].stored
     read = Manifest(was)
@@ -106,22 +114,59 @@ def is_same(files: FileSet, live: dict[str, DataFile], objects: Objects) -> bool
 
 def test_a_set_that_names_a_manifest_twice_is_found_to_be_wrong() -> None:
     objects = Objects()
+    judge = TableJudge(objects.fetch)
     replayed = FileSet.empty().added([a_file(number) for number in range(300)], SCHEMA, [SPEC])
     stored = dumped(replayed, 1, objects)
-    assert difference(replayed, stored, objects) is None
+    assert difference(replayed, stored, judge) is None
     root, _ = stored.dump(1)
     twice = FileSet.load({**root, "manifests": root["manifests"] * 2})
     with pytest.raises(FormatError, match="its totals say"):
         twice.table(objects.fetch)
-    assert "cannot be read" in str(difference(replayed, twice, objects))
+    assert "cannot be read" in str(difference(replayed, twice, judge))
 
 
-def test_manifests_are_read_twice_at_most_though_each_snapshot_names_all() -> None:
+def test_manifests_are_read_twice_at_most_though_each_snapshot_names_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manifest_bounds, "BOUNDED_FROM", 50)
     objects = Objects()
+    judge = TableJudge(objects.fetch)
     written = replayed = FileSet.empty()
     for version in range(1, 2001):
         file = a_file(version)
         written, replayed = (files.added([file], SCHEMA, [SPEC]) for files in (written, replayed))
         if version % 20 == 0:
-            assert difference(replayed, dumped(written, version, objects), objects) is None
-    assert len(objects) == 100 and len(objects.read) < 2 * len(objects)
+            stored = dumped(written, version, objects)
+            assert difference(replayed, stored, judge) is None
+            judge.compared.keep([stored])
+    bounded = [each for each in stored.stored_in().manifests.entries if each.bounds is not None]
+    assert bounded and len(objects) == 100 and len(objects.read) <= 3 * len(objects)
+
+
+def test_lists_of_removed_files_are_joined_like_manifests_and_compared_by_what_is_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manifests, "ALWAYS_MERGED_BELOW", 10)
+    objects = Objects()
+    judge = TableJudge(objects.fetch)
+    first = [a_file(number) for number in range(9000)]
+    written = replayed = FileSet.empty().added(first, SCHEMA, [SPEC])
+    for version in range(1, 101):
+        some = [removed_file(file) for file in first[version * 10 : version * 10 + 10]]
+        written, replayed = written.removed(some), replayed.removed(some)
+        stored = dumped(written, version, objects)
+        assert difference(replayed, stored, judge) is None
+        judge.compared.keep([stored])
+    lists = stored.stored_in().manifests.removed
+    assert sum(each.stored.entries for each in lists) == 990 and len(lists) < 8
+    sizes = [len(blob) for name, blob in objects.items() if name not in stored_names(stored, "manifests")]
+    assert sum(sizes) < 12 * sum(len(objects[name]) for name in stored_names(stored, "removed"))
+    assert max(objects.read.count(name) for name in objects) == 1
+    root = stored.dump(101)[0]
+    revived = FileSet.load({**root, "removed": root["removed"][1:]})
+    assert judge.compared.apart(replayed, revived) is None
+    assert "its totals say" in str(difference(replayed, revived, judge))
+
+
+def stored_names(files: FileSet, kind: str) -> set[str]:
+    return {each["name"] for each in files.dump(1000)[0][kind]}

@@ -16,6 +16,7 @@ from lakelog.catalog.files import (
     DELETES,
     FIRST_ROW,
     FOOTER,
+    Comparison,
     Fetch,
     FileSet,
     converted,
@@ -107,6 +108,10 @@ class TableJudge:
     retained: dict[str, DataFileFacts] = field(default_factory=dict)
     taken: TakenValues = field(default_factory=TakenValues)
     authors: AuthorsRows = field(default_factory=AuthorsRows)
+    compared: Comparison = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.compared = Comparison(self.fetch)
 
     def manifests(self, state: Json) -> Mapping[str, str]:
         named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
@@ -130,14 +135,17 @@ class TableJudge:
         one, other = (each and each.source for each in (replayed.adopted, stored.adopted))
         if one != other:
             return "other adopted files than in a replay"
+        pairs = [
+            ("" if name == "main" else f"of {name}: ", replayed.on(name).files, stored.on(name).files)
+            for name in ("main", *sorted(replayed.refs))
+        ]
         if replayed.adopted is not None and stored.adopted is not None:
-            why = self._difference_of_files(replayed.adopted.files, stored.adopted.files)
+            pairs.insert(0, ("of adopted files: ", replayed.adopted.files, stored.adopted.files))
+        for what, own, others in pairs:
+            why = self._difference_of_files(own, others)
             if why is not None:
-                return f"of adopted files: {why}"
-        for name in ("main", *sorted(replayed.refs)):
-            why = self._difference_of_files(replayed.on(name).files, stored.on(name).files)
-            if why is not None:
-                return why if name == "main" else f"of {name}: {why}"
+                return what + why
+        self.compared.keep(others for _, _, others in pairs)
         return None
 
     def _difference_of_files(self, replayed: FileSet, stored: FileSet) -> str | None:
@@ -148,11 +156,11 @@ class TableJudge:
                 return f"{name} is {other} there, and {one} in a replay"
         try:
             # Most of a snapshot's files are in manifests of the one before it, with which this was compared.
-            apart = replayed.apart_from(stored, self.fetch)
+            apart = self.compared.apart(replayed, stored)
             if apart is None:
                 apart = replayed.table(self.fetch), stored.table(self.fetch)
             different = different_files(*apart)
-            wrong = stored.stored_in().manifests.with_wrong_bounds(self.fetch)
+            wrong = self.compared.with_wrong_bounds(stored)
             if different is None and wrong is not None:
                 different = (
                     f"the bounds of the manifest {wrong} leave out files that are in it: plans miss them"

@@ -1,0 +1,201 @@
+"""Retries of changes that a dead process had proposed: what is reported as failed is not committed by others later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.ddl.test_definitions import ONE, TWO
+
+from lakelog.catalog import (
+    AlreadyExists,
+    Catalog,
+    CommitConflict,
+    CommitUnknown,
+    LogOptions,
+)
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.logs import TrackedLog
+from lakelog.log.changes import refusal_in
+from lakelog.log.format import ProposedChange
+from lakelog.log.proposals.inbox import Inbox, proposals_of
+
+SCHEMA = pa.schema({"id": pa.int64()})
+ROWS = pa.table({"id": [1]}, schema=SCHEMA)
+
+
+def leave_proposed(change: Callable[[], object]) -> None:
+    """Do what a process does that dies once its change is proposed."""
+
+    def die(tracked: Any, view: Any, decide: Any, *, commit_id: str, base: int, shared: bool = False) -> None:
+        assert shared
+        draft = decide(view, ())
+        proposed = ProposedChange(commit_id=commit_id, base=base, write=draft.write, events=draft.events)
+        [(data, _)] = proposals_of(view.log_id, view.version, (), [proposed])
+        assert data is not None
+        Inbox(tracked.log.replay).put(view.version, commit_id, data)
+        raise CommitUnknown("dead", commit_id=commit_id, location=tracked.location)
+
+    with patch.object(TrackedLog, "commit", die), pytest.raises(CommitUnknown):
+        change()
+
+
+def combine(path: Path, *, table: bool = False) -> None:
+    """Have another process commit what is proposed to the namespace, or to the table."""
+    catalog = Catalog(str(path), log_options=LogOptions(proposals=True))
+    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
+        if table:
+            catalog.load_table("n.t").append(ROWS)
+        else:
+            catalog.alter_namespace("n", set={"combined": "yes"})
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    catalog = Catalog(str(tmp_path))
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", SCHEMA)
+    for table in (False, True):
+        combine(tmp_path, table=table)  # which says first that there may be proposals
+    return Catalog(str(tmp_path))
+
+
+@dataclass
+class Case:
+    """A change that may be proposed, what is in its way for a while, and how one sees that it happened."""
+
+    change: Callable[[Catalog, Any], object]
+    begin: Callable[[Catalog], Any]
+    block: Callable[[Catalog], object]
+    unblock: Callable[[Catalog], object]
+    happened: Callable[[Catalog], object]
+    error: type[Exception] = AlreadyExists
+
+
+def staged(kind: str) -> Callable[[Catalog], Any]:
+    return lambda catalog: catalog.stage(kind, "n.new", SCHEMA)
+
+
+CASES = {
+    "a namespace": Case(
+        lambda catalog, token: catalog.create_namespace("n.new", token=token),
+        lambda catalog: catalog.token("n.new"),
+        lambda other: other.create_namespace("n.new"),
+        lambda other: other.drop_namespace("n.new"),
+        lambda catalog: catalog.namespace_exists("n.new"),
+    ),
+    "a table": Case(
+        lambda catalog, stage: catalog.commit_stage(stage),
+        staged("create"),
+        lambda other: other.create_table("n.new", SCHEMA),
+        lambda other: other.drop_table("n.new"),
+        lambda catalog: catalog.table_exists("n.new"),
+    ),
+    "a table whose name a view takes": Case(
+        lambda catalog, stage: catalog.commit_stage(stage),
+        staged("create"),
+        lambda other: other.create_view("n.new", ONE),
+        lambda other: other.drop_view("n.new"),
+        lambda catalog: catalog.table_exists("n.new"),
+    ),
+    "a table or another": Case(
+        lambda catalog, stage: catalog.commit_stage(stage),
+        staged("create-or-replace"),
+        lambda other: other.create_table("n.new", SCHEMA),
+        lambda other: other.rename_table("n.new", "n.old"),
+        lambda catalog: catalog.table_exists("n.new"),
+        CommitConflict,
+    ),
+    "a view": Case(
+        lambda catalog, token: catalog.create_view("n.new", ONE, token=token),
+        lambda catalog: catalog.token("n.new"),
+        lambda other: other.create_view("n.new", TWO),
+        lambda other: other.drop_view("n.new"),
+        lambda catalog: catalog.list_views("n"),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_what_a_dead_process_proposed_is_committed_by_others(
+    catalog: Catalog, tmp_path: Path, kind: str
+) -> None:
+    case = CASES[kind]
+    begun = case.begin(catalog)
+    leave_proposed(lambda: case.change(catalog, begun))
+    combine(tmp_path)
+    assert case.happened(Catalog(str(tmp_path)))
+    # The retry finds that, and does nothing more.
+    case.change(Catalog(str(tmp_path)), begun)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_retry_that_fails_for_what_is_in_the_way_now_is_not_committed_later(
+    catalog: Catalog, tmp_path: Path, kind: str
+) -> None:
+    case, other = CASES[kind], Catalog(str(tmp_path))
+    begun = case.begin(catalog)
+    leave_proposed(lambda: case.change(catalog, begun))
+    case.block(other)
+    retrying = Catalog(str(tmp_path))
+    with pytest.raises(case.error):
+        case.change(retrying, begun)
+    case.unblock(other)
+    combine(tmp_path)
+    assert not case.happened(Catalog(str(tmp_path)))
+    # It stays refused, and is said to be once.
+    with pytest.raises((AlreadyExists, CommitConflict)):
+        case.change(Catalog(str(tmp_path)), begun)
+    namespace = Catalog(str(tmp_path))._tree.namespace(("n",)).tracked
+    refused = [
+        commit for commit in namespace.log.commits() if refusal_in(commit, begun.commit_id) is not None
+    ]
+    assert len(refused) == 1
+
+
+def test_a_table_is_not_refused_by_its_own_link_that_comes_meanwhile(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    stage, other = catalog.stage("create", "n.new", SCHEMA), Catalog(str(tmp_path))
+    leave_proposed(lambda: catalog.commit_stage(stage))
+    other.create_table("n.new", SCHEMA)
+    looked: list[bool] = []
+
+    def look(*given: Any) -> Any:
+        found = before(*given)
+        if not looked:
+            looked.append(found is None)
+            other.drop_table("n.new")
+            combine(tmp_path)  # after the retry has looked whether it happened, before it looks at the name
+        return found
+
+    before = staging._committed_before
+    with patch.object(staging, "_committed_before", look):
+        table = Catalog(str(tmp_path)).commit_stage(stage)
+    assert looked == [True]
+    assert table.id == stage.table_id
+
+
+def test_a_retried_append_finds_its_rows_in_the_table_that_had_its_name(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    rows = pa.table({"id": [7]})
+    token = catalog.token("n.t")
+    leave_proposed(lambda: catalog.load_table("n.t").append(rows, token=token))
+    combine(tmp_path, table=True)
+    other = Catalog(str(tmp_path))
+    other.rename_table("n.t", "n.old")
+    other.create_table("n.t", SCHEMA)
+    other.drop_table("n.t")
+    other.undrop_table("n.t")  # a seal is among its versions
+    retrying = Catalog(str(tmp_path))
+    assert retrying.load_table("n.t").append(rows, token=token).scan().to_arrow().num_rows == 0
+    assert retrying.load_table("n.t").truncate(token=token).version == retrying.load_table("n.t").version
+    assert retrying.load_table("n.old").scan().to_arrow()["id"].to_pylist().count(7) == 1
+    folder = Path(retrying.load_table("n.t").location)
+    assert not list(folder.glob("data/*"))
