@@ -156,6 +156,9 @@ from lakelog.catalog.state import (
 from lakelog.catalog.table import (
     Table,
 )
+from lakelog.catalog.telemetry import (
+    to_opentelemetry,
+)
 from lakelog.catalog.times import (
     Moment,
 )
@@ -318,4 +321,5 @@ __all__ = [
     "WriteRef",
     "Written",
     "col",
+    "to_opentelemetry",
 ]
