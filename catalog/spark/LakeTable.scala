@@ -84,7 +84,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     val reserved = Map(TableCatalog.PROP_LOCATION -> facts.location, place -> "true") ++
       facts.provider.map(TableCatalog.PROP_PROVIDER -> _) ++
       facts.comment.map(TableCatalog.PROP_COMMENT -> _)
-    (facts.properties ++ reserved).asJava
+    val table = access.ident.namespace.toSeq :+ access.ident.name
+    new LineageProperties(facts.properties ++ reserved, access.options.getOrElse("warehouse", access.catalog), table)
   }
 
   override def capabilities: JSet[TableCapability] = (Set(
@@ -94,10 +95,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability).asJava
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    refuseUnknown(options, "read", LakeTable.ReadOptions ++ StreamOptions.Names)
+    refuseUnknown(options, "read", readOptions ++ StreamOptions.Names)
     refuseStreaming()
     new LakeScanBuilder(this, ReadTogether.joined(this), options)
   }
+
+  /** Those that have chosen the version already which this is. */
+  private def readOptions: Set[String] =
+    if (facts.past) LakeTable.ReadOptions ++ ForeignOptions.OfPlaces else LakeTable.ReadOptions
 
   /** How large the table's files are together that a read with these options sees. */
   def bytes(options: CaseInsensitiveStringMap): Long = {
@@ -152,7 +157,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
       case (key, value) if !known(key.toLowerCase(Locale.ROOT)) && !isSaid(key, value) => key
     }.foreach { key =>
       throw Failures.unsupported(
-        s"lakelog does not know the $what option '$key': leave it out, and use a table property or a session setting.")
+        s"lakelog does not know the $what option '$key': ${ForeignOptions.instead(key)}.")
     }
 
   /** Whether an option says what is so anyway: by the place and the catalog, a reader or writer has found the table. */

@@ -17,7 +17,7 @@ import msgspec
 
 from lakelog.catalog.ddl.saved_cuts import CutVersions
 from lakelog.catalog.state.events import NamespaceEvent, TableEvent
-from lakelog.catalog.state.namespace_state import _Root as NamespaceRoot
+from lakelog.catalog.state.namespace_projection import _Root as NamespaceRoot
 from lakelog.catalog.state.table_state import _Root as TableRoot
 from lakelog.log.format import Base, Commit, Decision, Proposal, Root, Tombstone
 
@@ -168,7 +168,11 @@ def examples() -> str:
         "# Events of tables",
         *_examples_of(TableEvent, "t-"),
         "# States in snapshots and bases",
-        *_example("A namespace's state", list(states("namespace"))),
+        *_example("A namespace's state", [each for each in states("namespace") if "paged" not in each.value]),
+        *_example(
+            "A namespace's state, of names in pages",
+            [each for each in states("namespace") if "paged" in each.value],
+        ),
         *_example("A table's state", list(states("table"))),
         "# Other objects",
         *_example("A saved cut", list(cuts())),
@@ -183,7 +187,8 @@ def _examples_of(union: Any, *folders: str) -> Iterator[str]:
         # <folder>/_log/<version>.json; the root's folder is the golden warehouse.
         folder = stored.path.parents[1].name
         home = "root" if stored.path.parents[2] == GOLDEN / "catalog" else folder[:2]
-        if home in folders:
+        # Names that lead to no table are poor examples.
+        if home in folders and "names_v1" not in stored.path.parts:
             found.setdefault(stored.value["event"], {}).setdefault(variant(stored.value), []).append(stored)
     for tag in tags(union):
         if tag not in NOT_WRITTEN:

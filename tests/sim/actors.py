@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
-from tests.sim.projection import State
+from tests.sim.projection import State, data_key
 from tests.sim.world import ROOT, Operation, World
 
 from lakelog.log import (
@@ -71,7 +71,9 @@ def new_operation(world: World, log: Log[State], view: View[State]) -> Operation
         id=f"o{len(world.operations)}", commit_id=world.new_id(), base=view.version, log_id=view.log_id
     )
     kind = world.rng.random()
-    if kind < 0.2:
+    if world.proposals and kind > 0.5:
+        operation.rows = True
+    elif kind < 0.2:
         operation.claim = f"claim-{world.rng.randint(1, 2)}"
     elif kind < 0.4:
         operation.release = f"claim-{world.rng.randint(1, 2)}"
@@ -127,14 +129,31 @@ def ask(
             seals=operation.seals,
         )
 
+    def decide_rows(view: View[State], passed: Sequence[Commit]) -> Draft:
+        decide(view, passed)
+        return Draft(rows=operation.id.encode())
+
+    done, proposed = None, False
     try:
-        done = log.commit(view, decide, commit_id=operation.commit_id, base=operation.base, shared=shared)
+        if first and operation.rows and shared and log.proposes:
+            done = log.propose(
+                view, decide_rows, commit_id=operation.commit_id, base=operation.base, retried=False
+            )
+            world.count("rows that were proposed")
+            if done is None:
+                operation.asked, proposed = operation.asked + 1, True
+                world.count("rows that came back")
+        if done is None:
+            done = log.commit(view, decide, commit_id=operation.commit_id, base=operation.base, shared=shared)
     except CommitUnknown:
         world.count("unknown")
         return None
     except (ConflictError, LogSealed, StorageError) as error:
         world.count(f"refused: {error.kind}")
-        operation.refused = first and operation.asked == 1
+        certain = (
+            operation.asked == 2 and not isinstance(error, StorageError) if proposed else operation.asked == 1
+        )
+        operation.refused = first and certain
         if isinstance(error, Claimed) and not any(forbids(s, operation) for s in world.states_from(head)):
             world.fail(f"{operation.id} was refused for what was no longer so at version {head}")
         if already and not isinstance(error, StorageError):
@@ -146,10 +165,6 @@ def ask(
     if done.view.version < done.version:
         world.fail(f"{operation.id} committed at {done.version}, but its view is at {done.view.version}")
     return done.view
-
-
-def data_key(write_id: str, started_at: int) -> str:
-    return f"data/{started_at:020d}-{write_id}"
 
 
 def sealer(world: World) -> Callable[[], None]:

@@ -6,10 +6,22 @@ The operations themselves are in manifests, some of which every few versions rep
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from lakelog.log import Commit, ConflictError, Draft, Dump, Json, View
+from lakelog.log import (
+    Commit,
+    ConflictError,
+    Draft,
+    Dump,
+    Gathered,
+    Json,
+    ObjectStore,
+    StorageError,
+    View,
+    WriteRef,
+)
 from lakelog.log.changes import each_change
 
 CHUNK = 4
@@ -100,7 +112,12 @@ class OperationsProjection:
 
 
 class OperationsByData:
-    """Decides operations that others propose: a claim that another one has is their own to give up."""
+    """Decides operations that others propose: a claim that another one has is their own to give up. Rows are the id of
+    an operation, and become a data object of all of them in the `store`."""
+
+    def __init__(self, store: ObjectStore | None = None, new_id: Callable[[], str] = str) -> None:
+        self._store = store
+        self._new_id = new_id
 
     def lets_pass(self, commit: Commit) -> bool:
         return True
@@ -111,6 +128,32 @@ class OperationsByData:
             if taken or (free and free not in view.state.claims):
                 raise ConflictError("the claim is not as it has to be")
         return draft
+
+    def gather(self, view: View[State], rows: Sequence[bytes]) -> Gathered[State] | None:
+        store = self._store
+        if store is None:
+            return None
+        write = WriteRef(id=self._new_id(), version=view.version)
+        store.put(data_key(write.id, write.version), b"\n".join(rows))
+
+        def again(now: View[State]) -> Draft | None:
+            if now.fence > write.version:
+                return None
+            return Draft(events=({"op": f"file {write.id}", "of": len(rows)},), write=write)
+
+        draft = again(view)
+        assert draft is not None
+        events: list[tuple[dict[str, Json], ...]] = [({"op": each.decode()},) for each in rows]
+        return Gathered(events, draft, again, lambda: _delete(store, write))
+
+
+def _delete(store: ObjectStore, write: WriteRef) -> None:
+    with suppress(StorageError):
+        store.delete([data_key(write.id, write.version)])
+
+
+def data_key(write_id: str, started_at: int) -> str:
+    return f"data/{started_at:020d}-{write_id}"
 
 
 def without_names(state: State) -> State:

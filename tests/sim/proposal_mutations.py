@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import PropertyMock, patch
 
 from msgspec import structs
-from tests.sim import proposing
+from tests.sim import projection, proposing
 from tests.sim.mutations import Mutation, removing
 
-from lakelog.log import placing
+from lakelog.log import placing, writing
 from lakelog.log.format import WINDOW, Proposal, decode_proposal
 from lakelog.log.proposals import combining, courier, inbox, window
 
@@ -85,6 +86,44 @@ def a_fence_is_not_for_proposals(real: Any, *args: Any) -> None:
 @removes(placing, "refusal_in")
 def a_refusal_is_not_read(real: Any, *args: Any) -> None:
     return None
+
+
+@removes(combining.Combining, "_gathered_on")
+def a_combiner_keeps_the_file_of_other_rows(real: Any, self: Any, judged: Any) -> Any:
+    if self._gathered is None:
+        return real(self, judged)
+    return replace(self._gathered[1], events=[({"op": each.draft.rows.decode()},) for each in judged.rows])
+
+
+@removes(combining.Combining, "work")
+def a_combiner_removes_a_file_that_a_version_may_have(real: Any, self: Any) -> Any:
+    try:
+        return real(self)
+    finally:
+        self._discard()
+
+
+@contextmanager
+def _fences_are_not_for_combiners() -> Iterator[None]:
+    """A combiner's file is put in a version though a fence has passed it."""
+    real = projection.OperationsByData.gather
+
+    def gather(self: Any, view: Any, rows: Any) -> Any:
+        found = real(self, view, rows)
+        return None if found is None else replace(found, again=lambda now: found.draft)
+
+    def check(view: Any, draft: Any, location: str) -> None:
+        if not any("of" in event for event in draft.events):
+            writing.check_fence(view, draft, location)
+
+    with (
+        patch.object(projection.OperationsByData, "gather", gather),
+        patch.object(combining, "check_fence", check),
+    ):
+        yield
+
+
+PROPOSAL_MUTATIONS["a-fence-is-not-for-the-file-of-a-combiner"] = _fences_are_not_for_combiners
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.sim import actors
-from tests.sim.projection import State
+from tests.sim.projection import State, data_key
 from tests.sim.world import World, new_world
 
 from lakelog.log.changes import each_change
@@ -60,6 +60,7 @@ def check(world: World) -> list[str]:
         *check_versions(world, head),
         *check_operations(world),
         *check_data(world),
+        *check_gathered(world),
         *check_times(world),
         *check_snapshots(world),
     ]
@@ -145,8 +146,24 @@ def check_data(world: World) -> list[str]:
         for commit in world.commits[world.first_version(world.head()) - 1 :]
         for change in each_change(commit)
         if change.write is not None
-        and world.truth.get(actors.data_key(change.write.id, change.write.version)) is None
+        and world.truth.get(data_key(change.write.id, change.write.version)) is None
     ]
+
+
+def check_gathered(world: World) -> list[str]:
+    """A data object of many has the rows of the changes before it in its version, and no others."""
+    problems = []
+    for commit in world.commits[world.first_version(world.head()) - 1 :]:
+        own: list[str] = []
+        for change in each_change(commit):
+            for event in change.events:
+                if "of" in event and change.write is not None:
+                    data = world.truth.get(data_key(change.write.id, change.write.version)) or b""
+                    world.count("data objects of many")
+                    if data.decode().split("\n") != own[len(own) - event["of"] :]:
+                        problems.append(f"version {commit.version} has {own}, and its data {data!r}")
+                own.append(str(event.get("op", "")))
+    return problems
 
 
 def check_times(world: World) -> list[str]:

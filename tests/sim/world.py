@@ -34,6 +34,7 @@ class Operation:
     write: tuple[str, int] | None = None
     data_written: bool = False
     sidecar: bool = False
+    rows: bool = False  # which may be proposed
     seals: bool = False
     log_id: str = ""
     created: bool = False  # by Log.create, which has its own way of retrying
@@ -77,8 +78,9 @@ class World:
         """Return the log as a new process sees it: its own memory, its own clock, its own way to the store."""
         now_s = self.rng.random() * 1000
         skew_us = self.rng.choice((0, 0, 0, -3_000_000, 5_000_000, -YEAR_US, 10 * YEAR_US))
+        store = cast(ObjectStore, UnreliableStore(self.truth, self.scheduler, self.weather, self.rng))
         return Log(
-            cast(ObjectStore, UnreliableStore(self.truth, self.scheduler, self.weather, self.rng)),
+            store,
             ROOT,
             OperationsProjection(),
             writer={"by": actor},
@@ -97,7 +99,7 @@ class World:
                 snapshot_size_bytes=900,
                 put_tries=5,
             ),
-            by_data=OperationsByData(),
+            by_data=OperationsByData(store, self.new_id),
         )
 
     def _sleep(self, seconds: float) -> None:

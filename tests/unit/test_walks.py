@@ -39,6 +39,7 @@ FLOORS = [
     "catalog/lakelog/catalog/ddl",
     "catalog/lakelog/catalog/imports",
     "catalog/lakelog/catalog/maintenance",
+    "catalog/lakelog/catalog/upkeep",
     "catalog/lakelog/catalog/tools",
     "catalog/lakelog/catalog/pictures",
     "catalog/lakelog/catalog/[a-z_]+.py",

@@ -168,6 +168,15 @@ from lakelog.catalog.tools import (
 from lakelog.catalog.transaction import (
     Transaction,
 )
+from lakelog.catalog.upkeep import (
+    Advice,
+    Compacted,
+    Health,
+    KeyDepth,
+    LastDay,
+    Maintained,
+    SizeClass,
+)
 from lakelog.catalog.writes import (
     FilesMatchInPart,
     Rewritten,
@@ -311,6 +320,13 @@ __all__ = [
     "Type",
     "Unsupported",
     "UnsupportedFormat",
+    "Advice",
+    "Health",
+    "KeyDepth",
+    "LastDay",
+    "Compacted",
+    "Maintained",
+    "SizeClass",
     "Vacuumed",
     "ValuesGone",
     "ValuesTaken",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
@@ -16,10 +17,13 @@ from lakelog.catalog.logs import (
     LogCache,
     Observe,
     Places,
+    Scope,
     Token,
+    TrackedLog,
     TransactionLogs,
     chosen_scope,
     no_progress,
+    no_such_table,
     observed,
     watched,
     writer_facts,
@@ -42,7 +46,17 @@ from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
-from lakelog.log import Json, LogOptions
+from lakelog.catalog.upkeep import (
+    COMMITS_MAX,
+    Health,
+    KeepingUp,
+    Limits,
+    Maintained,
+    health_in,
+    maintain_tables,
+)
+from lakelog.catalog.writes import gathered_rows
+from lakelog.log import Json, LogOptions, View
 from lakelog.log.errors import FormatError, InvalidInput
 
 
@@ -72,7 +86,14 @@ class Catalog(CatalogNames):
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions(), observe)
-        logs.after_commit = Following().committed
+        following, keeping_up = Following(), KeepingUp()
+
+        def committed(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
+            following.committed(logs, tracked, view)
+            keeping_up.committed(logs, tracked, view)
+
+        logs.after_commit = committed
+        logs.gather_rows = gathered_rows
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
 
     # Several changes at once
@@ -226,6 +247,36 @@ class Catalog(CatalogNames):
         )
         return vacuum_logs(self._tree, found, asked)
 
+    def maintain(
+        self,
+        name: Name | None = None,
+        *,
+        location: Location | None = None,
+        dry_run: bool = False,
+        limit_time: dt.timedelta | None = None,
+        limit_bytes: int | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[Maintained]:
+        """Do what is due to keep a table in shape, or each table of a namespace with all below it, by their policies
+        (see docs/upkeep.md). Without a name, of the whole warehouse.
+
+        Small files of about one size are joined, and files with many deleted rows rewritten without these; versions
+        expire, and files are deleted, only where a policy says how long to keep them. It stops after about that time,
+        or once so many bytes were read for compactions, or when `stopped` returns true, with all that was committed by
+        then; the next call goes on. With `dry_run`, it only reports what is due. A table that fails is reported, and
+        hides no other. NoSuchTable where there is neither.
+        """
+        self._logs.check_writable()
+        limits = Limits(
+            now_s=self._logs.log_options.monotonic_s,
+            limit_s=None if limit_time is None else limit_time.total_seconds(),
+            limit_bytes=limit_bytes,
+            stopped=stopped,
+        )
+        scope = self._scope_of(name, location, progress)
+        return maintain_tables(self._tree, scope, limits, dry_run=dry_run, progress=progress or no_progress)
+
     # Inspection
 
     def audit(
@@ -296,6 +347,38 @@ class Catalog(CatalogNames):
         except FormatError:
             return picture_of_table(self._tree, None, path, location, wish)
         return picture_of_table(self._tree, table.head, path, location, wish)
+
+    def health(
+        self,
+        name: Name | None = None,
+        *,
+        location: Location | None = None,
+        commits: int = COMMITS_MAX,
+        listing: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[Health]:
+        """Return how a table is, or each table of a namespace with all below it, and what is to be done about it, with
+        what that would read, write and save, and the command for it. Without a name, of the whole warehouse.
+
+        It reads metadata alone: the newest `commits` of each table, and its manifests. With `listing`, what a vacuum
+        would delete now is counted too, by a list of each table's objects. NoSuchTable where there is neither.
+        """
+        scope = self._scope_of(name, location, progress)
+        return health_in(
+            self._tree, scope, commits=commits, listing=listing, progress=progress or no_progress
+        )
+
+    def _scope_of(
+        self, name: Name | None, location: Location | None, progress: Callable[[str], None] | None
+    ) -> Scope:
+        """Return a table, or a namespace with all below it, by a name that may be either's. NoSuchTable."""
+        self._check_there(location)
+        path = () if name is None else identifier(name)
+        is_table = bool(path) and self.table_exists(path)
+        if path and not is_table and self._tree.find_namespace(path) is None:
+            raise no_such_table(path)
+        which = {"table": path} if is_table else {"namespace": path} if location is None else {}
+        return chosen_scope(self._tree, **which, location=spelled(location), progress=progress)
 
     def fsck(
         self,

@@ -156,6 +156,10 @@ class CatalogNames(DefinedNames):
         path = identifier(namespace)
         return [(*path, name) for name in self._tree.listed(path, RELATION).names(RELATION, TABLE)]
 
+    def table_names(self, namespace: Name = ()) -> pa.StringArray:
+        """As `list_tables`, only the names themselves, as an Arrow array: fast where they are a million."""
+        return self._tree.listed(identifier(namespace), RELATION).names_array(RELATION, TABLE)
+
     def list_relations(self, namespace: Name = ()) -> tuple[list[Identifier], list[Identifier]]:
         """Return the tables and the views directly in `namespace`, at the cost of either. NoSuchNamespace."""
         path = identifier(namespace)

@@ -108,6 +108,15 @@ def quoted(parts: Sequence[str]) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
+def quoted_where_needed(parts: tuple[str, ...]) -> str:
+    """Return a name as the commands take it: backticks only around parts that need them, and where it would be read as
+    an option."""
+    return ".".join(
+        part if part and not set(part) & set("`./") and (at or part[0] != "-") else quoted((part,))
+        for at, part in enumerate(parts)
+    )
+
+
 def check_name(name: str, what: str) -> None:
     """Raise InvalidInput unless `name` may be given to a new namespace or table (`what` says which)."""
     if name == "":

@@ -44,5 +44,11 @@ class OutsideOnly:
     def picture(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("a picture shows committed changes only: draw it of the catalog itself")
 
+    def health(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported("health is that of committed versions: ask the catalog itself")
+
+    def maintain(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported(NO_MAINTENANCE)
+
     def fsck(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("a check covers committed changes only: run fsck on the catalog itself")

@@ -15,7 +15,15 @@ from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
 from lakelog.catalog.imports import check_files_unclaimed
-from lakelog.catalog.logs import TableHead, Token, as_operation, check_not_own, no_progress, observed
+from lakelog.catalog.logs import (
+    NameTree,
+    TableHead,
+    Token,
+    as_operation,
+    check_not_own,
+    no_progress,
+    observed,
+)
 from lakelog.catalog.merge import Merge
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
@@ -23,6 +31,7 @@ from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
 from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, goal_of
 from lakelog.catalog.table_version import TableVersion
+from lakelog.catalog.upkeep import Health, health_of_table
 from lakelog.catalog.writes import (
     Clause,
     Does,
@@ -203,6 +212,11 @@ class Table(TableVersion):
         head = self._writable("compact")
         goal = goal_of(self.properties, target_size_bytes, deleted_ratio)
         return self._with(compaction_commit.compact(head.refreshed(), goal, filter, progress or no_progress))
+
+    def health(self, *, listing: bool = False) -> Health:
+        """Return how the newest version of the table is, from its metadata, and what is to be done about it (see
+        `Catalog.health`). With `listing`, what a vacuum would delete now is counted too."""
+        return health_of_table(NameTree(self.head.logs), self.head.whole.refreshed(), listing=listing)
 
     # Partitions, each given by its values: JSON literals by the names of the partition fields
 

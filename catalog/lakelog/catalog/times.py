@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import TypeAlias
 
 from lakelog.log.errors import InvalidInput
 
 Moment: TypeAlias = str | dt.datetime | int
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGE = re.compile(r"([0-9]{1,6})([smhdw])")
 
 
 def time_us(said: Moment) -> int:
@@ -67,3 +71,18 @@ def is_time(text: str) -> bool:
     except InvalidInput:
         return False
     return True
+
+
+def age_of(text: str) -> dt.timedelta | None:
+    """Return an age as people write it: 90s, 30m, 12h, 7d, 2w. None for another text."""
+    match = _AGE.fullmatch(text)
+    return None if match is None else dt.timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def age_text(age: dt.timedelta) -> str:
+    """Return an age of whole seconds as `age_of` reads it, in the largest unit that says it exactly."""
+    seconds = round(age.total_seconds())
+    for unit, size in (("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

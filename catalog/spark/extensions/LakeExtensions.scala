@@ -25,18 +25,20 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
 private[lakelog] object LakeExtensions {
 
   /** lakelog's own statements, each tried on every text before Spark's parser is. */
-  val statements: Seq[LakeStatement] = Seq(EvolutionStatements, RefStatements)
+  val statements: Seq[LakeStatement] = Seq(EvolutionStatements, RefStatements, ForeignStatements)
 
   /**
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
    * that is not its own. Spark applies them again and again until nothing changes.
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(WritesByName.Early, FunctionStatements, TableFunctionCalls, NestedLengths.Statement, MadeValues.Statement)
+    Seq(ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
+      NestedLengths.Statement, MadeValues.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements, AnalyzeStatements,
+    Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements,
+      ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
       SessionNames, ShowBoth, StreamedTexts)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */

@@ -30,6 +30,11 @@ private[lakelog] object TableFunctionCalls extends EarlyRewrite {
       if (places.isEmpty) None else functions.nextOption().orElse(throw ErrorInternals.noTableFunction(name))
     }
 
+  /** Whether a user has created a table function that a call of this name means. */
+  def isCreated(name: Seq[String]): Boolean = LakeNames.functionPlaces(name).flatten.exists {
+    case (catalog, ident) => catalog.toRun(ident).exists(_.isTable)
+  }
+
   private def lookUp(catalog: LakeCatalog, ident: Identifier): Option[StoredFunction] =
     catalog.toRun(ident) match {
       case Some(function) if function.isTable => Some(function)

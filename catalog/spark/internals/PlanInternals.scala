@@ -1,15 +1,19 @@
 package org.apache.spark.sql.lakelog
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
-import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
+import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, DeduplicateRelations, NamedRelation, RelationChanges, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal, PredicateHelper, SubqueryExpression}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.catalog.{Identifier, Table}
 import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.unsafe.types.UTF8String
 
 /** What Spark makes of plans, and of texts that are some. */
 private[lakelog] object PlanInternals extends PredicateHelper {
@@ -19,6 +23,42 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   /** What Spark makes of a plan that it has not seen yet; AnalysisException where it refuses it. */
   def analyzed(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): LogicalPlan =
     session.asInstanceOf[SparkSession].sessionState.analyzer.executeAndCheck(plan, new QueryPlanningTracker)
+
+  /** What Spark's parser, with all extensions of the session, makes of a statement. */
+  def parsed(text: String): LogicalPlan = state.sqlParser.parsePlan(text)
+
+  def expression(text: String): Expression = state.sqlParser.parseExpression(text)
+
+  def nameParts(text: String): Seq[String] = state.sqlParser.parseMultipartIdentifier(text)
+
+  /** The values of expressions that depend on no row, texts as such; None where one of them is not so plain. */
+  def constants(expressions: Seq[Expression]): Option[Seq[Any]] = {
+    val values = expressions.collect { case constant if constant.resolved && constant.foldable => constant.eval() }
+    if (values.length < expressions.length || values.contains(null)) None
+    else Some(values.map { case text: UTF8String => text.toString; case other => other })
+  }
+
+  /** The changes of a table that options describe, as those of a DataFrame's reader do. */
+  def changes(name: Seq[String], options: Map[String, String]): LogicalPlan = {
+    val said = new CaseInsensitiveStringMap(options.asJava)
+    RelationChanges(UnresolvedRelation(name, said),
+      ChangelogContextUtils.fromOptions(said, state.conf.sessionLocalTimeZone))
+  }
+
+  /** Runs a command as a statement of its own. */
+  def run(session: org.apache.spark.sql.SparkSession, command: LogicalPlan): Unit =
+    session.asInstanceOf[SparkSession].sessionState.executePlan(command).assertCommandExecuted()
+
+  /** A table to write to with some of its options: Spark gives it those of the write too. */
+  def withOptions(target: NamedRelation, some: Map[String, String] => Map[String, String]): NamedRelation = {
+    def of(options: CaseInsensitiveStringMap) =
+      new CaseInsensitiveStringMap(some(options.asCaseSensitiveMap.asScala.toMap).asJava)
+    target match {
+      case name: UnresolvedRelation => name.copy(options = of(name.options))
+      case relation: DataSourceV2Relation => relation.copy(options = of(relation.options))
+      case other => other
+    }
+  }
 
   /** The plan of a query in the session as it is, with its names resolved. */
   def ofQuery(text: String): LogicalPlan = state.executePlan(state.sqlParser.parsePlan(text)).analyzed
@@ -58,6 +98,14 @@ private[lakelog] object PlanInternals extends PredicateHelper {
     val plan = Limit(Literal(limit + 1), Distinct(Project(named, of)))
     val rows = Dataset.ofRows(SparkSession.active, plan).queryExecution.executedPlan.executeCollect()
     if (rows.length > limit) None else Some(rows.toSeq)
+  }
+
+  /** A table that a DataFrame has loaded by a name, or a place, with its options. */
+  object LoadedFrom {
+    def unapply(plan: LogicalPlan): Option[(Table, Identifier, CaseInsensitiveStringMap)] = plan match {
+      case relation: DataSourceV2Relation => relation.identifier.map((relation.table, _, relation.options))
+      case _ => None
+    }
   }
 
   /** The table that a leaf of a plan reads or writes. */

@@ -2,6 +2,8 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, Optional}
 
+import scala.jdk.OptionConverters._
+
 import org.apache.spark.sql.connector.catalog.{Identifier, SupportsCatalogOptions, Table, TableCatalog}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.sources.DataSourceRegister
@@ -24,10 +26,10 @@ class LakeDataSource extends SupportsCatalogOptions with DataSourceRegister {
     PlaceCatalog.choose(Option(options.get("catalog")))
 
   override def extractTimeTravelVersion(options: CaseInsensitiveStringMap): Optional[String] =
-    Optional.ofNullable(options.get("versionAsOf"))
+    ForeignOptions.version(options).toJava
 
   override def extractTimeTravelTimestamp(options: CaseInsensitiveStringMap): Optional[String] =
-    Optional.ofNullable(options.get("timestampAsOf"))
+    ForeignOptions.timestamp(options).toJava
 
   /** So that Spark asks for a table before it writes one down in its own catalog, where it would be of no use. */
   override def supportsExternalMetadata(): Boolean = true

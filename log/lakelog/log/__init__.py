@@ -32,7 +32,7 @@ from lakelog.log.stores import (
     open_store,
 )
 from lakelog.log.together import Part, commit_together
-from lakelog.log.view import Carried, Committed, Draft, Dump, Projection, View
+from lakelog.log.view import Carried, Committed, Draft, Dump, Gathered, Projection, View
 
 __all__ = [
     "COMMIT_SIZE_MAX",
@@ -50,6 +50,7 @@ __all__ = [
     "Decisions",
     "Draft",
     "Dump",
+    "Gathered",
     "FormatError",
     "Intent",
     "InvalidInput",

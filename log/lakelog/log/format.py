@@ -142,13 +142,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class ProposedChange(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """One of the changes of a proposal: what its author decided on the version that it saw."""
+    """One of the changes of a proposal: what its author decided on the version that it saw. Instead of events it may
+    have `rows`, of which the client that commits it makes them."""
 
     commit_id: Id
     base: Number
     writer: dict[str, Json] = {}
     write: WriteRef | None = None
-    events: tuple[dict[str, Json], ...]
+    events: tuple[dict[str, Json], ...] = ()
+    rows: bytes = b""
 
 
 class _Stored(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lakelog.log.grammar import is_blob, is_sidecar
@@ -20,11 +20,46 @@ HOLE_MAX = 1000
 
 
 @dataclass(slots=True)
+class Versions:
+    """The numbers of versions that were found: of a million without a long hole, two are held."""
+
+    runs: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, version: int) -> None:
+        last = self.runs[-1][1] if self.runs else 0
+        if self.runs and last < version <= last + HOLE_MAX:
+            self.runs[-1] = self.runs[-1][0], version
+        else:
+            self.runs.append((version, version))
+
+    def __bool__(self) -> bool:
+        return bool(self.runs)
+
+    @property
+    def last(self) -> int:
+        """The highest, 0 where there is none."""
+        return max((last for _, last in self.runs), default=0)
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield the first and last version of each part, from version 1 on, between which there are only short holes.
+
+        The first part is empty, and ends with 0, where version 1 and many after it are missing.
+        """
+        first, last = 1, 0
+        for start, end in sorted(self.runs):
+            if start - last > HOLE_MAX:
+                yield first, last
+                first = start
+            last = max(last, end)
+        yield first, last
+
+
+@dataclass(slots=True)
 class Listing:
     """`snapshots`, `inbox`, `lost` (what repairs have removed) and `foreign` are keys; the others are the names and
     numbers in the keys."""
 
-    versions: list[int] = field(default_factory=list)
+    versions: Versions = field(default_factory=Versions)
     bases: list[int] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
     manifests: set[str] = field(default_factory=set)
@@ -65,19 +100,5 @@ def list_log(store: ObjectStore, keys: Keys) -> Listing:
             listing.foreign.append(key)
     for key in store.list_after(f"{keys.log}/0"):
         if match := _VERSION.fullmatch(key.removeprefix(f"{keys.log}/")):
-            listing.versions.append(int(match[1]))
+            listing.versions.add(int(match[1]))
     return listing
-
-
-def ranges(versions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last version of each part, from version 1 on, between which there are only short holes.
-
-    The first part is empty, and ends with 0, where version 1 and many after it are missing.
-    """
-    first, last = 1, 0
-    for version in sorted(versions):
-        if version - last > HOLE_MAX:
-            yield first, last
-            first = version
-        last = version
-    yield first, last

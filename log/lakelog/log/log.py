@@ -187,6 +187,25 @@ class Log(Generic[S]):
             return done
         return Committed(self.writer.settled(done), done.commit.version)
 
+    @property
+    def proposes(self) -> bool:
+        """Whether `propose` is of use at the moment: other processes keep winning races for this log."""
+        return self.sharing.has_courier
+
+    def propose(
+        self, view: View[S], decide: Decide[S], *, commit_id: str, base: int, retried: bool
+    ) -> Committed[S] | None:
+        """Have the rows that `decide` drafts committed with those of others, by this process or another one; return
+        the commit of that id since `base` where it is `retried` and happened before.
+
+        None where this did not happen: another process may do it yet. So the caller makes a change of the rows by
+        itself then, and commits that under the same id and base. An exception of `decide` that is no LakelogError means
+        that as well. Raises what `commit` raises.
+        """
+        placing = self.placing(view, decide, commit_id, base)
+        placing.retried = retried
+        return placing.asked_before() or self.sharing.propose(placing)
+
     def placing(
         self, view: View[S], decide: Decide[S], commit_id: str, base: int | None = None
     ) -> Placing[S]:

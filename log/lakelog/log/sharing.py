@@ -63,6 +63,21 @@ class Sharing(Generic[S]):
                 _Group(self._writer, Trail(), [own]).commit()
         return own.outcome()
 
+    @property
+    def has_courier(self) -> bool:
+        """Whether changes of this log are proposed at the moment, so that rows may be given in place of files."""
+        return self._courier is not None and self._courier.is_at_work
+
+    def propose(self, placing: Placing[S]) -> Committed[S] | None:
+        """Have a change that has rows committed by others, or with what they propose. None where that did not happen:
+        then it may have been proposed, and is to be tried without rows, under its id, as a retry is."""
+        own: Waiting[S] = Waiting(placing=placing)
+        courier = self._courier
+        if self._turns.is_inside or courier is None or not courier.submit(own):
+            return None
+        self._replay.options.wait(own.returned, None)
+        return None if own.done is None else own.outcome()
+
     def _commit(self, group: Sequence[Waiting[S]]) -> None:
         _Group(self._writer, self._trail, group, self._send).commit()
 

@@ -85,12 +85,12 @@ def write(replay: Replay[S], view: View[S]) -> None:
 
 
 def write_hint(replay: Replay[S], view: View[S]) -> None:
-    """Write the hint alone, of a state that needs no manifests, so that no base can have given one up. One PUT."""
+    """Write the hint alone of a state that needs no manifests, so that no base can have given one up: one PUT. Of one
+    that does, a snapshot is written too."""
     dump = store_blobs(replay, view)
     if dump.uses is None or len(dump.uses):
-        raise InvalidInput(
-            f"{replay.location} needs manifests, so that a hint of it is written with a snapshot"
-        )
+        write(replay, view)
+        return
     key = replay.keys.latest
     replay.store.put(key, encode_derived(root_of(view, dump), replay.at(key)))
 

@@ -1,6 +1,6 @@
 """The values between a log and its callers: views, drafts, projections. Pure: `advance` is the fold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -47,6 +47,9 @@ class Draft:
 
     `carries` are changes of others that are done by this one: they stand before it in its version, and happen with it
     or not at all. Their ids must be new: no writer looks for an earlier attempt at them.
+
+    `rows` are what the client that commits a proposal makes its events of, and nothing else is with them: they are
+    never put as they are (see `proposals.pending.ByData`).
     """
 
     events: tuple[dict[str, Json], ...] = ()
@@ -58,6 +61,7 @@ class Draft:
     restores: bool = False
     purges: bool = False
     carries: tuple[Carried, ...] = ()
+    rows: bytes = b""
 
     @property
     def all_events(self) -> tuple[dict[str, Json], ...]:
@@ -124,6 +128,21 @@ class View(Generic[S]):
     def is_same(self, other: "View[S]") -> bool:
         """Return whether both have one state: the same version of one log, with as many steps on top of it."""
         return self.hash == other.hash and self.steps == other.steps
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered(Generic[S]):
+    """What one client made of the rows of several changes: the `events` of each, None of one that it leaves alone, and
+    the `draft` of one change more, which comes after them.
+
+    `again` returns the draft of the same rows for another view, None where they have to be gathered anew. `discard`
+    removes what was written, of which no version has anything.
+    """
+
+    events: Sequence[tuple[dict[str, Json], ...] | None]
+    draft: Draft
+    again: Callable[[View[S]], Draft | None]
+    discard: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)

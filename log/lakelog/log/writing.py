@@ -95,6 +95,7 @@ class Writer(Generic[S]):
     ) -> Placed[S] | bytes:
         """Put the draft after `view`. Returns what was placed, or the bytes of the commit that was there first."""
         check_fence(view, draft, self.replay.location)
+        assert not draft.rows, "rows are proposed, and not put"
         attempted()
         if draft.carries:
             if intent is not None or log_id:

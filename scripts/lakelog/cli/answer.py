@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lakelog.catalog.pictures import size_text
 from lakelog.catalog.tools import visible
+from lakelog.catalog.upkeep import size_text
 
 size = size_text
 shown = visible

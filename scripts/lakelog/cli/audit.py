@@ -12,8 +12,8 @@ import click
 import msgspec
 
 from lakelog.catalog.audit import AuditEntry
-from lakelog.catalog.names import identifier
-from lakelog.catalog.pictures import quoted_where_needed, what_was_done
+from lakelog.catalog.names import identifier, quoted_where_needed
+from lakelog.catalog.pictures import what_was_done
 from lakelog.cli import answer
 from lakelog.cli.options import Count, Place, is_location, takes_place
 

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from lakelog.catalog.ddl import DroppedEntry
-from lakelog.catalog.names import Identifier, identifier
-from lakelog.catalog.pictures import quoted_where_needed
+from lakelog.catalog.names import Identifier, identifier, quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.options import Place, names_of_tables, takes_place
 

@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from lakelog.catalog import Imported
-from lakelog.catalog.names import identifier
-from lakelog.catalog.pictures import quoted_where_needed
+from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.options import Place, names_of_tables, takes_place

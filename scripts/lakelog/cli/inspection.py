@@ -13,13 +13,12 @@ import msgspec
 from lakelog.catalog import Table
 from lakelog.catalog.audit import METADATA_TABLES
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.names import identifier
+from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.catalog.pictures import (
     CHANGES_MAX,
     changes_schema,
     graph_lines,
     partition_value,
-    quoted_where_needed,
     what,
 )
 from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark

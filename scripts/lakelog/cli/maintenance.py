@@ -6,7 +6,6 @@ Those that delete only report what they would do without --apply.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
@@ -23,23 +22,21 @@ from lakelog.catalog.maintenance import (
     Vacuumed,
 )
 from lakelog.catalog.names import identifier
+from lakelog.catalog.times import age_of
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
 from lakelog.cli.progress import Progress
 
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGE = re.compile(r"(\d{1,6})([smhdw])")
 
-
-def _age(context: click.Context, parameter: click.Parameter, value: str | None) -> dt.timedelta | None:
+def age(context: click.Context, parameter: click.Parameter, value: str | None) -> dt.timedelta | None:
     """Read an age as people write it: 90s, 30m, 12h, 7d, 2w."""
     if value is None:
         return None
-    match = _AGE.fullmatch(value)
-    if match is None:
+    found = age_of(value)
+    if found is None:
         raise click.BadParameter(f"{value!r} is not an age: write 90s, 30m, 12h, 7d or 2w")
-    return dt.timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return found
 
 
 def _days(age: dt.timedelta) -> str:
@@ -57,8 +54,14 @@ _trust_clock = click.option(
 @click.command()
 @click.argument("table", shell_complete=names_of_tables)
 @click.option("--where", metavar="CONDITION", help="Only files that may have rows for which it is true.")
+@click.option(
+    "--deleted-ratio",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Rewrite any file of whose rows this share is deleted. [default: the table's property, or 0.3]",
+)
 @takes_place
-def compact(place: Place, table: str, where: str | None) -> None:
+def compact(place: Place, table: str, where: str | None, deleted_ratio: float | None) -> None:
     """Rewrite small files of TABLE as larger ones, without deleted rows.
 
     No row changes, and older versions keep their files until they expire and are vacuumed. Large tables take several
@@ -67,7 +70,7 @@ def compact(place: Place, table: str, where: str | None) -> None:
     """
     before = load(place, table, None)
     with Progress() as progress:
-        after = before.compact(where, progress=progress)
+        after = before.compact(where, deleted_ratio=deleted_ratio, progress=progress)
     changed = takewhile(lambda entry: entry.version > before.version, after.history())
     own = [entry.details for entry in changed if entry.operation == "compact"]
     files, fewer = (sum(int(each.get(f"{which}_files", 0)) for each in own) for which in ("added", "removed"))
@@ -76,14 +79,14 @@ def compact(place: Place, table: str, where: str | None) -> None:
     elif not own:
         answer.say("No file needs to be rewritten.")
     else:
-        answer.say(f"{_counted(fewer, 'file')} became {_counted(files, 'file')}, in version {after.version}.")
+        answer.say(f"{counted(fewer, 'file')} became {counted(files, 'file')}, in version {after.version}.")
 
 
 @click.command()
 @click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
 @click.option(
     "--older-than",
-    callback=_age,
+    callback=age,
     metavar="AGE",
     help=f"Versions that were replaced longer ago than that. [default: {_days(EXPIRE_DEFAULT_AGE)}]",
 )
@@ -159,9 +162,9 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
     versions, logs = sum(each.versions for each in found), sum(1 for each in found if each.commits)
     if logs:
         answer.say(
-            f"{'Expired' if applied else 'Would expire'} {_counted(versions, 'version')} of {_counted(logs, 'log')}, "
+            f"{'Expired' if applied else 'Would expire'} {counted(versions, 'version')} of {counted(logs, 'log')}, "
             f"{answer.size(sum(each.size_bytes for each in found))} of metadata; "
-            f"{_counted(sum(each.files for each in found), 'data file')} of "
+            f"{counted(sum(each.files for each in found), 'data file')} of "
             f"{answer.size(sum(each.file_bytes for each in found))} can then be vacuumed."
         )
     _report_dry_run(bool(logs), applied)
@@ -171,13 +174,13 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
 @click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
 @click.option(
     "--older-than",
-    callback=_age,
+    callback=age,
     metavar="AGE",
     help=f"Writes that began longer ago fail from then on, and leave nothing. [default: {_days(VACUUM_DEFAULT_AGE)}]",
 )
 @click.option(
     "--dropped-older-than",
-    callback=_age,
+    callback=age,
     metavar="AGE",
     help=f"What was dropped longer ago is purged for good. [default: {_days(VACUUM_DEFAULT_DROPPED_AGE)}]",
 )
@@ -254,8 +257,8 @@ def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, with_keys: boo
     if files or objects:
         size_bytes = sum(each.size_bytes + each.object_bytes for each in found)
         answer.say(
-            f"{'Deleted' if applied else 'Would delete'} {_counted(files, 'data file')} and "
-            f"{_counted(objects, 'other object')}, {answer.size(size_bytes)}."
+            f"{'Deleted' if applied else 'Would delete'} {counted(files, 'data file')} and "
+            f"{counted(objects, 'other object')}, {answer.size(size_bytes)}."
         )
     purges = any(each.kind.startswith(("dropped", "unlinked")) and not each.waiting for each in found)
     _report_dry_run(bool(files or objects or purges), applied)
@@ -270,9 +273,9 @@ def _remarks(each: Vacuumed) -> str:
     if each.kept_for_cuts:
         remarks.append("kept for saved cuts")
     if each.waiting:
-        remarks.append(f"{_counted(each.waiting, 'file')} of writes that may be under way stay")
+        remarks.append(f"{counted(each.waiting, 'file')} of writes that may be under way stay")
     if each.foreign:
-        remarks.append(f"{_counted(each.foreign, 'foreign file')} stay")
+        remarks.append(f"{counted(each.foreign, 'foreign file')} stay")
     return ", ".join(remarks)
 
 
@@ -304,5 +307,5 @@ def _end(found: Sequence[Expired] | Sequence[Vacuumed]) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
     return f"{answer.count(number)} {what}{'' if number == 1 else 's'}"

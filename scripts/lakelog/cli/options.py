@@ -14,8 +14,7 @@ from typing import Any
 import click
 
 from lakelog.catalog import Catalog, LakelogError
-from lakelog.catalog.names import identifier
-from lakelog.catalog.pictures import quoted_where_needed
+from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.cli.completion import VARIABLE
 from lakelog.cli.verbose import Costs
 

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from lakelog.catalog import Sheet
-from lakelog.catalog.pictures import CHANGES_MAX, size_text
+from lakelog.catalog.pictures import CHANGES_MAX
+from lakelog.catalog.upkeep import size_text
 from lakelog.cli import answer
 from lakelog.cli.options import Count, Place, is_location, names_of_tables, takes_place
 from lakelog.cli.progress import Progress

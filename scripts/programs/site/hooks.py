@@ -24,6 +24,8 @@ OUTSIDE = {
     "SECURITY.md": "SECURITY.md",
     "log/README.md": "log/README.md",
     "catalog/README.md": "catalog/README.md",
+    "examples/dbt/README.md": "examples/dbt.md",
+    "examples/openlineage/README.md": "examples/openlineage.md",
 }
 """Pages of the repository outside of docs/, and what they are called on the site."""
 

@@ -38,6 +38,12 @@ class DyingStore:
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         return self.inner.list_after(prefix, after)
 
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        return self.inner.list_sizes(prefix, after)
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return self.inner.list_leftovers(prefix)
+
     def open_input(self, key: str) -> BinaryIO:
         return self.inner.open_input(key)
 

@@ -18,7 +18,7 @@ from lakelog.catalog.logs.cache import LogCache
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.maintenance.fsck import Checksum, Findings, Severity, check_warehouse
 from lakelog.catalog.schema.definition import ViewColumn, ViewDefinition
-from lakelog.catalog.state import namespace_state
+from lakelog.catalog.state import namespace_projection
 from lakelog.catalog.state.events import EntryDefined, TableDropped, TableMoved, encode
 from lakelog.cli.main import run
 from lakelog.log import Draft, FormatError, LakelogError, Part, commit_together
@@ -375,7 +375,7 @@ def test_a_definition_that_cannot_be_decoded_is_named_and_never_believed(
     event["definition"] |= spoiled
     tracked = folder.logs().namespace(place.name)
     with mock.patch.object(
-        namespace_state, "namespace_events", return_value=[]
+        namespace_projection, "namespace_events", return_value=[]
     ):  # a client that does not look
         tracked.commit(tracked.current(), lambda view, passed: Draft(events=(event,)))
     [found] = folder.check().of(Severity.DAMAGE)

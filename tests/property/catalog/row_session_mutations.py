@@ -48,14 +48,19 @@ def what_cannot_be_evaluated_is_false(real: Any, bound: Any) -> Any:
     return bound if real(bound) == bound else Constant(False)
 
 
-@removes(moved_rows, "_dead")
-def copies_of_rows_that_are_elsewhere_stay(real: Any, *rest: Any) -> Any:
-    return {}
+@removes(moved_rows, "_bury")
+def copies_of_rows_that_are_elsewhere_stay(real: Any, *rest: Any) -> None:
+    return None
 
 
 @removes(row_rebase, "_without_dead")
 def the_vectors_of_written_files_are_lost(real: Any, own: Any, *rest: Any) -> Any:
     return list(own.values())
+
+
+@removes(Rebase, "_came_back")
+def a_compaction_does_not_see_that_rows_came_back(real: Any, self: Any, path: str) -> bool:
+    return False
 
 
 @removes(Rebase, "_has_unseen_rows")

@@ -14,13 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 from tests.integration.catalog.rows_changed import positions
 
 from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
+from lakelog.catalog.files.data_file import file_path
 from lakelog.catalog.parquet.reading import read_files
 from lakelog.catalog.parquet.writing import write_files
 from lakelog.catalog.schema.predicate import Column, Predicate, literal
+from lakelog.catalog.writes import Rewritten
 from lakelog.log import WriteRef
 
 SCHEMA = pa.schema({"k": pa.int64(), "g": pa.int64(), "v": pa.int64()})
@@ -111,16 +114,21 @@ class World:
     def run(self) -> None:
         left, appended = STATEMENTS, 100
         waiting: list[Prepared] = []
-        while left or waiting:
+        compactions: list[Callable[[], None]] = []
+        while left or waiting or compactions:
+            if compactions and self.rng.random() < 0.2:
+                compactions.pop(self.rng.randrange(len(compactions)))()
             chance = self.rng.random()
             if left and len(waiting) < SESSIONS and chance < 0.6:
                 prepared = self.prepare(random_statement(self.rng, self.isolation))
                 waiting += [prepared] if prepared is not None else []
                 left -= 1
-            elif waiting and chance < 0.9:
+            elif waiting and chance < 0.86:
                 self.commit(waiting.pop(self.rng.randrange(len(waiting))))
-            elif chance < 0.95:
+            elif chance < 0.9:
                 self.compact()
+            elif chance < 0.95:
+                compactions.append(self.prepare_compaction())
             elif chance < 0.96:
                 self.go_back()
             elif self.isolation == "serializable":
@@ -137,6 +145,36 @@ class World:
         self.newest.compact(deleted_ratio=self.rng.choice((0.0, 0.5)))
         assert self.seen_ids() == before
         self.counts["compactions"] += 1
+
+    def prepare_compaction(self) -> Callable[[], None]:
+        """Rewrite some files in groups, as an engine does; return how that is committed when others have gone on."""
+        table = self.newest
+        live = placed(table)
+        paths = self.rng.sample(sorted(live), self.rng.randint(1, len(live)) if live else 0)
+        cut = self.rng.randint(0, len(paths))
+        write, groups = table.begin_write(), []
+        for number, removed in enumerate((paths[:cut], paths[cut:])):
+            rows = [row for path in removed for row in live[path].values()]
+            if self.rng.random() < 0.5:
+                self.rng.shuffle(rows)
+            if rows:
+                files = [renamed(table, write, file, number) for file in write_rows(table, write, rows)]
+                groups.append(Rewritten(removed, files))
+
+        def commit() -> None:
+            if not groups:
+                return
+            before = self.seen_ids()
+            now, lost = table.commit_compaction(write, groups)
+            assert self.seen_ids() == before, (
+                f"seed {self.seed}: a compaction of {table.version} changed rows"
+            )
+            live = set(now.plan()["path"].to_pylist())
+            for at, group in enumerate(groups):
+                assert at in lost or live.isdisjoint(group.removed)
+                self.counts["groups lost" if at in lost else "groups"] += 1
+
+        return commit
 
     def go_back(self) -> None:
         version = self.rng.choice(sorted(self.past))
@@ -415,6 +453,13 @@ def write_rows(table: Table, write: WriteRef, rows: list[Any]) -> list[DataFile]
         tracked.store, tracked.prefix, write, data.to_reader(), metadata.schema, metadata.spec, metadata.sort_order,
         properties={}, row_ids=True,
     )  # fmt: skip
+
+
+def renamed(table: Table, write: WriteRef, file: DataFile, number: int) -> DataFile:
+    """Return a file under a name of its own: each call of `write_rows` begins to count its files anew."""
+    store, prefix, path = table.head.tracked.store, table.head.tracked.prefix, file_path(write, f"g{number}")
+    store.put(f"{prefix}/{path}", store.get(f"{prefix}/{file.path}"))
+    return msgspec.structs.replace(file, path=path)
 
 
 def as_arrow(rows: Mapping[int, Values]) -> pa.Table:

@@ -40,6 +40,7 @@ def manifests_of_few_files() -> Iterator[None]:
         patch.setattr(manifests, "ALWAYS_MERGED_BELOW", 30)
         patch.setattr(manifests, "RUN_LIMIT", 400)
         patch.setattr(file_set, "FEW_MANIFESTS", 3)
+        patch.setattr(file_set, "MANY_FILES", 20)
         yield
 
 
@@ -194,6 +195,8 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
         self.files = self.files.removed(removed)
 
     def _check(self, files: FileSet, model: dict[str, DataFile]) -> None:
+        parts = [file for part in files.parts(self.fetch) for file in files_from_arrow(part)]
+        assert len(parts) == len(model) and {file.path: file for file in parts} == model
         found = files_from_arrow(files.table(self.fetch))
         assert len(found) == len(model)
         assert {file.path: file for file in found} == model

@@ -105,9 +105,17 @@ class RowsModel(RuleBasedStateMachine):
         self.committed(table, {id: row for id, row in self.rows.items() if id not in ids})
 
     @precondition(lambda self: self.rows)
-    @rule(client=st.integers(0, 1), data=st.data(), count=st.integers(0, 3), stale=st.booleans())
-    def overwrite_by_filter(self, client: int, data: st.DataObject, count: int, stale: bool) -> None:
-        """Overwrite some rows of files, while another client may delete one of them, or of those beside them."""
+    @rule(
+        client=st.integers(0, 1),
+        data=st.data(),
+        count=st.integers(0, 3),
+        stale=st.booleans(),
+        moved=st.booleans(),
+    )
+    def overwrite_by_filter(
+        self, client: int, data: st.DataObject, count: int, stale: bool, moved: bool
+    ) -> None:
+        """Overwrite some rows of files, while others may delete one of them, or of those beside them, and compact."""
         gone, new = self.chosen(data), [next(self.numbers) for _ in range(count)]
         table = self.table(client)
         if stale:
@@ -115,6 +123,10 @@ class RowsModel(RuleBasedStateMachine):
             theirs = self.table(1 - client).delete(col("id") == other)
             self.next_row = theirs.head.view.state.next_row
             self.committed(theirs, {id: row for id, row in self.rows.items() if id != other})
+        if moved:
+            theirs = self.table(1 - client).compact(deleted_ratio=0)
+            self.next_row = theirs.head.view.state.next_row
+            self.committed(theirs, self.rows)
         rows = pa.table({"id": new, "name": ["over"] * count}, schema=SCHEMA)
         try:
             table = table.overwrite(rows, col("id").is_in(gone))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.spark.conftest import Place
 
+from lakelog.spark.jar import _build, spark_jars
 from lakelog.testing import memory_catalog
 
 _numbers = itertools.count()
@@ -18,6 +20,14 @@ _numbers = itertools.count()
 def spark_has_memory_catalogs(spark: SparkSession) -> None:
     """Fails where they are not there; tests that ask for this make the fixture `spark` put them on the class path."""
     memory_catalog.memory_catalog_jars()
+
+
+@pytest.fixture(scope="session")
+def classes_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A jar of the classes that tests here bring along."""
+    return _build(
+        Path(__file__).parent / "classes", spark_jars(), tmp_path_factory.mktemp("jars") / "classes.jar"
+    )
 
 
 @pytest.fixture

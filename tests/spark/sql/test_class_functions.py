@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 from tests.spark.sessions import another_session
-
-from lakelog.spark.jar import _build, spark_jars
 
 pytestmark = pytest.mark.adapter
 
@@ -23,19 +19,12 @@ CLASSES = {
 }
 
 
-@pytest.fixture(scope="module")
-def jar(tmp_path_factory) -> Path:
-    return _build(
-        Path(__file__).parent / "classes", spark_jars(), tmp_path_factory.mktemp("jars") / "functions.jar"
-    )
-
-
 @pytest.fixture
-def lake(make_lake, jar):
+def lake(make_lake, classes_jar):
     lake = make_lake(stored_code="all")
     lake.sql("CREATE NAMESPACE lake.a")
     for name, found in CLASSES.items():
-        lake.sql(f"CREATE FUNCTION lake.a.{name} AS 'lakelog.tests.{found}' USING JAR '{jar}'")
+        lake.sql(f"CREATE FUNCTION lake.a.{name} AS 'lakelog.tests.{found}' USING JAR '{classes_jar}'")
     return lake
 
 
@@ -69,7 +58,7 @@ def test_what_a_class_does_not_take_is_refused(lake):
     assert error.value.getCondition() == "NOT_A_TABLE_FUNCTION"
 
 
-def test_a_class_is_described_and_stored_with_its_jar(lake, jar):
+def test_a_class_is_described_and_stored_with_its_jar(lake, classes_jar):
     assert lake.sql("DESCRIBE FUNCTION lake.a.plus")[:2] == [
         (f"Function: {lake.name}.a.plus",),
         ("Class: lakelog.tests.Plus",),
@@ -78,7 +67,7 @@ def test_a_class_is_described_and_stored_with_its_jar(lake, jar):
     assert (stored.language, stored.body, stored.resources) == (
         "java",
         "lakelog.tests.Plus",
-        (("jar", str(jar)),),
+        (("jar", str(classes_jar)),),
     )
 
 
@@ -92,7 +81,7 @@ def test_a_jar_that_is_not_there_fails_the_call_only(lake):
     lake.sql("DROP FUNCTION lake.a.lost")
 
 
-def test_a_class_runs_only_in_a_session_that_trusts_the_warehouse(lake, make_lake, jar):
+def test_a_class_runs_only_in_a_session_that_trusts_the_warehouse(lake, make_lake, classes_jar):
     """Neither called, nor explained, nor by a view, a function of SQL, a default or a CHECK."""
     lake.sql("CREATE FUNCTION lake.a.one() RETURNS INT RETURN 1")
     lake.sql("USE lake.a")

@@ -60,6 +60,9 @@ class WordsByData:
     def redo(self, view: View[Words], draft: Draft) -> Draft:
         return draft
 
+    def gather(self, view: View[Words], rows: Sequence[bytes]) -> None:
+        return None
+
 
 def log_of(store: ObjectStore, *, proposals: bool = True, by: str = "one") -> Log[Words]:
     return Log(
@@ -156,6 +159,8 @@ def test_a_refusal_is_the_error_of_its_kind_again() -> None:
     conflict = error_of(refusal_of(ConflictError("taken", version=3, by="other")), "c", 7)
     assert isinstance(conflict, ConflictError) and (conflict.version, conflict.by) == (3, "other")
     assert type(error_of(Refusal(kind="of a newer client", message="no"), "c", 7)) is ConflictError
+    worded = refusal_of(ConflictError("taken by root, python", version=3, by="root, python"))
+    assert worded.by is None and "root, python" in worded.message  # the format has an id there
     long = refusal_of(ConflictError("x" * 100_000))
     assert len(msgspec.json.decode(msgspec.json.encode(long), type=Refusal).message) < 2000
 

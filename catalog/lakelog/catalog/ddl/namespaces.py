@@ -15,7 +15,7 @@ from lakelog.catalog.logs import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.names import Identifier, check_namespace, quoted
-from lakelog.catalog.schema import check_text
+from lakelog.catalog.schema import check_namespace_properties, check_policy
 from lakelog.catalog.state import (
     NAMESPACE,
     EntryLinked,
@@ -39,6 +39,7 @@ def create_namespace(
         raise NamespaceExists("the root namespace is always there: give the new namespace a name")
     check_namespace(namespace)
     properties = _checked(tree, properties)
+    check_policy(properties)
     name, parent = namespace[-1], tree.writable(namespace[:-1])
     if parent.view.state.entry(NAMESPACE, name) is not None and tree.find_namespace(namespace) is not None:
         error = _exists(namespace)
@@ -80,17 +81,18 @@ def alter_namespace(
     if was_applied_elsewhere(tree.logs, found.tracked, token):
         return
     draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
-    commit_in(found, namespace, lambda _view, _passed: draft, token)
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        left = {key: value for key, value in view.state.properties.items() if key not in removed}
+        check_policy({**left, **set_})
+        return draft
+
+    commit_in(found, namespace, decide, token)
 
 
 def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]:
     """Return the properties as they are stored: a location in its one spelling."""
-    for key, value in properties.items():
-        check_text(key, value)
-        if key.startswith("lakelog."):
-            raise InvalidInput(
-                f"the namespace property {key!r} is not known: choose a name that does not begin with 'lakelog.'"
-            )
+    check_namespace_properties(properties)
     if LOCATION not in properties:
         return properties
     return {**properties, LOCATION: checked(tree.logs, properties[LOCATION])}

@@ -37,6 +37,7 @@ from lakelog.catalog.schema import (
     check_defined,
     check_iceberg,
     check_identity,
+    check_policy,
     check_properties,
     clustering_from,
     schema_from_arrow,
@@ -85,6 +86,7 @@ def stage_table(tree: NameTree, request: StageRequest) -> Stage:
     """Decide everything about the new table, from the present state. It is not visible yet."""
     staging.check_kind(request.kind)
     check_properties(request.properties)
+    check_policy(request.properties)
     check_alterable(request.properties)
     if request.identifier is None and request.location is None:
         raise InvalidInput("a staged table needs a name or a location: give one of them")

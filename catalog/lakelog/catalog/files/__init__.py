@@ -4,7 +4,7 @@ Rule: pure. A file's entry is never changed in place; a set of files is a value,
 It must not know how files are read or written, which files a query needs, or that there are commits.
 """
 
-from lakelog.catalog.files.arrow_lists import encode_table
+from lakelog.catalog.files.arrow_lists import decode_table, encode_table
 from lakelog.catalog.files.column_statistics import (
     ColumnEstimates,
     TableEstimates,
@@ -105,6 +105,12 @@ from lakelog.catalog.files.row_ids import (
     with_version,
     without_uncommitted,
 )
+from lakelog.catalog.files.row_index import (
+    NOT_KNOWN,
+    PART_ROWS,
+    Mask,
+    RowIndex,
+)
 from lakelog.catalog.files.statistics import (
     TEXT_LIMIT,
     Measured,
@@ -147,10 +153,14 @@ __all__ = [
     "FileSet",
     "Hashes",
     "LiveRows",
+    "Mask",
     "Manifest",
     "Measured",
     "NAMES",
+    "NOT_KNOWN",
     "Numbers",
+    "PART_ROWS",
+    "RowIndex",
     "POSITION_LIMIT",
     "Positions",
     "OWN_FIELD_IDS",
@@ -173,6 +183,7 @@ __all__ = [
     "converted",
     "decode_files",
     "decode_removed",
+    "decode_table",
     "decoded_vector",
     "deletes_from_json",
     "deletes_to_json",

@@ -19,9 +19,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import joined, without
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_table, holds
-from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList
-
-READ_AT_ONCE = 8
+from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList, contents
 
 SHORT = 1000
 """Manifests of fewer entries are kept whole: they are merged soon."""
@@ -44,7 +42,9 @@ class Comparison:
         the sets. None where it takes all files to know that. FormatError for a manifest that was altered.
         """
         one, added, removed = replayed.since_manifests()
-        other = stored.since_manifests()[0]
+        other, more, less = stored.since_manifests()
+        if more or less:
+            return None  # it is not as a snapshot has it
         if any(len({each.stored for each in of.entries}) < len(of.entries) for of in (one, other)):
             return None  # its entries are there twice
         common = {each.stored for each in one.entries} & {each.stored for each in other.entries}
@@ -84,7 +84,7 @@ class Comparison:
         """Yield the content of manifests, and note what there is to know of it."""
         known = [(each, self._short[each.stored]) for each in manifests if each.stored in self._short]
         others = [each for each in manifests if each.stored not in self._short]
-        for manifest, table in chain(known, self._contents(others)):
+        for manifest, table in chain(known, contents(others, self._fetch)):
             self._note(manifest, table)
             yield manifest, table
 
@@ -97,20 +97,9 @@ class Comparison:
         if bounds is not None and stored not in self._bounds and holds(bounds_table([bounds]), table):
             self._bounds[stored] = bounds
 
-    def _contents(
-        self, manifests: Sequence[Manifest], *, removed: bool = False
-    ) -> Iterator[tuple[Manifest, pa.Table]]:
-        for first in range(0, len(manifests), READ_AT_ONCE):
-            some = manifests[first : first + READ_AT_ONCE]
-            blobs = self._fetch([each.stored.name for each in some])
-            for manifest, blob in zip(some, blobs, strict=True):
-                read = Manifest(manifest.stored)
-                read.read(blob, removed=removed)
-                yield manifest, read.columns(keep=False)
-
     def _records(self, manifests: Manifests) -> list[pa.Table]:
         new = [each for each in manifests.removed if each.stored not in self._lists]
-        self._lists |= {each.stored: table for each, table in self._contents(new, removed=True)}
+        self._lists |= {each.stored: table for each, table in contents(new, self._fetch, removed=True)}
         return [self._lists[each.stored] for each in manifests.removed]
 
     def _have_same_left(

@@ -8,8 +8,9 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -294,6 +295,9 @@ class FileSet:
         """Raise FormatError where the entries are not those that the totals are of: an error instead of wrong rows."""
         count = sum(table.num_rows for table in tables)
         rows = sum(pc.sum(table["rows"]).as_py() or 0 for table in tables)
+        self._check(count, rows)
+
+    def _check(self, count: int, rows: int) -> None:
         if (count, rows) != (self.file_count, self.row_count):
             raise FormatError(
                 f"the manifests and commits of a version have {count} live files with {rows} rows, but its totals say "
@@ -313,6 +317,22 @@ class FileSet:
     def table(self, fetch: Fetch) -> pa.Table:
         """Return the live files as one table."""
         return joined(self.chunks(fetch))
+
+    def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
+        """Yield the live files with all columns, in parts, and keep few of them. Each call reads manifests.
+
+        FormatError at the end where the files are not those that the totals are of.
+        """
+        if self._tables is not None or self.file_count < MANY_FILES:
+            yield from self.chunks(fetch)
+            return
+        manifests, added, removed = self.since_manifests()
+        gone, count, rows = pa.array(sorted(removed), pa.string()), 0, 0
+        for table in chain((without(part, gone) for part in manifests.parts(fetch)), added):
+            count += table.num_rows
+            rows += pc.sum(table["rows"]).as_py() or 0
+            yield table
+        self._check(count, rows)
 
     def dump(
         self, version: int, fetch: Fetch | None = None, order: Sequence[int] = ()

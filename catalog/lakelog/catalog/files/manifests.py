@@ -52,6 +52,9 @@ LEAF_BYTES = 4 * 1024 * 1024
 """A manifest has at most so many entries, and about so many bytes before it is encoded: entries of wide tables are
 large."""
 
+READ_AT_ONCE = 8
+"""Whoever goes through all manifests holds so many of them."""
+
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000
 
@@ -230,6 +233,13 @@ class Manifests:
         if statistics is None:
             self._live.append(tables)
         return tables
+
+    def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
+        """Yield the live entries of one manifest after the other, with all columns, and keep none of them."""
+        self._load((), fetch)
+        gone = self._gone()
+        for manifest, table in contents(self.entries, fetch):
+            yield table if gone is None else without(table, _gone_from(manifest, gone))
 
     def chosen(self, choice: Choice) -> tuple[Manifest, ...]:
         """Return the manifests that a plan needs, by their bounds."""
@@ -410,6 +420,18 @@ class Manifests:
             else:
                 tables.append(live)
         return tuple(kept), tables
+
+
+def contents(
+    manifests: Sequence[Manifest], fetch: Fetch, *, removed: bool = False
+) -> Iterator[tuple[Manifest, pa.Table]]:
+    """Yield what manifests, or lists of `removed` paths, hold. Reads a few at once, and keeps none."""
+    for first in range(0, len(manifests), READ_AT_ONCE):
+        some = manifests[first : first + READ_AT_ONCE]
+        for manifest, blob in zip(some, fetch([each.stored.name for each in some]), strict=True):
+            read = Manifest(manifest.stored)
+            read.read(blob, removed=removed)
+            yield manifest, read.columns(keep=False)
 
 
 def _removed_paths(blob: bytes) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Changes that a client decides for another one, by their data alone: appends of files, and names. Pure.
+"""Changes that a client decides for another one, by their data alone: appends, and names.
 
 What only its author knows is refused here, and left to its author: a schema that changed since, rows that a
 CHECK was not asked about, values of identity columns. So each rule here is narrower than the conflict matrix, and
@@ -7,8 +7,10 @@ agrees with it where it allows something.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -33,7 +35,8 @@ from lakelog.catalog.state import (
     TableState,
     encode,
 )
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, Gathered, LogOptions, View
+from lakelog.log.stores import ObjectStore
 
 _PASSED_BY_APPENDS = {
     each.__struct_config__.tag
@@ -50,8 +53,22 @@ _PASSED_BY_APPENDS = {
 }
 
 
+GatherRows: TypeAlias = Callable[
+    [ObjectStore, str, LogOptions, View[TableState], Sequence[bytes]], Gathered[TableState] | None
+]
+"""Writes the rows of several appends as files of the table at that prefix (see `ByData.gather`)."""
+
+
 class TableByData:
-    """Appends of files that were written for the table, perhaps as a batch of a stream."""
+    """Appends of rows; of files that were written for the table, perhaps as a batch of a stream."""
+
+    def __init__(
+        self, store: ObjectStore, prefix: str, *, gather: GatherRows | None, options: LogOptions
+    ) -> None:
+        self._gather = None if gather is None else partial(gather, store, prefix, options)
+
+    def gather(self, view: View[TableState], rows: Sequence[bytes]) -> Gathered[TableState] | None:
+        return None if self._gather is None else self._gather(view, rows)
 
     def lets_pass(self, commit: Commit) -> bool:
         """Return whether the table has its columns, constraints, partitions and name as before."""
@@ -98,6 +115,10 @@ class NamespaceByData:
     def lets_pass(self, commit: Commit) -> bool:
         """Return True: what a new name needs, the state says."""
         return True
+
+    def gather(self, view: View[NamespaceState], rows: Sequence[bytes]) -> None:
+        """Return None: a namespace has no rows."""
+        return None
 
     def redo(self, view: View[NamespaceState], draft: Draft) -> Draft:
         """Return the draft. CommitConflict where a name is taken, what it leads to was given up, or for any

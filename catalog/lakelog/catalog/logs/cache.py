@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from lakelog.catalog.logs.by_data import NamespaceByData, TableByData
+from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
+from lakelog.catalog.logs.namespace_pages import NamespacePages
 from lakelog.catalog.logs.observing import Hook, Observe, in_background
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -87,7 +88,7 @@ class LogCache:
     """Opens the logs of one warehouse, and of the places that users chose, under one configuration.
 
     `clocks` are what it judges times by. `after_commit` is called with this cache and each log that was committed to,
-    and must not wait.
+    and must not wait. `gather_rows` writes the rows that other processes propose; without it, they are left to these.
 
     It keeps its logs, and they do not keep it: a catalog that is dropped releases all that it knows at once, where
     that can be hundreds of megabytes, and does not wait for Python to look for cycles.
@@ -104,6 +105,7 @@ class LogCache:
         self.writer = dict(writer)
         self.clocks = Clocks(places, log_options.clock_us)
         self.after_commit: Callable[[LogCache, TrackedLog[Any], View[Any]], None] = _nothing
+        self.gather_rows: GatherRows | None = None
         in_parallel = log_options.in_parallel
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
@@ -153,20 +155,26 @@ class LogCache:
         # Names are looked up far more often than changed, each time through all namespaces above.
         every = self.log_options.hint_every_versions or _versions_per_hint
         options = replace(self.log_options, hint_every_versions=every)
-        return self._tracked(
-            self._namespaces,
-            location,
-            lambda store, keys: NamespaceProjection(),
-            options,
-            NamespaceByData(),
+        made: list[NamespacePages] = []
+
+        def projection(store: ObjectStore, keys: Keys) -> NamespaceProjection:
+            made.append(NamespacePages(partial(read_blobs, store, keys)))
+            return NamespaceProjection(made[0])
+
+        tracked = self._tracked(
+            self._namespaces, location, projection, options, lambda store, prefix: NamespaceByData()
         )
+        for pages in made:
+            pages.are_of(tracked)
+        return tracked
 
     def table(self, location: str) -> TrackedLog[TableState]:
         return self._tracked(
             self._tables,
             location,
             lambda store, keys: TableProjection(partial(read_blobs, store, keys)),
-            by_data=TableByData(),
+            # Without this cache, which the log does not keep.
+            by_data=partial(TableByData, gather=self.gather_rows, options=self.log_options),
         )
 
     def unread(self, location: str) -> TrackedLog[None]:
@@ -179,7 +187,7 @@ class LogCache:
         location: str,
         projection: Callable[[ObjectStore, Keys], Projection[S]],
         options: LogOptions | None = None,
-        by_data: ByData[S] | None = None,
+        by_data: Callable[[ObjectStore, str], ByData[S]] | None = None,
     ) -> TrackedLog[S]:
         tracked = cache.get(location)
         if tracked is None:
@@ -194,7 +202,7 @@ class LogCache:
                 ),
                 open_url=self.places.open_url,
                 opened=self.places.warehouse,
-                by_data=by_data,
+                by_data=None if by_data is None else by_data(store, prefix),
             )
             with self._lock:
                 made = TrackedLog(log, location, store, prefix, self.clocks.saw, _reporting(self))

@@ -97,9 +97,13 @@ class TrackedLog(Generic[S]):
 
     def anew(self) -> View[S]:
         """Return the head without use of the known view, which may be of a log that was removed."""
+        self.forget()
+        return self.current()
+
+    def forget(self) -> None:
+        """Load the log when it is used the next time."""
         with self._lock:
             self._view = None
-        return self.current()
 
     def at_its_place(self) -> View[S]:
         """Return the head of the log that is there now: a known sealed one may have been removed since."""

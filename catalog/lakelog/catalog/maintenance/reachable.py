@@ -48,17 +48,18 @@ def unreachable(
 ) -> pa.Table:
     """Return those of `files`, which have a path, that no version that can be read has, up to `last`.
 
-    Their writes started from the version `since` or later ones, so that no earlier version has any; that one may itself,
-    where a transaction created the table with its rows. Costs one GET for each version from there on, and holds few of
-    them at once. ConflictError as in `reachable`.
+    Their writes started from the version `since` or later ones, so that no earlier version has any; that one has some
+    where a transaction created the table with rows. Costs one GET for each version from there on, and holds few of them
+    at once. ConflictError as in `reachable`.
     """
 
     def read(first: int) -> pa.Table:
         left = files
-        if since <= first:  # of the first one, no more than its state may be left
-            parts = ever_in(tracked, first, last, progress)
-        else:
-            parts = added_by(tracked, since, last, progress)
+        # Of the first one, no more than its state may be left.
+        is_old = since <= first
+        parts = (
+            ever_in(tracked, first, last, progress) if is_old else added_by(tracked, since, last, progress)
+        )
         for part in parts:
             left = not_in(left, part)
             if not left.num_rows:

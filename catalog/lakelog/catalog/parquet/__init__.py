@@ -25,6 +25,7 @@ from lakelog.catalog.parquet.ingest import (
     RowChecks,
     few_rows,
     reader_of,
+    rows_written_in,
     written_files,
     written_partitions,
     written_rows,
@@ -56,6 +57,10 @@ from lakelog.catalog.parquet.reading import (
     read_placed_rows,
     read_positions,
 )
+from lakelog.catalog.parquet.row_bytes import (
+    decoded_rows,
+    encoded_rows,
+)
 from lakelog.catalog.parquet.writing import (
     OpenFile,
     codec_of,
@@ -76,6 +81,8 @@ __all__ = [
     "codec_of",
     "converted_stats",
     "copied_files",
+    "decoded_rows",
+    "encoded_rows",
     "data_files",
     "few_rows",
     "footer_crc_of",
@@ -93,6 +100,7 @@ __all__ = [
     "read_positions",
     "reader_of",
     "required",
+    "rows_written_in",
     "written_files",
     "written_partitions",
     "written_rows",

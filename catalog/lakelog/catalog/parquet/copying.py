@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pyarrow as pa
 
 from lakelog.catalog.files import DataFile
@@ -19,11 +21,12 @@ def copied_files(
     write: WriteRef,
     *,
     target_size_bytes: int | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> list[DataFile]:
     """Write the live rows of `files` (a plan's) for which `left_out` is not true, and return their new files.
 
     They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
-    table's property). Nothing is committed.
+    table's property). Nothing is committed. `check` is called before each batch: where it raises, nothing is left.
     """
     metadata, tracked = head.metadata, head.tracked
     _, batches = read_files(
@@ -36,5 +39,11 @@ def copied_files(
         open_url=tracked.log.replay.open_url,
         row_ids=True,
     )
-    rows = (pa.Table.from_batches([batch]) for batch in batches)
+
+    def checked() -> Iterator[pa.Table]:
+        for batch in batches:
+            check()
+            yield pa.Table.from_batches([batch])
+
+    rows = checked()
     return written_rows(tracked, metadata, write, rows, row_ids=True, target_size_bytes=target_size_bytes)

@@ -24,8 +24,9 @@ from lakelog.catalog.schema import (
     schema_to_arrow,
 )
 from lakelog.catalog.state import TableState
-from lakelog.log import WriteRef
+from lakelog.log import LogOptions, WriteRef
 from lakelog.log.errors import InvalidInput
+from lakelog.log.stores import ObjectStore
 
 
 class ArrowStream(Protocol):
@@ -75,6 +76,10 @@ class RowChecks:
             rows = pa.Table.from_arrays(self._numbering.fill(rows).columns, schema=self._logical)
         enforce(self._checks, rows)
         return rows
+
+    def shaped(self, rows: pa.Table) -> pa.Table:
+        """As `new`, but without what it fills into identity columns, and not checked."""
+        return conform(rows, self._given)
 
     def updated(self, rows: pa.Table) -> pa.Table:
         """As `new`, of rows that take the place of others, whose values of identity columns they have."""
@@ -127,13 +132,39 @@ def written_rows(
     They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
     table's property), and in row groups of `buffered_bytes`. Nothing is committed.
     """
+    return rows_written_in(
+        tracked.store,
+        tracked.prefix,
+        tracked.log.replay.options,
+        metadata,
+        write,
+        rows,
+        row_ids=row_ids,
+        target_size_bytes=target_size_bytes,
+        buffered_bytes=buffered_bytes,
+    )
+
+
+def rows_written_in(
+    store: ObjectStore,
+    prefix: str,
+    options: LogOptions,
+    metadata: Metadata,
+    write: WriteRef,
+    rows: Iterable[pa.Table],
+    *,
+    row_ids: bool = False,
+    target_size_bytes: int | None = None,
+    buffered_bytes: int = BUFFERED_BYTES,
+) -> list[DataFile]:
+    """As `written_rows`, of the table at `prefix` of a store."""
     size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
     schema = schema_to_arrow(metadata.schema, physical=False)
     for field in ID_FIELDS if row_ids else ():
         schema = schema.append(field)
     return write_files(
-        tracked.store,
-        tracked.prefix,
+        store,
+        prefix,
         write,
         pa.RecordBatchReader.from_batches(schema, (batch for part in rows for batch in part.to_batches())),
         metadata.schema,
@@ -142,7 +173,7 @@ def written_rows(
         properties={**metadata.properties, **size},
         row_ids=row_ids,
         buffered_bytes=buffered_bytes,
-        in_parallel=tracked.log.replay.options.in_parallel,
+        in_parallel=options.in_parallel,
     )
 
 

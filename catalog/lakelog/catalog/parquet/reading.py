@@ -60,7 +60,6 @@ ID_FIELDS = (pa.field("_row_id", pa.int64()), pa.field("_row_version", pa.int64(
 """The columns of a row's id, and of the version that wrote it last; NULL where they are not known."""
 
 BATCH_ROWS = 128 * 1024
-_NARROW = frozenset(("boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp"))
 READ_AHEAD_FILES = 4
 THREADED_ROWS_MIN = 32 * 1024
 """Columns of so many rows are decoded by several threads: of fewer, to hand them over takes longer."""
@@ -141,18 +140,15 @@ def read_placed_rows(
     """Yield the live rows of files, or what `of` takes of them: these columns, ids and versions. Raises as
     `read_files`.
 
-    Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns. At most
+    Row groups in which no row can match `predicate` are left out; of others all rows come, with its columns. Without
+    columns, only ids and versions are read where the file stores them, else nothing but its footer. At most
     `files_ahead` files are open, each with some batches of `batch_rows` in memory, for which `of` is called in threads.
     """
-    # Rows are counted by a column, which is best a narrow one.
-    narrow = (
-        each.name for each in schema.fields if isinstance(each.type, AtomicType) and each.type.name in _NARROW
-    )
     reading = _Reading(
         store,
         prefix,
         schema,
-        list(columns) or [next(narrow, schema.fields[0].name)],
+        list(columns),
         predicate,
         open_url,
         row_ids=True,
@@ -376,6 +372,9 @@ class _Reading:
 
     def _logical(self, batch: _Batch) -> pa.Table:
         rows = batch.live.of(batch.rows, batch.start)
+        if not self._needed:
+            # Arrow counts the rows of a table without columns.
+            return pa.Table.from_batches([rows]).select([])
         if batch.names is None and not batch.constants:
             return self._own.logical(rows)
         return to_logical(rows, self._schema, self._needed, names=batch.names, constants=batch.constants)

@@ -29,8 +29,6 @@ from lakelog.catalog.pictures.sheet import (
 from lakelog.catalog.pictures.words import (
     changes_schema,
     partition_value,
-    quoted_where_needed,
-    size_text,
     what,
     what_was_done,
 )
@@ -47,8 +45,6 @@ __all__ = [
     "partition_value",
     "picture_of_namespace",
     "picture_of_table",
-    "quoted_where_needed",
-    "size_text",
     "what",
     "what_was_done",
 ]

@@ -19,19 +19,20 @@ import pyarrow as pa
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.ddl import DroppedEntry, list_dropped
 from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target, chosen_scope, no_such_table
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, quoted_where_needed
 from lakelog.catalog.pictures.definitions import (
     changes_definition,
     definitions_of,
     metadata_at,
 )
-from lakelog.catalog.pictures.health import command_name, damage_of, damaged_logs, health_of_table
-from lakelog.catalog.pictures.layout import files_of, layout_of
-from lakelog.catalog.pictures.model import FORMAT, Advice, Change, DroppedThing, Log, Picture, Ref
+from lakelog.catalog.pictures.health import damage_of, damaged_logs, done_by
+from lakelog.catalog.pictures.layout import layout_of
+from lakelog.catalog.pictures.model import FORMAT, Change, DroppedThing, Log, Picture, Ref
 from lakelog.catalog.pictures.timeline import Around, Timeline, timeline_of, with_aborted
-from lakelog.catalog.pictures.words import ROOT, quoted_where_needed, size_text
+from lakelog.catalog.pictures.words import ROOT
 from lakelog.catalog.schema import TARGET_FILE_SIZE, Metadata, Schema, value_of
 from lakelog.catalog.state import MAIN, NAMESPACE, TABLE, TableState
+from lakelog.catalog.upkeep import Advice, advice_for, command_name, files_of, size_text, subject_of
 from lakelog.log.errors import FormatError, LakelogError
 from lakelog.log.secrets import masked, masked_urls
 
@@ -86,8 +87,8 @@ def picture_of_table(
         log = Log(kind=TABLE, name=name, location=masked_urls(location), changes=len(changes), problem=why)
         damage = (*damaged_logs([log]), *damage_of(changes, path, location))
         return Picture(**common, logs=(log,), health=damage)
-    files, key, unreadable = _files(head)
-    layout = None if files is None else layout_of(files, key, head.metadata)
+    files, unreadable = _files(head)
+    layout = None if files is None else layout_of(files, head.metadata)
     totals = head.state.files
     log = Log(
         kind=TABLE,
@@ -106,7 +107,10 @@ def picture_of_table(
     if files is None or layout is None:
         health += tuple(damage_of(changes, path, location))
     else:
-        health += health_of_table(files, layout, head.metadata, changes, path, location, now_us)
+        damage = tuple(damage_of(changes, path, location))
+        advice = advice_for(subject_of(head, path, done_by(changes), None, now_us), files)
+        # Where something is damaged, that all else is well is no news.
+        health += damage + tuple(each for each in advice if not damage or each.action or each.level != "good")
     return Picture(
         **common,
         logs=(log,),
@@ -224,12 +228,12 @@ def _with_older(found: Timeline, entries: Sequence[AuditEntry], limit: int) -> l
     return [*found.changes[:limit], older]
 
 
-def _files(head: TableHead) -> tuple[pa.Table | None, int | None, str | None]:
-    """Return the live files and the column they are laid out by, or why these cannot be read."""
+def _files(head: TableHead) -> tuple[pa.Table | None, str | None]:
+    """Return the live files, or why these cannot be read."""
     try:
-        return (*files_of(head), None)
+        return files_of(head), None
     except LakelogError as error:
-        return None, None, masked(str(error))
+        return None, masked(str(error))
 
 
 def _scope(tree: NameTree, path: Identifier, progress: Progress) -> tuple[Scope, str | None]:

@@ -5,61 +5,38 @@ Pure computation on the files' table, vectorised where there may be many. It mus
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import DELETED, converted, joined
-from lakelog.catalog.logs import TableHead
-from lakelog.catalog.pictures.model import File, Layout, Partition, SizeClass
+from lakelog.catalog.files import DELETED
+from lakelog.catalog.pictures.model import File, Layout, Partition
 from lakelog.catalog.pictures.words import partition_value
 from lakelog.catalog.planning import array_of, partition_values
 from lakelog.catalog.schema import (
     TARGET_FILE_SIZE,
     Metadata,
     PartitionField,
-    dotted,
-    from_arrow,
     shown_names,
     value_of,
-    value_type,
 )
+from lakelog.catalog.upkeep import SMALL, KeySpans, depths_of, keys_of, size_classes
 from lakelog.log.secrets import masked_urls
-
-SMALL = 0.75
-"""Files below this share of the target size are small: a compaction joins those (see `state.compaction`)."""
 
 PARTITIONS_MAX = 5_000
 FILES_MAX = 200
 """So many of the largest files, of those with most deleted rows, and of those along the key are listed."""
 
 PLACES = 1000
-_CLASSES = (
-    16 << 10,
-    128 << 10,
-    1 << 20,
-    4 << 20,
-    16 << 20,
-    64 << 20,
-    128 << 20,
-    256 << 20,
-    512 << 20,
-    1 << 30,
-)
 
 
-def files_of(head: TableHead) -> tuple[pa.Table, int | None]:
-    """Return the live files, and the id of the column by whose values they may be laid out."""
-    key = _key(head.metadata)
-    return joined(head.chunks([] if key is None else [key])), key
-
-
-def layout_of(files: pa.Table, key: int | None, metadata: Metadata) -> Layout:
-    """Return the layout of `files`, in the form of `FileSet.chunks`."""
+def layout_of(files: pa.Table, metadata: Metadata) -> Layout:
+    """Return the layout of `files`, in the form of `FileSet.chunks`. The key is the first of the columns that rows are
+    clustered by, else of those that they are sorted by."""
+    key = next(iter(keys_of(metadata)), None)
     target = int(value_of(metadata.properties, TARGET_FILE_SIZE))
     deleted = pc.fill_null(array_of(files, DELETED), 0) if DELETED in files.column_names else None
     files = files.append_column("gone", pa.repeat(0, files.num_rows) if deleted is None else deleted)
@@ -72,33 +49,16 @@ def layout_of(files: pa.Table, key: int | None, metadata: Metadata) -> Layout:
         deleted_rows=_sum(files, "gone"),
         target_bytes=target,
         partitions=parts.grouped(target),
-        sizes=_classes(files),
+        sizes=size_classes(files),
         files=_listed(files, parts, spans),
         key=None if spans is None or not spans.known else spans.name,
         overlap=None if spans is None else spans.overlap,
+        keys=depths_of(files, metadata),
     )
-
-
-def _key(metadata: Metadata) -> int | None:
-    """Return the first column that rows are clustered by, else the first that they are sorted by."""
-    ids = (*metadata.clustering, *(field.source_id for field in metadata.sort_order.fields))
-    return next((id for id in ids if metadata.schema.has_id(id)), None)
 
 
 def _sum(files: pa.Table, name: str) -> int:
     return int(pc.sum(files[name]).as_py() or 0)
-
-
-def _classes(files: pa.Table) -> tuple[SizeClass, ...]:
-    sizes = files["size"]
-    found, before = [], 0
-    for below in (*_CLASSES, 1 << 62):
-        those = pc.filter(sizes, pc.and_(pc.greater_equal(sizes, before), pc.less(sizes, below)))
-        if len(those):
-            total = int(pc.sum(those).as_py())
-            found.append(SizeClass(below_bytes=below, files=len(those), size_bytes=total))
-        before = below
-    return tuple(found)
 
 
 class _Parts:
@@ -165,38 +125,13 @@ def _partition(values: str, sums: dict[str, Any], count: int) -> Partition:
     )
 
 
-class _Spans:
-    """Between which values of one column the rows of each file lie."""
+class _Spans(KeySpans):
+    """The spans of files along one column, as they are drawn."""
 
     def __init__(self, files: pa.Table, id: int, metadata: Metadata) -> None:
-        self.name = dotted(metadata.schema.path_of(id))
-        type = value_type(metadata.schema.field_by_id(id).type)
-        names = (f"lo{id}", f"hi{id}")
-        if type is None or any(name not in files.column_names for name in names):
-            self.lows: Sequence[Any] = []
-            self.highs: Sequence[Any] = []
-        else:
-            self.lows, self.highs = (from_arrow(converted(array_of(files, name), type)) for name in names)
-        self.known = [
-            place
-            for place, (low, high) in enumerate(zip(self.lows, self.highs, strict=True))
-            if low is not None and high is not None
-        ]
-        self._lows = sorted(self.lows[place] for place in self.known)
-        self._highs = sorted(self.highs[place] for place in self.known)
+        super().__init__(files, id, metadata)
         # A place along the key is that of a value among all bounds, so that each file has its share of the drawing.
-        self._all = sorted({*self._lows, *self._highs})
-
-    @property
-    def overlap(self) -> float | None:
-        """Return how many files may hold a value that one holds, on average: 1 where none overlap."""
-        if not self.known:
-            return None
-        met = sum(
-            bisect_right(self._lows, self.highs[place]) - bisect_left(self._highs, self.lows[place])
-            for place in self.known
-        )
-        return round(met / len(self.known), 2)
+        self._all = sorted({*self.sorted_lows, *self.sorted_highs})
 
     def sample(self) -> list[int]:
         """Return files at even distances in the order of the key."""

@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from lakelog.catalog.upkeep import Advice, KeyDepth, SizeClass
+
 FORMAT = 1
 """Of the JSON. A member that is absent has its default: none, nothing, or zero."""
 
@@ -151,14 +153,6 @@ class Partition(_Said, frozen=True, kw_only=True, omit_defaults=True):
     count: int = 1
 
 
-class SizeClass(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """The files below a size, and not below the one before."""
-
-    below_bytes: int
-    files: int
-    size_bytes: int
-
-
 class File(_Said, frozen=True, kw_only=True, omit_defaults=True):
     """A data file. `first` and `last` are where its values of the key begin and end among those of all files, of
     1000; `low` and `high` are these values."""
@@ -178,7 +172,8 @@ class Layout(_Said, frozen=True, kw_only=True, omit_defaults=True):
     """The live data files of the newest version. `files` are the largest and those with most deleted rows, and with a
     `key` (the column that rows are clustered or sorted by) some at even distances in its order.
 
-    `overlap` is how many files, on average, may hold a value of the key that one holds.
+    `overlap` is how many files, on average, may hold a value of the key that one holds; `keys` says more of each
+    column that rows are clustered or sorted by.
     """
 
     file_count: int
@@ -191,15 +186,7 @@ class Layout(_Said, frozen=True, kw_only=True, omit_defaults=True):
     files: tuple[File, ...] = ()
     key: str | None = None
     overlap: float | None = None
-
-
-class Advice(_Said, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact about the health of something, and what mends it: a command line, and a statement of Spark's SQL."""
-
-    level: Literal["good", "could", "should", "damage"]
-    what: str
-    command: str | None = None
-    sql: str | None = None
+    keys: tuple[KeyDepth, ...] = ()
 
 
 class DroppedThing(_Said, frozen=True, kw_only=True, omit_defaults=True):

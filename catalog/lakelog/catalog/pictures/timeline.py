@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.audit import AuditEntry
+from lakelog.catalog.names import quoted_where_needed
 from lakelog.catalog.pictures.model import Change, Lane, Writer
-from lakelog.catalog.pictures.words import ROOT, quoted_where_needed, what_was_done
+from lakelog.catalog.pictures.words import ROOT, what_was_done
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import BRANCH, MAIN, Operation
 from lakelog.log.secrets import masked, masked_urls

@@ -1,11 +1,10 @@
-"""Words for people: a commit in one line, a partition's value, a name and a size. Pure."""
+"""Words for people: a commit in one line, and a partition's value. Pure."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakelog.catalog.names import quoted
 from lakelog.catalog.schema import Schema, Transform
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.times import time_text
@@ -103,15 +102,6 @@ def _s(number: int) -> str:
     return "" if number == 1 else "s"
 
 
-def quoted_where_needed(parts: tuple[str, ...]) -> str:
-    """Return a name as the commands take it: backticks only around parts that need them, and where it would be read as
-    an option."""
-    return ".".join(
-        part if part and not set(part) & set("`./") and (at or part[0] != "-") else quoted((part,))
-        for at, part in enumerate(parts)
-    )
-
-
 def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:
     """Return a partition's value as people write it: 2013-01 for a month, which is kept as a number since 1970."""
     if isinstance(value, int) and transform.name == "year":
@@ -123,14 +113,3 @@ def partition_value(value: Any, transform: Transform) -> str | int | float | boo
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, int | float) else str(value)
-
-
-_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
-
-
-def size_text(size_bytes: int) -> str:
-    """Return a size for people: 999 B, 1.2 MB."""
-    value, unit = float(size_bytes), 0
-    while value >= 999.5 and unit < len(_SIZES) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.0f} {_SIZES[unit]}" if unit == 0 or value >= 99.95 else f"{value:.1f} {_SIZES[unit]}"

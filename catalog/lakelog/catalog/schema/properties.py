@@ -7,13 +7,19 @@ word.
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from lakelog.catalog.schema.schema import Schema, dotted
+from lakelog.catalog.times import age_of
 from lakelog.log.errors import InvalidInput
 
 RESERVED = "lakelog."
+NEVER = "never"
+_SHARE = re.compile(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?")
 SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
 
 _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
@@ -22,22 +28,31 @@ _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """A known property: a number of at least `minimum`, one of `choices`, or, with `is_text`, any text."""
+    """A known property: a number of at least `minimum`, one of `choices`, or what its `form` says: any text, a share
+    from 0 to 1, or an age (90s, 12h, 7d), which may be NEVER."""
 
     name: str
     default: str
     about: str
     choices: tuple[str, ...] = ()
     minimum: int = 1
-    is_text: bool = False
+    form: Literal["number", "text", "share", "age"] = "number"
 
     def check(self, value: str) -> None:
-        if self.is_text:
+        if self.form == "text":
             return
         if self.choices:
             if value not in self.choices:
                 raise InvalidInput(
                     f"the property {self.name} is {value!r}: it must be one of {', '.join(self.choices)}"
+                )
+        elif self.form == "share":
+            if not _SHARE.fullmatch(value):
+                raise InvalidInput(f"the property {self.name} is {value!r}: it must be a number from 0 to 1")
+        elif self.form == "age":
+            if value != NEVER and not age_of(value):
+                raise InvalidInput(
+                    f"the property {self.name} is {value!r}: it must be an age (90s, 30m, 12h, 7d or 2w), or {NEVER}"
                 )
         elif not (value.isascii() and value.isdigit() and int(value) >= self.minimum):
             raise InvalidInput(
@@ -64,7 +79,7 @@ STATISTICS = Property(
     default="",
     about="Columns, divided by commas, of which plans know the least and greatest value in each file, beside the first "
     "32, those of partitions, orders, clusters, keys and CHECKs, and those that are NOT NULL; `*` for all.",
-    is_text=True,
+    form="text",
 )
 
 ISOLATION = Property(
@@ -98,9 +113,51 @@ ICEBERG = Property(
     choices=(ICEBERG_OFF, ICEBERG_ON_DEMAND, ICEBERG_ON),
 )
 
+OFF, ON_DEMAND, AUTO = "off", "on-demand", "auto"
+
+MAINTENANCE = Property(
+    name="lakelog.maintenance",
+    default=ON_DEMAND,
+    about="Who keeps the table in shape: `lakelog maintain` (on-demand), its writers too, by compactions after their "
+    "commits (auto), or neither (off).",
+    choices=(OFF, ON_DEMAND, AUTO),
+)
+DELETED_RATIO = Property(
+    name="lakelog.maintenance.deleted-ratio",
+    default="0.3",
+    about="A compaction rewrites any file of whose rows at least this share is deleted.",
+    form="share",
+)
+KEEP_FOR = Property(
+    name="lakelog.maintenance.keep-for",
+    default=NEVER,
+    about="Upkeep expires versions that were replaced longer ago, as 30d; never: no version.",
+    form="age",
+)
+VACUUM_AGE = Property(
+    name="lakelog.maintenance.vacuum-age",
+    default=NEVER,
+    about="Upkeep deletes files that no version has any more; writes that began longer ago, as 3d, fail from then on. "
+    "never: no file.",
+    form="age",
+)
+
+INHERITED: Mapping[str, Property] = {
+    each.name: each for each in (MAINTENANCE, DELETED_RATIO, KEEP_FOR, VACUUM_AGE)
+}
+"""What a namespace may have, too: it holds for the tables in it and below it that do not say otherwise."""
+
 KNOWN: Mapping[str, Property] = {
     each.name: each
-    for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, STATISTICS, ISOLATION, *WRITE_MODES.values(), ICEBERG)
+    for each in (
+        TARGET_FILE_SIZE,
+        COMPRESSION_CODEC,
+        STATISTICS,
+        ISOLATION,
+        *WRITE_MODES.values(),
+        ICEBERG,
+        *INHERITED.values(),
+    )
 }
 
 
@@ -115,6 +172,19 @@ def check_properties(properties: Mapping[str, str]) -> None:
         check_text(name, value)
         if name.startswith(RESERVED):
             _known(name).check(value)
+
+
+def check_namespace_properties(properties: Mapping[str, str]) -> None:
+    """As `check_properties`, of a namespace."""
+    for name, value in properties.items():
+        check_text(name, value)
+        if name in INHERITED:
+            INHERITED[name].check(value)
+        elif name.startswith(RESERVED):
+            raise InvalidInput(
+                f"the namespace property {name!r} is not known: choose a name that does not begin with {RESERVED!r}, "
+                f"or one of {', '.join(INHERITED)}"
+            )
 
 
 def columns_named(properties: Mapping[str, str], known: Property) -> list[str]:
@@ -172,3 +242,48 @@ def _known(name: str) -> Property:
             f"the property {name} is not known; names under {RESERVED!r} are reserved, and the known ones "
             f"are {', '.join(KNOWN)}: correct it, or choose a name outside of the reserved ones"
         ) from None
+
+
+# What the properties of a table, and of the namespaces above it, ask upkeep for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a table is kept: `mode` is off, on-demand or auto. Without an age, nothing expires or is deleted."""
+
+    mode: str
+    deleted_ratio: float
+    keep_for: dt.timedelta | None
+    vacuum_age: dt.timedelta | None
+
+
+def policy_of(levels: Iterable[tuple[str, Mapping[str, str]]]) -> Policy:
+    """Return the policy of a table, from its own properties and those of each namespace above it, the nearest first,
+    each with a name for messages. InvalidInput where they contradict each other, or make no sense."""
+    found: dict[str, str] = {}
+    whose: dict[str, str] = {}
+    for name, properties in levels:
+        for key in INHERITED:
+            if key in properties and key not in found:
+                INHERITED[key].check(properties[key])
+                found[key], whose[key] = properties[key], name
+    keep, vacuum = value_of(found, KEEP_FOR), value_of(found, VACUUM_AGE)
+    keep_for, vacuum_age = age_of(keep), age_of(vacuum)
+    if keep_for is not None and vacuum_age is not None and keep_for < vacuum_age:
+        of = (f" of {whose[each.name]}" if whose[each.name] else "" for each in (KEEP_FOR, VACUUM_AGE))
+        raise InvalidInput(
+            f"the property {KEEP_FOR.name}{next(of)} is {keep}, shorter than {VACUUM_AGE.name}{next(of)}, {vacuum}: a "
+            "write may take as long as the latter, and needs the version that it started from. Keep versions for at "
+            "least as long"
+        )
+    return Policy(
+        mode=value_of(found, MAINTENANCE),
+        deleted_ratio=float(value_of(found, DELETED_RATIO)),
+        keep_for=keep_for,
+        vacuum_age=vacuum_age,
+    )
+
+
+def check_policy(properties: Mapping[str, str]) -> None:
+    """Raise InvalidInput where properties of one table or namespace contradict each other."""
+    policy_of([("", properties)])

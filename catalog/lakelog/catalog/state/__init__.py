@@ -84,6 +84,13 @@ from lakelog.catalog.state.history import (
 from lakelog.catalog.state.link import (
     Link,
 )
+from lakelog.catalog.state.name_pages import PageSource
+from lakelog.catalog.state.namespace_projection import (
+    NamespaceProjection,
+    names_difference,
+    names_digest,
+    pages_in,
+)
 from lakelog.catalog.state.namespace_state import (
     NAMESPACE,
     PROPERTIES,
@@ -93,7 +100,6 @@ from lakelog.catalog.state.namespace_state import (
     Dropped,
     DroppedDefinition,
     Entry,
-    NamespaceProjection,
     NamespaceState,
     SavedCut,
 )
@@ -237,4 +243,8 @@ __all__ = [
     "sql_tokens",
     "table_events",
     "with_statement",
+    "PageSource",
+    "names_difference",
+    "names_digest",
+    "pages_in",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakelog.catalog.schema import Altered, Metadata, check_iceberg, with_schema
+from lakelog.catalog.schema import Altered, Metadata, check_iceberg, check_policy, with_schema
 from lakelog.catalog.state.events import (
     ClusteringChanged,
     ConstraintAdded,
@@ -21,6 +21,7 @@ from lakelog.catalog.state.table_state import COMMENT
 def events_of(metadata: Metadata, altered: Altered) -> list[TableEvent]:
     """Return the events that turn `metadata` into `altered`."""
     check_iceberg(altered.schema, altered.properties)
+    check_policy(altered.properties)
     events: list[TableEvent] = []
     if altered.schema != metadata.schema:
         events.append(SchemaChanged(schema=altered.schema))

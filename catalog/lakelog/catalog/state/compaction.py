@@ -16,11 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import UNCOMMITTED, VERSION, physical_rows
-from lakelog.catalog.schema import TARGET_FILE_SIZE, Metadata, from_arrow, value_of
+from lakelog.catalog.schema import DELETED_RATIO, TARGET_FILE_SIZE, Metadata, from_arrow, value_of
 from lakelog.log.errors import InvalidInput
-
-DELETED_RATIO = 0.3
-"""By default, a file is rewritten by itself where at least this share of its rows is deleted."""
 
 SMALL = 0.75
 """Files below this share of the target size are combined with others."""
@@ -37,10 +34,16 @@ SPREAD_TASKS_MAX = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """The goal: files of about `target_size_bytes`, with less than the share `deleted_ratio` of deleted rows."""
+    """The goal: files of about `target_size_bytes`, with less than the share `deleted_ratio` of deleted rows.
+
+    With a `fan_in`, small files are joined only where so many of about the same size become one, or where the target
+    is reached: a row is then rewritten about once for each time that its file grows by that factor, however often
+    such a compaction runs. Of each size, fewer files than that may stay.
+    """
 
     target_size_bytes: int
     deleted_ratio: float
+    fan_in: int = 1
 
     @property
     def most_bytes(self) -> int:
@@ -54,7 +57,7 @@ class Goal:
 def goal_of(
     properties: Mapping[str, str], target_size_bytes: int | None, deleted_ratio: float | None
 ) -> Goal:
-    """Return the goal of these arguments; None: the table's property, or the default. InvalidInput."""
+    """Return the goal of these arguments; None: the table's property, or its default. InvalidInput."""
     if target_size_bytes is None:
         target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
     if target_size_bytes < TARGET_FILE_SIZE.minimum:
@@ -62,7 +65,7 @@ def goal_of(
             f"files of {target_size_bytes} bytes are not possible: give at least {TARGET_FILE_SIZE.minimum}"
         )
     if deleted_ratio is None:
-        deleted_ratio = DELETED_RATIO
+        deleted_ratio = float(value_of(properties, DELETED_RATIO))
     if not 0 <= deleted_ratio <= 1:
         raise InvalidInput(
             f"the share of deleted rows is {deleted_ratio}: give a number from 0, for all files that have some, to 1"
@@ -134,20 +137,58 @@ class _Planned:
             if self._is_wanted(place):
                 partitions.setdefault(self._partition(place), []).append(place)
         for partition, places in partitions.items():
-            is_spread = partition is None or self._metadata.clustering
-            yield from self._spread(places) if is_spread else self._packed(places)
+            is_spread = partition is None or bool(self._metadata.clustering)
+            for tier in self._tiers(places):
+                yield from self._spread(tier) if is_spread else self._packed(tier)
+
+    def _tiers(self, places: Sequence[int]) -> Iterator[Sequence[int]]:
+        """Yield files of about one size after those of a smaller one; all together where the goal has no fan-in."""
+        if self._goal.fan_in <= 1:
+            yield places
+            return
+        tiers: dict[int, list[int]] = {}
+        for place in places:
+            tier, size_bytes = 0, self._live_bytes(place)
+            while size_bytes >= self._goal.fan_in:
+                tier, size_bytes = tier + 1, size_bytes // self._goal.fan_in
+            tiers.setdefault(tier, []).append(place)
+        for _, tiered in sorted(tiers.items()):
+            yield tiered
+
+    def _is_enough(self, chosen: Sequence[int], tasks: int) -> bool:
+        """Whether so few files come of these that they are worth to be rewritten."""
+        if self._goal.fan_in <= 1:
+            return len(chosen) > tasks
+        is_full = sum(map(self._live_bytes, chosen)) >= self._goal.target_size_bytes * SMALL * tasks
+        return len(chosen) >= self._goal.fan_in * tasks or (len(chosen) > tasks and is_full)
+
+    def _emptied(self, chosen: Sequence[int], *, spread: bool) -> Iterator[tuple[list[int], Group]]:
+        """Yield each file by itself that has many deleted rows."""
+        for place in chosen:
+            if self._has_many_deleted(place):
+                yield (
+                    [place],
+                    self._group([place], tasks=self._tasks([place]) if spread else 1, spread=spread),
+                )
+
+    def _tasks(self, chosen: Sequence[int]) -> int:
+        return max(1, -(-sum(map(self._live_bytes, chosen)) // self._goal.target_size_bytes))
 
     def _packed(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
         for chosen in self._cut(places, self._goal.target_size_bytes):
-            if len(chosen) > 1 or self._has_many_deleted(chosen[0]):
+            if self._is_enough(chosen, 1):
                 yield chosen, self._group(chosen)
+            else:
+                yield from self._emptied(chosen, spread=False)
 
     def _spread(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
         for chosen in self._cut(places, self._goal.target_size_bytes * SPREAD_TASKS_MAX):
-            live = sum(map(self._live_bytes, chosen))
-            tasks = max(1, -(-live // self._goal.target_size_bytes))
-            if len(chosen) > tasks or any(map(self._has_many_deleted, chosen)):
+            tasks = self._tasks(chosen)
+            is_emptied = self._goal.fan_in <= 1 and any(map(self._has_many_deleted, chosen))
+            if is_emptied or self._is_enough(chosen, tasks):
                 yield chosen, self._group(chosen, tasks=tasks, spread=True)
+            else:
+                yield from self._emptied(chosen, spread=True)
 
     def _cut(self, places: Sequence[int], size_bytes: int) -> Iterator[list[int]]:
         """Yield files that follow one another, up to that size together, or a single one that is larger."""

@@ -81,6 +81,7 @@ class ChangeKind(Enum):
 
     ADDED_FILES = "added files"
     REMOVED_FILES = "removed files"
+    MOVED_ROWS = "moved rows"  # to other files, by a compaction: it adds none, and removes none
     SCHEMA = "changed the schema"
     PARTITIONING = "changed the partitioning"
     SORT_ORDER = "changed the sort order"  # or the clustering, which is one too
@@ -142,7 +143,7 @@ def rule(operation: Operation, change: ChangeKind) -> Rule:
 
 def _for_append(change: ChangeKind) -> Rule:
     match change:
-        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES | ChangeKind.MOVED_ROWS:
             return Rule.REBASE
         case ChangeKind.SCHEMA:
             return Rule.CHECK_SCHEMA
@@ -173,6 +174,9 @@ def _for_overwrite(change: ChangeKind) -> Rule:
         case ChangeKind.REMOVED_FILES:
             # The new rows may come from a query that still saw the deleted ones: these must not come back.
             return Rule.CHECK_FILES
+        case ChangeKind.MOVED_ROWS:
+            # The rows that it replaces are looked for in the files to which they were moved.
+            return Rule.REBASE
         case ChangeKind.SCHEMA:
             return Rule.CHECK_SCHEMA
         case ChangeKind.PARTITIONING | ChangeKind.CHECK:
@@ -190,7 +194,7 @@ def _for_overwrite(change: ChangeKind) -> Rule:
 
 def _for_rows(operation: Operation, change: ChangeKind) -> Rule:
     match change:
-        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES | ChangeKind.MOVED_ROWS:
             return Rule.CHECK_ROWS
         case ChangeKind.SCHEMA:
             return Rule.CHECK_SCHEMA
@@ -221,7 +225,7 @@ def _for_compact(change: ChangeKind) -> Rule:
     match change:
         case ChangeKind.ADDED_FILES:
             return Rule.REBASE
-        case ChangeKind.REMOVED_FILES:
+        case ChangeKind.REMOVED_FILES | ChangeKind.MOVED_ROWS:
             return Rule.CHECK_ROWS
         case ChangeKind.SCHEMA:
             return Rule.CHECK_SCHEMA
@@ -244,7 +248,7 @@ def _for_compact(change: ChangeKind) -> Rule:
 
 def _for_metadata_only(change: ChangeKind) -> Rule:
     match change:
-        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES | ChangeKind.MOVED_ROWS:
             return Rule.REEVALUATE
         case ChangeKind.SCHEMA | ChangeKind.PARTITIONING | ChangeKind.SORT_ORDER | ChangeKind.PROPERTIES:
             return Rule.REEVALUATE
@@ -261,6 +265,9 @@ def _for_replace(change: ChangeKind) -> Rule:
     match change:
         case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
             return Rule.FAIL
+        case ChangeKind.MOVED_ROWS:
+            # All files go, whichever they are by then.
+            return Rule.REBASE
         case ChangeKind.SORT_ORDER | ChangeKind.PROPERTIES | ChangeKind.CHECK | ChangeKind.CONSTRAINTS:
             # The new table's own were set with it.
             return Rule.REBASE
@@ -282,7 +289,7 @@ def _for_replace(change: ChangeKind) -> Rule:
 
 def _for_rollback(change: ChangeKind) -> Rule:
     match change:
-        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES | ChangeKind.MOVED_ROWS:
             return Rule.REEVALUATE
         case (
             ChangeKind.SCHEMA
@@ -305,6 +312,7 @@ def _for_statistics(change: ChangeKind) -> Rule:
         case (
             ChangeKind.ADDED_FILES
             | ChangeKind.REMOVED_FILES
+            | ChangeKind.MOVED_ROWS
             | ChangeKind.PARTITIONING
             | ChangeKind.SORT_ORDER
             | ChangeKind.PROPERTIES
@@ -326,7 +334,7 @@ def _for_statistics(change: ChangeKind) -> Rule:
 
 def _for_drop(change: ChangeKind) -> Rule:
     match change:
-        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES | ChangeKind.MOVED_ROWS:
             return Rule.REBASE
         case (
             ChangeKind.SCHEMA
@@ -360,6 +368,8 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
             return (ChangeKind.CHECK if isinstance(event.constraint, Check) else ChangeKind.CONSTRAINTS,)
         case ConstraintDropped():
             return (ChangeKind.CONSTRAINTS,)
+        case FilesChanged() if event.operation == Operation.COMPACT.value:
+            return (ChangeKind.MOVED_ROWS,)
         case FilesChanged():
             added = (ChangeKind.ADDED_FILES,) if event.added_files else ()
             removed = (ChangeKind.REMOVED_FILES,) if event.removed_files or event.changed_files else ()

@@ -17,7 +17,7 @@ DIFFERENT_MIN = 64
 """Up to so many differences a copy costs next to nothing."""
 
 
-class _Gone:
+class Gone:
     """Stands among the differences for a key that was removed."""
 
 
@@ -38,8 +38,8 @@ class SharedMap(Mapping[str, T], Generic[T]):
     def __getitem__(self, key: str) -> T:
         whole, different = self._parts
         if key in different:
-            found: T | type[_Gone] = different[key]
-            if found is _Gone:
+            found: T | type[Gone] = different[key]
+            if found is Gone:
                 raise KeyError(key)
             return found  # type: ignore[return-value]
         return whole[key]
@@ -91,8 +91,8 @@ class Changing(MutableMapping[str, T], Generic[T]):
         return SharedMap(self._whole, self._different, self._len)
 
     def __getitem__(self, key: str) -> T:
-        found: T | type[_Gone] = self._different[key] if key in self._different else self._whole[key]
-        if found is _Gone:
+        found: T | type[Gone] = self._different[key] if key in self._different else self._whole[key]
+        if found is Gone:
             raise KeyError(key)
         return found  # type: ignore[return-value]
 
@@ -105,9 +105,16 @@ class Changing(MutableMapping[str, T], Generic[T]):
             raise KeyError(key)
         self._len -= 1
         if key in self._whole:
-            self._different[key] = _Gone
+            self._different[key] = Gone
         else:
             del self._different[key]
+
+    def discard(self, key: str) -> None:
+        self.pop(key, None)
+
+    def take(self, key: str) -> T | None:
+        """Remove a key, and return its value, if it is there."""
+        return self.pop(key, None)
 
     def __len__(self) -> int:
         return self._len
@@ -121,7 +128,7 @@ def united(whole: dict[str, T], different: Mapping[str, Any]) -> dict[str, T]:
     result = copied(whole)
     result.update(different)
     for key, value in different.items():
-        if value is _Gone:
+        if value is Gone:
             result.pop(key, None)
     return result
 

@@ -22,6 +22,9 @@ from lakelog.catalog.writes.merge_clauses import (
 from lakelog.catalog.writes.partial_files import (
     matching_files,
 )
+from lakelog.catalog.writes.proposed_rows import (
+    gathered_rows,
+)
 from lakelog.catalog.writes.rollback import (
     wider_type,
 )
@@ -39,6 +42,7 @@ __all__ = [
     "StreamBatch",
     "changed_rows",
     "check_takes",
+    "gathered_rows",
     "known_taken",
     "matching_files",
     "wider_type",

@@ -8,14 +8,16 @@ from functools import partial
 import pyarrow as pa
 
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.logs import TableHead, Token, was_applied_elsewhere
+from lakelog.catalog.logs import TableHead, Token, is_final, was_applied_elsewhere
 from lakelog.catalog.parquet import Ingestible, Numbering, few_rows, kept_by_commit, written_files
 from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.file_changes import change_of, commit_write
 from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
 from lakelog.catalog.writes.joint_appends import ROWS_SIZE_MAX, append_few, may_go_together
+from lakelog.catalog.writes.proposed_rows import append_proposed
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
+from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 
 
 def write_rows(
@@ -28,13 +30,41 @@ def write_rows(
 ) -> TableHead:
     """Append the rows of `data`, or overwrite others with them, and return the newest version.
 
-    A few rows are appended together with those of other threads that append at the same time.
+    A few rows are appended together with those of other threads that append at the same time, or are proposed to other
+    processes.
     """
-    if operation is Operation.APPEND and token is None and batch is None and may_go_together(head):
+    try:
+        return _write_or_propose(head, operation, data, filter, token, batch)
+    except (CommitUnknown, StorageError):
+        raise
+    except LakelogError as error:
+        # An earlier try may have been proposed, and rows that do not fit any more be committed by another client.
+        if operation is not Operation.APPEND or is_final(head.tracked, token, error):
+            raise
+        return head.refreshed()
+
+
+def _write_or_propose(
+    head: TableHead,
+    operation: Operation,
+    data: Ingestible,
+    filter: Filter | None,
+    token: Token | None,
+    batch: StreamBatch | None,
+) -> TableHead:
+    may_propose = head.tracked.log.proposes
+    is_alone = batch is not None or (token is not None and not may_propose)
+    if operation is Operation.APPEND and not is_alone and may_go_together(head):
         data = few_rows(data, ROWS_SIZE_MAX)
+        if isinstance(data, pa.Table) and may_propose:
+            return append_proposed(head, data, token, partial(_by_itself, head, data))
         if isinstance(data, pa.Table):
             return append_few(head, data, partial(_write_rows, head, operation, data, None, None, None))
     return _write_rows(head, operation, data, filter, token, batch)
+
+
+def _by_itself(head: TableHead, data: pa.Table, token: Token | None) -> TableHead:
+    return _write_rows(head, Operation.APPEND, data, None, token, None)
 
 
 def _write_rows(

@@ -1,28 +1,29 @@
 """Compaction: groups of files are replaced by others with the same rows, all groups in one commit.
 
-A group whose files other writers have changed meanwhile is left out, without any other group: the rest of its files is
-planned anew. Engines that read and write rows themselves request a plan, and commit; from Python, all of it is done
-here.
+Rows that other writers have changed meanwhile are found in the new files by their ids, and are dead there. A group for
+which that is not possible is left out, without any other group, and its files are planned anew. Engines that read and
+write rows themselves request a plan, and commit; from Python, all of it is done here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from lakelog.catalog.errors import CommitConflict, DoneInPart
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import Progress, TableHead, Token
+from lakelog.catalog.logs import NothingToDo, Progress, TableHead, Token, Written, check_conflicts, no_files
 from lakelog.catalog.parquet import copied_files, leftovers
 from lakelog.catalog.planning import Constant, bind, may_match, unknown_parts
 from lakelog.catalog.schema import Filter, as_predicate
-from lakelog.catalog.state import Goal, Group, Operation, plan_compaction
-from lakelog.catalog.writes import row_changes
-from lakelog.catalog.writes.prepared_rows import RowChange
-from lakelog.log import WriteRef
-from lakelog.log.errors import CommitUnknown, NotFound, StorageError, Unsupported
+from lakelog.catalog.state import ChangeKind, Goal, Group, Operation, TableState, plan_compaction
+from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
+from lakelog.catalog.writes.row_reader import RowReader
+from lakelog.catalog.writes.row_rebase import Rebase, draft_of
+from lakelog.log import Commit, Draft, View, WriteRef
+from lakelog.log.errors import CommitUnknown, InvalidInput, NotFound, StorageError, Unsupported
 
 TRIES_MAX = 5
 """After this many changes of its files by other writers, a compaction gives up."""
@@ -60,47 +61,71 @@ def plan_groups(
 def commit(
     base: TableHead, groups: Sequence[Rewritten], *, write: WriteRef, token: Token | None
 ) -> tuple[TableHead, list[int]]:
-    """Commit the groups, which were prepared against `base`, except those whose files others have changed since.
+    """Commit the groups, which were prepared against `base`, on the newest state: the rows of them that are live there.
 
-    Return the newest version, and which groups were left out. Their files are in no commit. Raises as
+    Return the newest version, and which groups were left out (see `_Groups`). Their files are in no commit. Raises as
     `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since.
     """
-    # With fewer groups, it is still the same request.
     token = token or base.token_of(write)
-    before = base.entries({path for group in groups for path in group.removed})
-    left = list(range(len(groups)))
-    head = base
-    while left:
-        change = RowChange(
-            operation=Operation.COMPACT,
-            files=[file for at in left for file in groups[at].files],
-            removed=frozenset(path for at in left for path in groups[at].removed),
-            deletes={},
-        )
-        try:
-            done = row_changes.commit(base, change, write=write, token=token)
-        except CommitConflict:
-            head = base.at(base.tracked.current())
-            now = head.entries(before.keys())
-            untouched = [at for at in left if _is_untouched(groups[at].removed, before, now)]
-            if base.tracked.transaction.is_open or len(untouched) == len(left):
-                raise
-            left = untouched
-        else:
-            head = base.at(done.view)
-            return head, _left_out(head, done.version, groups, token.commit_id)
-    return head, list(range(len(groups)))
+    prepared = _Groups(base, groups, write)
+    try:
+        done = base.commit(prepared.decide, token)
+    except NothingToDo:
+        return base.at(base.tracked.current()), list(range(len(groups)))
+    head = base.at(done.view)
+    return head, _left_out(head, done.version, groups, token.commit_id)
 
 
-def _is_untouched(
-    paths: Collection[str], before: Mapping[str, DataFile], now: Mapping[str, DataFile]
-) -> bool:
-    return all(
-        path in now
-        and now[path].write_id == before[path].write_id
-        and now[path].deletes == before[path].deletes
-        for path in paths
-    )
+class _Groups:
+    """Groups of files that were rewritten, decided one by one on each state that the commit is tried on.
+
+    Rows that others have deleted or updated meanwhile are dead in the new files, which are committed with vectors; so
+    are all rows of a file that is gone. A group is left out where rows are live again that its files do not have, where
+    rows without ids were changed, and where so many of its files are gone that the others are no more than the new
+    ones: it would be rewritten again for its dead rows.
+    """
+
+    def __init__(self, base: TableHead, groups: Sequence[Rewritten], write: WriteRef) -> None:
+        self._base = base
+        named = [path for group in groups for path in (*group.removed, *(file.path for file in group.files))]
+        if len(set(named)) < len(named):
+            raise InvalidInput("a file occurs twice in the groups of a compaction: name each file once")
+        reader = RowReader(base)
+        changes = [
+            RowChange(
+                operation=Operation.COMPACT, files=group.files, removed=frozenset(group.removed), deletes={}
+            )
+            for group in groups
+        ]
+        self._prepared = [Prepared(base, change, write, reader) for change in changes]
+        self._paths = {path for group in groups for path in group.removed}
+        base.check_own_steps(Operation.COMPACT, self._written(lambda kind: "rows were changed"))
+
+    def decide(self, view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        head = self._base.at(view)
+        check_conflicts(Operation.COMPACT, view, passed, self._written(lambda kind: None), head.name)
+        since = [commit for commit in passed if commit.version > self._base.version]
+        known = head.entries(self._paths) if since else None
+        rebases = [Rebase(prepared, head, since, known) for prepared in self._prepared]
+        found = [(each, each.touched(ChangeKind.REMOVED_FILES)) for each in rebases]
+        fit = [each for each, why in found if why is None and _is_worth_it(each)]
+        if len(fit) < len(rebases) and head.tracked.transaction.is_open:
+            raise CommitConflict(
+                f"the compaction of {head.name} conflicts with another change of the files that it rewrites. Nothing "
+                "was changed: run the transaction again",
+                version=view.version,
+            )
+        if not fit:
+            raise NothingToDo("all groups were changed")
+        return draft_of(fit)
+
+    def _written(self, touched: Callable[[ChangeKind], str | None]) -> Written:
+        return Written(self._base.version, self._base.schema, no_files, touched)
+
+
+def _is_worth_it(group: Rebase) -> bool:
+    left, before = len(group.removed), len(group.prepared.change.removed)
+    return left == before or left > len(group.new_files)
 
 
 def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit_id: str) -> list[int]:
@@ -113,7 +138,7 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
         return []
     try:
         then = head if head.version == version else head.at(tracked.view_at(version))
-        there = then.entries([group.files[0].path for group in groups])
+        there = then.entries([file.path for group in groups for file in group.files])
     except NotFound as error:
         raise CommitUnknown(
             f"a compaction was committed as version {version}, which has expired since: which of its groups it has is "
@@ -121,7 +146,8 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
             commit_id=commit_id,
             location=tracked.log.location,
         ) from error
-    return [at for at, group in enumerate(groups) if group.files[0].path not in there]
+    # A file without a live row is not added.
+    return [at for at, group in enumerate(groups) if not any(file.path in there for file in group.files)]
 
 
 def compact(head: TableHead, goal: Goal, filter: Filter | None, progress: Progress) -> TableHead:

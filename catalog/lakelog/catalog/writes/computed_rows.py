@@ -43,7 +43,7 @@ from lakelog.catalog.writes.identity_values import known_taken
 from lakelog.catalog.writes.merge_clauses import Constant, Value
 from lakelog.catalog.writes.prepared_rows import RowChange
 from lakelog.catalog.writes.row_changes import commit_rows
-from lakelog.catalog.writes.rows_since import are_among
+from lakelog.catalog.writes.row_reader import are_among
 from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine, out_of_engine, plain_type
 from lakelog.catalog.writes.sql_expressions import SOURCE, SqlExpression
 

@@ -75,6 +75,7 @@ from lakelog.catalog.state import (
     encode,
     normalized,
 )
+from lakelog.catalog.writes.files_since import FilesSince
 from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
@@ -189,12 +190,13 @@ def _commit(
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         current = base.at(view)
+        since = FilesSince(base, current, passed)
         if change.batch is not None:
             check_new(current.state.streams, change.batch, base.name)
         written = Written(
             base.version,
             base.schema,
-            lambda kind: _is_replaced(base, current, change, bound, kind),
+            lambda kind: _is_replaced(base, current, change, bound, kind, since),
             values=change.values,
         )
         check_conflicts(change.operation, view, passed, written, base.name)
@@ -210,7 +212,7 @@ def _commit(
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
                     f"file of {base.name} but not all of them: use a filter on whole partitions"
                 )
-            replaced = partial.replaced(current, some)
+            replaced = partial.replaced(current, some, since.moved_to)
         batch = [] if change.batch is None else [change.batch.event()]
         return merged_drafts(
             [
@@ -333,11 +335,27 @@ def _bound_of_partitions(files: Sequence[DataFile], metadata: Metadata) -> Bound
 
 
 def _is_replaced(
-    base: TableHead, current: TableHead, change: ContentsChange, bound: Bound | None, kind: ChangeKind
+    base: TableHead,
+    current: TableHead,
+    change: ContentsChange,
+    bound: Bound | None,
+    kind: ChangeKind,
+    since: FilesSince,
 ) -> bool:
-    """Return whether files that were added, or removed, between two views may hold rows that `change` replaces."""
-    here, there = (current, base) if kind is ChangeKind.ADDED_FILES else (base, current)
-    files, metadata = here.files_only_here(there.view), current.metadata
+    """Return whether files that were added, or removed, between two views may hold rows that `change` replaces.
+
+    Rows that were only moved by then do not count.
+    """
+    is_added = kind is ChangeKind.ADDED_FILES
+    if since.rows_moved and not since.types_changed:
+        found = since.added_by_others if is_added else since.removed_by_others
+    else:
+        here, there = (current, base) if is_added else (base, current)
+        found = [here.files_only_here(there.view)]
+    return any(_may_replace(files, change, bound, current.metadata) for files in found)
+
+
+def _may_replace(files: pa.Table, change: ContentsChange, bound: Bound | None, metadata: Metadata) -> bool:
     if change.operation is Operation.OVERWRITE_PARTITIONS:
         inside, unsure = _touched(files, change.files, metadata)
         return bool(pc.any(pc.or_(inside, unsure), min_count=0).as_py())

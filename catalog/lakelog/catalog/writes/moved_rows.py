@@ -2,19 +2,22 @@
 
 A file that a change rewrites holds rows that it only copies. Where others have deleted some of these, or have rewritten
 the file as well, the copies are dead: the rows are elsewhere, or gone. Rows that the change itself updates or deletes
-have to be as they were, wherever they are now. So every row stays live once, and no file is written again.
+have to be as they were, wherever they are now. So every row stays live once, and no file is written again. A compaction
+only copies rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from lakelog.catalog.files import DataFile, Numbers
-from lakelog.catalog.writes.rows_since import NOT_KNOWN, Ids, Mask, RowReader, RowsSince, Unclear, are_among
+from lakelog.catalog.files import NOT_KNOWN, DataFile, Mask, Numbers, RowIndex
+from lakelog.catalog.writes.row_reader import RowReader, Unclear, bitmap_of, together
+from lakelog.catalog.writes.rows_since import RowsSince
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -41,59 +44,79 @@ class Disturbed:
 
 def moves(
     disturbed: Sequence[Disturbed],
-    written: Sequence[DataFile],
+    written: pa.Table,
     reader: RowReader,
     since: RowsSince,
     *,
-    only_deletes: bool,
+    only_deletes: bool = False,
+    only_copies: bool = False,
 ) -> Moves | None:
     """Return how a change that has `written` files can be made; None where others have changed a row that it changes.
 
-    `only_deletes`: the change writes copies and nothing else, so that a row may be deleted by both. Unclear where rows
-    that may have moved, or the copies of a delete, have no ids.
+    `only_deletes`: the change writes copies and nothing else, so that a row may be deleted by both. `only_copies`: nor
+    does it delete any row. Unclear where rows that may have moved, or the copies of a delete, have no ids.
     """
-    rewrites = any(each.taken is None for each in disturbed)
-    own = {file.path: reader.ids(file) for file in written} if rewrites else {}
-    if only_deletes and any((rows.versions == NOT_KNOWN).any() for rows in own.values()):
-        raise Unclear("the copies that a delete has written have no ids")
-    copied = _copied(own)
-    dead, taken = [_none()], [_none()]
-    for each in disturbed:
-        rows = reader.ids(each.file)
-        if each.died is None and each.taken is not None:
-            taken.append(rows.ids[_at(rows, each.taken)])
-        elif each.died is None:
-            dead.append(rows.ids)
-            taken.append(rows.ids[~are_among(rows.ids, copied)])
-        else:
-            died = rows.ids[_at(rows, each.died)]
-            if not only_deletes and not are_among(died, copied).all():
-                # The change has updated or deleted a row that others have updated or deleted.
-                return None
-            dead.append(died)
-    found = since.places(np.concatenate(taken))
-    return None if found is None else Moves(found, _dead(own, np.concatenate(dead)))
+    gone = [each for each in disturbed if each.died is None]
+    copies = _Copies(reader, written if any(each.taken is None for each in disturbed) else None)
+    if only_deletes:
+        copies.check_all()
+    found: dict[str, BitMap] = {}
+    for ids in _ids(reader, ((each.file, each.taken) for each in gone if each.taken is not None)):
+        if not _add(found, since.places(ids)):
+            return None
+    for ids in _ids(reader, ((each.file, None) for each in gone if each.taken is None)):
+        rest = ids[~copies.bury(ids)]
+        if only_copies and len(rest):
+            raise Unclear("rows of a file that was to be rewritten are in none of the new files")
+        if not _add(found, since.places(rest)):
+            return None
+    for ids in _ids(reader, ((each.file, each.died) for each in disturbed if each.died is not None)):
+        if not copies.bury(ids).all() and not only_deletes:
+            # The change has updated or deleted a row that others have updated or deleted.
+            return None
+    return Moves(found, copies.dead)
 
 
-def _dead(own: Mapping[str, Ids], ids: Numbers) -> dict[str, BitMap]:
-    from pyroaring import BitMap
-
-    found = {}
-    for path, rows in own.items():
-        here = are_among(rows.ids, ids) & (rows.versions != NOT_KNOWN)
-        if here.any():
-            found[path] = BitMap(rows.positions[here].astype(np.uint32))
-    return found
+def _ids(reader: RowReader, rows: Iterable[tuple[DataFile, BitMap | None]]) -> Iterator[Numbers]:
+    return together(ids for file, positions in rows for ids in reader.ids(file, positions))
 
 
-def _copied(own: Mapping[str, Ids]) -> Numbers:
-    """Return the ids of rows that were copied, which alone have their versions: updated ones get the commit's."""
-    return np.concatenate([_none(), *(rows.ids[rows.versions != NOT_KNOWN] for rows in own.values())])
+def _add(found: dict[str, BitMap], more: Mapping[str, BitMap] | None) -> bool:
+    if more is None:
+        return False
+    for path, positions in more.items():
+        found[path] = found[path] | positions if path in found else positions
+    return True
 
 
-def _at(rows: Ids, positions: BitMap) -> Mask:
-    return are_among(rows.positions, np.asarray(positions, dtype=np.int64))
+class _Copies:
+    """The rows that a change has copied into its own files. They alone have versions: updated ones get the commit's."""
+
+    def __init__(self, reader: RowReader, files: pa.Table | None) -> None:
+        self._reader = reader
+        self._files = files
+        self.dead: dict[str, BitMap] = {}
+
+    def check_all(self) -> None:
+        """Unclear where a row is none that was copied."""
+        for _, index in self._indexes():
+            if int(index.counts[index.versions != NOT_KNOWN].sum()) < index.rows:
+                raise Unclear("the copies that a delete has written have no ids")
+
+    def bury(self, ids: Numbers) -> Mask:
+        """Add the copies of rows to those that are dead, and return of which rows there are copies."""
+        copied = np.zeros(len(ids), dtype=bool)
+        for path, index in self._indexes():
+            here, positions, versions = index.found(ids)
+            are_copies = versions != NOT_KNOWN
+            copied[np.flatnonzero(here)[are_copies]] = True
+            _bury(self.dead, path, positions[are_copies])
+        return copied
+
+    def _indexes(self) -> Iterator[tuple[str, RowIndex]]:
+        return iter(()) if self._files is None else self._reader.indexes(self._files)
 
 
-def _none() -> Numbers:
-    return np.empty(0, dtype=np.int64)
+def _bury(dead: dict[str, BitMap], path: str, positions: Numbers) -> None:
+    if len(positions):
+        _add(dead, {path: bitmap_of(positions)})

@@ -1,8 +1,8 @@
 """Overwriting some rows of files: these rows are found by reading the files that match in part.
 
 They are found on an overwrite's base. The overwrite is rebased only if no file that may have rows which it replaces was
-added, removed or changed since then; so the same rows of the same files are replaced, whatever else the table has by
-then.
+added, removed or changed since then; so the same rows are replaced, whatever else the table has by then. They are in
+the same files, except for those that compactions have moved: these are found by reading the files into which they came.
 """
 
 from __future__ import annotations
@@ -77,20 +77,27 @@ class PartialFiles:
         self.written: list[DataFile] = []
         """The files that were written for it so far, to be deleted if the commit does not happen."""
 
-    def replaced(self, current: TableHead, files: pa.Table) -> Replaced:
-        """Return the changes of the partial files in `current`. CommitConflict where the base has others."""
+    def replaced(self, current: TableHead, files: pa.Table, moved_to: Set[str]) -> Replaced:
+        """Return the changes of the partial files in `current`. CommitConflict where others than `moved_to`, to which
+        compactions have moved rows, are not as they are on the base."""
         same = pc.is_in(file_keys(files), value_set=file_keys(self._found[0]))
-        if not pc.all(same, min_count=0).as_py():
+        others = files.filter(pc.invert(same))
+        if not moved_to >= set(others["path"].to_pylist()):
             raise CommitConflict(
                 f"the overwrite of {self._base.name} conflicts with another change of the rows that it replaces. "
                 "Nothing was changed: run the statement again",
                 version=current.version,
             )
-        entries = current.entries(self._positions.keys())
-        if self._is_copying:
-            gone = [removed_file(entries[path]) for path in self._positions]
+        there = set(files["path"].to_pylist())
+        positions = {path: rows for path, rows in self._positions.items() if path in there}
+        if others.num_rows:
+            positions |= self._read(others)
+        entries = current.entries(positions.keys())
+        if self._is_copying and positions.keys() == self._positions.keys():
+            gone = [removed_file(entries[path]) for path in positions]
             return Replaced(rewritten=gone, copies=self._copies)
-        vectors = {path: self._vector(entries[path]) | rows for path, rows in self._positions.items()}
+        # Where rows have moved, those that stay are not copied once more: marks cost less, and lose no race.
+        vectors = {path: self._vector(entries[path]) | rows for path, rows in positions.items()}
         emptied, marked = with_deletes(self._base.tracked, self._write, entries, vectors)
         return Replaced(marked=marked, emptied=emptied)
 
@@ -100,9 +107,13 @@ class PartialFiles:
 
     @once
     def _positions(self) -> Mapping[str, BitMap]:
-        tracked, (files, bound) = self._base.tracked, self._found
+        files = self._found[0]
         if self._given is not None:
             return self._checked(self._given, set(files["path"].to_pylist()))
+        return self._read(files)
+
+    def _read(self, files: pa.Table) -> Mapping[str, BitMap]:
+        tracked, bound = self._base.tracked, self._found[1]
         schema, open_url = self._base.schema, tracked.log.replay.open_url
         return dict(read_positions(tracked.store, tracked.prefix, files, schema, bound, open_url))
 

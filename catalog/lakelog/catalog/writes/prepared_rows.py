@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakelog.catalog.files import DataFile, check_files, check_taken, deletes_to_json, of_write
-from lakelog.catalog.logs import NothingToDo, TableHead, read_vector
+from lakelog.catalog.logs import NothingToDo, TableHead
 from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import Predicate, ValuesTaken
 from lakelog.catalog.state import Operation
-from lakelog.catalog.writes.rows_since import RowReader
+from lakelog.catalog.writes.row_reader import RowReader
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 
@@ -48,9 +48,12 @@ class RowChange:
 
 
 class Prepared:
-    """A change, with its base's entries of the files that it names."""
+    """A change, with its base's entries of the files that it names. Changes that are committed together share a
+    reader."""
 
-    def __init__(self, base: TableHead, change: RowChange, write: WriteRef) -> None:
+    def __init__(
+        self, base: TableHead, change: RowChange, write: WriteRef, reader: RowReader | None = None
+    ) -> None:
         self.tracked = base.tracked
         self.base = base
         self.change = change
@@ -63,7 +66,7 @@ class Prepared:
         # Bound once: a name in the condition means the column that had it when the change was prepared.
         self.bound = None if change.condition is None else bind(change.condition, metadata.schema)
         self.before = base.entries({*change.removed, *change.deletes})
-        self.reader = RowReader(base)
+        self.reader = reader or RowReader(base)
         self._vectors: dict[str, BitMap] = {}
         self._check_input()
         self._keep_partitions()
@@ -72,9 +75,7 @@ class Prepared:
         """Return the rows of a file that are deleted."""
         key = f"{file.physical_rows} {'' if file.deletes is None else deletes_to_json(file.deletes)}"
         if key not in self._vectors:
-            self._vectors[key] = read_vector(
-                self.tracked.store, self.tracked.prefix, file.deletes, file.physical_rows
-            )
+            self._vectors[key] = self.reader.vector(file.deletes, file.physical_rows)
         return self._vectors[key]
 
     def _check_input(self) -> None:

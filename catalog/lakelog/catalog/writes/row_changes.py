@@ -34,7 +34,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
-from lakelog.catalog.writes.row_rebase import Rebase
+from lakelog.catalog.writes.row_rebase import Rebase, draft_of
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput
 
@@ -120,4 +120,4 @@ def _decide(prepared: Prepared, current: View[TableState], passed: Sequence[Comm
             "changed: run the statement again",
             version=current.version,
         )
-    return now.draft()
+    return draft_of([now])

@@ -16,35 +16,28 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import (
     DataFile,
     RemovedFile,
-    decode_files,
-    decode_removed,
     files_to_arrow,
     removed_file,
     with_ids,
-    without,
 )
 from lakelog.catalog.logs import NothingToDo, TableHead, files_event, taken_events, with_deletes
 from lakelog.catalog.planning import may_match
 from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, value_of
 from lakelog.catalog.state import (
-    MAIN,
     ChangeKind,
-    FastForwarded,
     FilesChanged,
     Operation,
-    RolledBack,
-    SchemaChanged,
     encode,
     normalized,
-    table_events,
 )
+from lakelog.catalog.writes.files_since import FilesSince
 from lakelog.catalog.writes.moved_rows import Disturbed, Moves, moves
 from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
-from lakelog.catalog.writes.rows_since import RowsSince, Unclear
+from lakelog.catalog.writes.row_reader import Unclear
+from lakelog.catalog.writes.rows_since import RowsSince
 from lakelog.log import Commit, Draft
 
 if TYPE_CHECKING:
@@ -61,31 +54,27 @@ class Rebase:
     head: TableHead
     passed: Sequence[Commit]
     files: dict[str, DataFile] = field(init=False)
-    events: list[tuple[Commit, FilesChanged]] = field(init=False)
-    schema_changed: bool = field(init=False)
     moves: Moves = field(init=False, default_factory=Moves)
+    known: Mapping[str, DataFile] | None = None
+    """The entries of this state of at least the files that the change names, where the caller has looked them up."""
     _since: RowsSince = field(init=False)
+    _files_since: FilesSince = field(init=False)
     _known: dict[ChangeKind, str | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         prepared, change = self.prepared, self.prepared.change
-        # Mostly there is no other commit, and so nothing to look up again.
-        there = (
-            prepared.before
-            if self.head.view is prepared.base.view
-            else self.head.entries({*change.removed, *change.deletes})
-        )
+        named = {*change.removed, *change.deletes}
+        if self.known is not None:
+            there = {path: self.known[path] for path in named if path in self.known}
+        else:
+            # Mostly there is no other commit, and so nothing to look up again.
+            same = self.head.view is prepared.base.view
+            there = prepared.before if same else self.head.entries(named)
         # A path may come back by another write: that is another file.
         self.files = {
             path: file for path, file in there.items() if file.write_id == prepared.before[path].write_id
         }
-        events = [(commit, event) for commit in self.passed for event in table_events(commit)]
-        self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
-        self.schema_changed = any(
-            isinstance(event, SchemaChanged | RolledBack)
-            or (isinstance(event, FastForwarded) and event.branch == MAIN)
-            for _, event in events
-        )
+        self._files_since = FilesSince(prepared.base, self.head, self.passed)
         self._since = RowsSince(prepared.reader, prepared.base, self.head)
 
     def touched(self, kind: ChangeKind) -> str | None:
@@ -133,18 +122,20 @@ class Rebase:
         """Return whether the change can be made all the same, as others have changed other rows of these files; if not,
         say in `disturbed` why not."""
         prepared, change = self.prepared, self.prepared.change
-        if not self._is_by_rows:
+        if not self._may_move or any(map(self._came_back, disturbed)):
             return False
         each = [
             Disturbed(prepared.before[path], self._died(path), change.deletes.get(path)) for path in disturbed
         ]
+        metadata = prepared.base.metadata
         try:
             found = moves(
                 each,
-                prepared.files,
+                files_to_arrow(prepared.files, metadata.schema, metadata.specs),
                 prepared.reader,
                 self._since,
                 only_deletes=change.operation is Operation.DELETE_ROWS,
+                only_copies=change.operation is Operation.COMPACT,
             )
         except Unclear:
             return False
@@ -159,15 +150,29 @@ class Rebase:
             return None
         return self.prepared.vector(self.files[path]) - self.prepared.vector(self.prepared.before[path])
 
+    def _came_back(self, path: str) -> bool:
+        """Return whether rows of a file are live that were deleted on the base."""
+        now, then = self.files.get(path), self.prepared.before[path]
+        if now is None or now.deletes == then.deletes:
+            return False
+        return bool(self.prepared.vector(then) - self.prepared.vector(now))
+
+    @property
+    def _may_move(self) -> bool:
+        """Whether rows may be looked for by their ids. A compaction looks only into its own files and those that it
+        rewrites, and keeps each row that is live now: how that came about is no matter."""
+        if self.prepared.change.operation is Operation.COMPACT:
+            return not self.prepared.tracked.transaction.is_open
+        return self._is_by_rows
+
     @property
     def _is_by_rows(self) -> bool:
         """Whether ids and versions of rows show what others have changed. Rows of a transaction have none yet, and what
         comes back has old ones."""
         return (
             not self.prepared.tracked.transaction.is_open
-            and not self.schema_changed
-            and self.prepared.change.operation is not Operation.COMPACT
-            and not any(event.operation in _GOING_BACK for _, event in self.events)
+            and not self._files_since.types_changed
+            and not any(event.operation in _GOING_BACK for _, event in self._files_since.events)
         )
 
     def _unless_disproved(self, ask: Callable[[RowsSince], bool]) -> bool:
@@ -189,9 +194,9 @@ class Rebase:
     def _only_deletes_passed(self) -> bool:
         """Whether missing files were removed with all of their rows, rather than rewritten."""
         deletes = (Operation.DELETE.value, Operation.TRUNCATE.value)
-        return bool(self.events) and all(
+        return bool(self._files_since.events) and all(
             event.operation in deletes and not event.added_files
-            for _, event in self.events
+            for _, event in self._files_since.events
             if event.removed_files
         )
 
@@ -201,16 +206,25 @@ class Rebase:
 
     def _lost_rows(self) -> bool:
         """Return whether rows that the change has read are gone since its base, or were changed."""
-        if not self._may_match(self.prepared.base.files_only_here(self.head.view)):
+        since = self._files_since
+        if since.rows_moved and not since.types_changed:
+            gone = since.removed_by_others
+        else:
+            gone = [self.prepared.base.files_only_here(self.head.view)]
+        if not any(map(self._may_match, gone)):
             return False
         bound = self.prepared.bound
         return bound is None or self._unless_disproved(lambda since: since.took(bound))
 
     def _has_unseen_rows(self) -> bool:
         """Return whether rows were added since the base that the change should have seen."""
-        events = [(commit, event) for commit, event in self.events if event.operation not in self._harmless]
+        events = [
+            (commit, event)
+            for commit, event in self._files_since.events
+            if event.operation not in self._harmless
+        ]
         bound = self.prepared.bound
-        if bound is None or self.schema_changed:
+        if bound is None or self._files_since.types_changed:
             # Bounds in a commit have the types that columns had then.
             return any(event.added_rows for _, event in events)
         if not any(self._may_match(self._added(*each)) for each in events if each[1].added_rows):
@@ -232,39 +246,21 @@ class Rebase:
         if self._is_serializable:
             return set()
         appended = {
-            commit.version for commit, event in self.events if event.operation == Operation.APPEND.value
+            commit.version
+            for commit, event in self._files_since.events
+            if event.operation == Operation.APPEND.value
         }
         return appended - {
-            commit.version for commit, event in self.events if event.operation != Operation.APPEND.value
+            commit.version
+            for commit, event in self._files_since.events
+            if event.operation != Operation.APPEND.value
         }
 
     def _added(self, commit: Commit, event: FilesChanged) -> pa.Table:
         """Return the files that an event added, without those that only got a larger vector."""
-        metadata, blobs = self.head.metadata, self._sidecars(commit, event)
-        added = (
-            files_to_arrow(event.added, metadata.schema, metadata.specs)
-            if event.added_sidecar is None
-            else decode_files(blobs[event.added_sidecar])
-        )
-        if event.operation in _GOING_BACK:
-            # These operations may make a vector smaller.
-            return added
-        removed = (
-            event.removed if event.removed_sidecar is None else decode_removed(blobs[event.removed_sidecar])
-        )
-        return without(added, [file.path for file in removed])
-
-    def _sidecars(self, commit: Commit, event: FilesChanged) -> Sequence[bytes]:
-        if event.added_sidecar is None and event.removed_sidecar is None:
-            return ()
-        blobs = self.prepared.tracked.log.replay.sidecars([commit])[commit.version]
-        if blobs is None:
-            raise CommitConflict(
-                f"version {commit.version} of {self.prepared.name} expired while a change that began before it was "
-                "committed: run the statement again",
-                version=commit.version,
-            )
-        return blobs
+        # Operations that go back may make a vector smaller.
+        is_back = event.operation in _GOING_BACK
+        return (self._files_since.added_by if is_back else self._files_since.only_added_by)(commit, event)
 
     def _may_match(self, files: pa.Table) -> bool:
         files = files.filter(pc.greater(files["rows"], 0))
@@ -273,41 +269,62 @@ class Rebase:
             return bool(files.num_rows)
         return bool(pc.any(may_match(files, bound, self.head.metadata.specs), min_count=0).as_py())
 
-    def draft(self) -> Draft:
-        prepared, change = self.prepared, self.prepared.change
-        own = {file.path: file for file in prepared.files}
+    @property
+    def new_files(self) -> dict[str, DataFile]:
+        """The files that the change has written, as they were written."""
+        return {file.path: file for file in self.prepared.files}
+
+    @property
+    def removed(self) -> list[DataFile]:
+        """The files that the change rewrites, as far as they are still there."""
+        return [self.files[path] for path in sorted(self.prepared.change.removed) if path in self.files]
+
+    def vectors(self) -> tuple[dict[str, DataFile], dict[str, BitMap]]:
+        """Return the deleted rows that files get by the change, its own included, and their entries without these."""
         there = self.files | self.head.entries(self.moves.deletes)
         # All rows of a missing file are deleted already, or are elsewhere.
-        taken = {path: each for path, each in change.deletes.items() if path in self.files}
+        taken = {path: each for path, each in self.prepared.change.deletes.items() if path in self.files}
         vectors = {
             path: self._vector(there[path], each)
             for path, each in [*taken.items(), *self.moves.deletes.items()]
         }
-        emptied, changed = with_deletes(
-            prepared.tracked, prepared.write, there | own, {**vectors, **self.moves.dead}
-        )
-        added = _without_dead(own, emptied, changed)
-        removed = [
-            *(removed_file(self.files[path]) for path in sorted(change.removed) if path in self.files),
-            *(file for file in emptied if file.path not in own),
-        ]
-        changed = [pair for pair in changed if pair[0].path not in own]
-        if not (added or removed or changed):
-            raise NothingToDo("all rows that were to be deleted or copied are gone, or elsewhere")
-        event, blobs = files_event(
-            change.operation,
-            with_ids(added, self.head.state.next_row),
-            removed,
-            self.head.metadata,
-            None if change.condition is None else normalized(str(change.condition)),
-            changed,
-        )
-        taken_values = taken_events(self.head.view, change.values, prepared.name)
-        return Draft(events=encode([*taken_values, event]), blobs=blobs, write=prepared.write)
+        return there | self.new_files, {**vectors, **self.moves.dead}
 
     def _vector(self, file: DataFile, positions: BitMap) -> BitMap:
         """Return the rows of a file that are deleted, with these."""
         return self.prepared.vector(file) | positions
+
+
+def draft_of(rebases: Sequence[Rebase]) -> Draft:
+    """Return the commit that makes changes which were prepared by one write, on one state, all at once."""
+    prepared, head = rebases[0].prepared, rebases[0].head
+    own = {path: file for each in rebases for path, file in each.new_files.items()}
+    files: dict[str, DataFile] = {}
+    vectors: dict[str, BitMap] = {}
+    for each in rebases:
+        there, more = each.vectors()
+        files |= there
+        vectors |= more
+    emptied, changed = with_deletes(prepared.tracked, prepared.write, files, vectors)
+    added = _without_dead(own, emptied, changed)
+    removed = [
+        *(removed_file(file) for each in rebases for file in each.removed),
+        *(file for file in emptied if file.path not in own),
+    ]
+    changed = [pair for pair in changed if pair[0].path not in own]
+    if not (added or removed or changed):
+        raise NothingToDo("all rows that were to be deleted or copied are gone, or elsewhere")
+    condition = prepared.change.condition
+    event, blobs = files_event(
+        prepared.change.operation,
+        with_ids(added, head.state.next_row),
+        removed,
+        head.metadata,
+        None if condition is None else normalized(str(condition)),
+        changed,
+    )
+    taken = taken_events(head.view, prepared.change.values, prepared.name)
+    return Draft(events=encode([*taken, event]), blobs=blobs, write=prepared.write)
 
 
 def _without_dead(

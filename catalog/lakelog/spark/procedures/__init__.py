@@ -45,6 +45,8 @@ _MODULES = (
     "statistics",
     "compaction",
     "iceberg",
+    "iceberg_words",
+    "upkeep",
 )
 
 

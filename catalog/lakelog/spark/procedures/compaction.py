@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.requests.jobs import Compact, Compacted
 from lakelog.spark.requests.writes import CompactionGoal
 
+if TYPE_CHECKING:
+    from lakelog.catalog.table import Table
 
-def _prepare(call: Call) -> Compact:
+
+def job(call: Call, table: Table, target_size: int | None, deleted_ratio: float | None) -> Compact:
+    """Return what Spark is to do for a call that names a table and, by `where`, its files."""
     from lakelog.catalog.state import goal_of
 
-    path = call.table("table")
-    goal = goal_of(call.loaded("table").properties, call["target_size"], call["deleted_ratio"])
+    goal = goal_of(table.properties, target_size, deleted_ratio)
     return Compact(
-        table=tuple(path),
+        table=tuple(call.table("table")),
         where=call["where"],
         goal=CompactionGoal(target_size_bytes=goal.target_size_bytes, deleted_ratio=goal.deleted_ratio),
         most_bytes=goal.most_bytes,
     )
+
+
+def _prepare(call: Call) -> Compact:
+    return job(call, call.loaded("table"), call["target_size"], call["deleted_ratio"])
 
 
 def _compact(call: Call) -> Rows:

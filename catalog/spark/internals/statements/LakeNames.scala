@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog, TableCatalog}
 
 /** Which names lead into a lakelog catalog, by Spark's own rules, before Spark itself looks. */
 private[lakelog] object LakeNames {
@@ -17,6 +17,16 @@ private[lakelog] object LakeNames {
       case _ => false
     }
 
+    def isThere(parts: Seq[String]): Boolean = parts match {
+      case CatalogAndIdentifier(catalog: TableCatalog, ident) => LakeCatalog.of(catalog).exists(_.tableExists(ident))
+      case _ => false
+    }
+
+    def isOfLake(parts: Seq[String]): Boolean = parts match {
+      case CatalogAndIdentifier(catalog, _) => LakeCatalog.of(catalog).nonEmpty
+      case _ => false
+    }
+
     def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] = parts match {
       case CatalogAndIdentifier(catalog: LakeCatalog, ident) => Some(catalog -> ident)
       case _ => None
@@ -26,6 +36,22 @@ private[lakelog] object LakeNames {
   /** The lakelog catalog and the name in it, for a name in a statement. */
   def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] =
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
+
+  /**
+   * Whether it is, or could be, a lakelog table, where other extensions have the same statements: by ``delta.`/place` `` they
+   * mean a place, in whatever catalog the session is.
+   */
+  def isTableOrPlace(parts: Seq[String]): Boolean = {
+    val isOthersPlace = parts.length == 2 && parts.last.contains("/") && !LakeDataSource.isNamed(parts.head) &&
+      !state.catalogManager.isCatalogRegistered(parts.head)
+    !isOthersPlace && isTable(parts)
+  }
+
+  /** Whether the name leads to a catalog of lakelog's, be it with tables of others beside. */
+  def isOfLake(parts: Seq[String]): Boolean = new Names(state.catalogManager).isOfLake(parts)
+
+  /** Whether there is a lakelog table of that name. */
+  def isThere(parts: Seq[String]): Boolean = new Names(state.catalogManager).isThere(parts)
 
   /** Whether it is, or could be, a lakelog table: the session catalog has others beside them. */
   def isTable(parts: Seq[String]): Boolean = new Names(state.catalogManager).isTable(parts)

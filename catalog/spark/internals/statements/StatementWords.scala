@@ -53,6 +53,19 @@ private[lakelog] final class StatementWords(text: String, spark: ParserInterface
     }
   }
 
+  /** Takes the next word, whatever it is, and returns it as it is written. */
+  def next(): String = {
+    if (isAtEnd) fail()
+    at += 1
+    written(words(at - 1))
+  }
+
+  /** Reports that the word which was taken last cannot stand where it does. */
+  def failBefore(hint: String): Nothing = {
+    at -= 1
+    fail(hint)
+  }
+
   /** Takes a name of one part, that of `whose`. */
   def simpleName(whose: String): String = {
     val name = this.name().getOrElse(fail())

@@ -73,7 +73,11 @@ class _Repair(Generic[S]):
         if self._hint() != self.verified.hint:
             # A writer has put another one, of a version that is at least as new.
             written.pop(keys.latest, None)
-        leaving = {key: each for key, each in removed.items() if key != keys.latest or key in written}
+        # A snapshot that was broken by its manifests alone may be as it was, now that they are written anew.
+        stays = self.overlay.written.keys() - written.keys()
+        leaving = {key: each for key, each in removed.items() if key not in stays}
+        if keys.latest not in written:
+            leaving.pop(keys.latest, None)
         leaving |= self._replaced(written, leaving)
         folder = lost.keep(log, self.verified.log_id, leaving, list(written)) if leaving else None
         for key, data in written.items():

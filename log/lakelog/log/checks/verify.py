@@ -29,7 +29,7 @@ from lakelog.log.format import (
     decode_entry,
     hash_of,
 )
-from lakelog.log.listing import Listing, list_log, ranges
+from lakelog.log.listing import Listing, list_log
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
 from lakelog.log.view import UNREADABLE, S, View, advance, effective, empty_view
@@ -136,9 +136,7 @@ class _Verification(Generic[S]):
         self.own_id = log_id or (None if last_base is None else last_base.log_id)
         self.standing = Standing[S](empty_view(log.projection), Origin.COMMITS)
         self.time_us = 0
-        self.result = Verified[S](
-            log_id="", head=max(listing.versions, default=0), first=1, view=None, complete=False
-        )
+        self.result = Verified[S](log_id="", head=listing.versions.last, first=1, view=None, complete=False)
         self._named: set[str] = set()
 
     def run(self) -> Verified[S]:
@@ -174,7 +172,7 @@ class _Verification(Generic[S]):
         Of a long hole only the first version is yielded: a key can be forged that has any number.
         """
         head, log = self.result.head, self.log
-        for first, last in ranges(self.listing.versions):
+        for first, last in self.listing.versions.ranges():
             for start in range(first, last + 1, OBJECTS_AT_ONCE):
                 self.findings.progress(f"{log.location}: version {start:,} of {head:,}")
                 versions = range(start, min(start + OBJECTS_AT_ONCE, last + 1))

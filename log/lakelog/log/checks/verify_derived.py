@@ -135,7 +135,7 @@ class Derived(Generic[S]):
         except FormatError as error:
             self._bad_root(key, data, "altered", said(error, self.at(key)))
             return
-        head = max(self.listing.versions, default=0)
+        head = self.listing.versions.last
         if key != keys.latest and key != keys.snapshot(root.version, root.commit_hash):
             self._bad_root(
                 key,
@@ -246,7 +246,9 @@ class Derived(Generic[S]):
                 self.findings.damage(self._kind(key, "differs"), self.at(key), what, WHICH_IS_RIGHT)
 
     def _is_spoiled(self, root: Root) -> bool:
-        return not self._bad_manifests.isdisjoint(self.judge.manifests(root.state))
+        return bool(self._bad_manifests) and not self._bad_manifests.isdisjoint(
+            self.judge.manifests(root.state)
+        )
 
     def before(self, commit: Commit, standing: Standing[S]) -> None:
         """Take the state before `commit` from a snapshot of the version before it, which is broken, if one is sound."""

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Generic
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
-from lakelog.log.format import Commit, Proposal
+from lakelog.log.format import CHANGES_MAX, Commit, Proposal
 from lakelog.log.placing import following
 from lakelog.log.proposals.judging import Judged
 from lakelog.log.proposals.pending import Pending
 from lakelog.log.proposals.refusals import refusal_of
 from lakelog.log.proposals.waiting import Waiting, own_error, unknown
-from lakelog.log.view import Committed, Draft, Projection, S, View
+from lakelog.log.view import Committed, Draft, Gathered, Projection, S, View
 from lakelog.log.writing import Decided, Placed, check_fence, check_may_follow
 
 IDLE_ROUNDS = 3
@@ -25,6 +26,8 @@ IDLE_ROUNDS = 3
 had its outcome could come back."""
 CATCH_UP_MAX = 64
 """Versions from before this process was there that are read for proposals that saw them."""
+GATHERED_SIZE_MAX = 16 * 1024 * 1024
+"""Of the rows that one version gathers; what is above goes into the next one."""
 
 
 def order_of(keys: Sequence[str], version: int) -> list[str]:
@@ -43,10 +46,19 @@ class Combining(Generic[S]):
         self._unfit: set[str] = set()
         """Keys of proposals that no version could be made with."""
         self._deleted: set[str] = set()
+        self._left_alone: set[str] = set()
+        """Ids of changes of others with rows that nothing can be made of."""
+        self._gathered: tuple[list[str], Gathered[S]] | None = None
+        """What was written for rows, by the ids of their changes, and is in no version yet."""
 
     def work(self) -> bool:
         """Put versions until another client combines, or no caller waits. False where no other process proposes
         anything any more."""
+        goes_on = self._work()
+        self._discard()  # not after an exception: a version may have it, and if none has, vacuum finds it
+        return goes_on
+
+    def _work(self) -> bool:
         pending, idle = self._pending, 0
         pace = pending.pace
         idle_since_s = pace.now_s()
@@ -109,6 +121,8 @@ class Combining(Generic[S]):
                 break
             judged.keys.append(key)
             self._judge_proposal(judged, proposal)
+        if judged.rows:
+            self._gather(judged)
         return judged
 
     def _judge_own(self, judged: _JudgedRound[S], each: Waiting[S]) -> None:
@@ -132,7 +146,11 @@ class Combining(Generic[S]):
         try:
             if draft.blobs:
                 raise ValueError("what has sidecars goes by itself")
-            judged.add(Decided(placing.commit_id, placing.base, draft, writer))
+            decided = Decided(placing.commit_id, placing.base, draft, writer)
+            if draft.rows:
+                judged.add_rows(decided)
+            else:
+                judged.add(decided)
         except Exception:
             self._pending.give_back(each)
 
@@ -141,17 +159,68 @@ class Combining(Generic[S]):
         pending = self._pending
         for change in proposal.changes:
             known = pending.window.is_decided(change.commit_id) or judged.has(change.commit_id)
-            if known or change.commit_id in pending.mine:
+            if known or change.commit_id in pending.mine or change.commit_id in self._left_alone:
                 continue
             features = tuple(proposal.features)
-            draft = Draft(events=change.events, write=change.write, features=features)
+            draft = Draft(events=change.events, write=change.write, features=features, rows=change.rows)
             try:
-                draft = pending.by_data.redo(judged.view, draft)
+                if not draft.rows:
+                    draft = pending.by_data.redo(judged.view, draft)
                 check_may_follow(judged.before, draft, self._replay.location)
                 check_fence(judged.before, draft, self._replay.location)
-                judged.add(Decided(change.commit_id, change.base, draft, change.writer, seen=proposal.seen))
+                decided = Decided(change.commit_id, change.base, draft, change.writer, seen=proposal.seen)
+                if draft.rows:
+                    judged.add_rows(decided)
+                else:
+                    judged.add(decided)
             except Exception:
                 continue  # any client can have written it: it holds up no other one
+
+    def _gather(self, judged: _JudgedRound[S]) -> None:
+        """Add the changes that have rows, and the one that they make together: after all others, so that it is known
+        what they stand on. Those of this process that cannot be among them go by themselves."""
+        pending = self._pending
+        gathered = self._gathered_on(judged)
+        parts: list[Decided] = []
+        for i, each in enumerate(judged.rows):
+            events = None if gathered is None else gathered.events[i]
+            if events is not None:
+                parts.append(replace(each, draft=Draft(events=events, features=each.draft.features)))
+            elif each.commit_id in pending.mine:
+                pending.give_back(pending.mine[each.commit_id])
+            else:
+                self._left_alone.add(each.commit_id)
+        if gathered is None or not parts:
+            return
+        id, before = self._replay.options.new_id(), judged.before
+        parts.append(Decided(id, before.version, gathered.draft, dict(pending.writer.writer)))
+        try:
+            check_fence(before, gathered.draft, self._replay.location)
+            judged.add_all(parts)
+        except Exception:
+            # Nothing says of whose rows it is. Their authors have them still.
+            self._unfit.update(judged.keys)
+            for each in judged.rows:
+                if each.commit_id in pending.mine:
+                    pending.give_back(pending.mine[each.commit_id])
+
+    def _gathered_on(self, judged: _JudgedRound[S]) -> Gathered[S] | None:
+        """Return what the rows make on the view so far. It is written once for as many races as it takes."""
+        ids = [each.commit_id for each in judged.rows]
+        if self._gathered is not None and self._gathered[0] == ids:
+            draft = self._gathered[1].again(judged.view)
+            if draft is not None:
+                return replace(self._gathered[1], draft=draft)
+        self._discard()
+        gathered = self._pending.by_data.gather(judged.view, [each.draft.rows for each in judged.rows])
+        if gathered is not None:
+            self._gathered = ids, gathered
+        return gathered
+
+    def _discard(self) -> None:
+        if self._gathered is not None:
+            gathered, self._gathered = self._gathered[1], None
+            gathered.discard()
 
     def _put(self, judged: _JudgedRound[S]) -> bool:
         """Put the version, and see what is proposed meanwhile. Returns whether to go on."""
@@ -220,7 +289,7 @@ class Combining(Generic[S]):
         return keys
 
     def _placed(self, placed: Placed[S], judged: _JudgedRound[S]) -> None:
-        pending, commit = self._pending, placed.commit
+        pending, commit, self._gathered = self._pending, placed.commit, None
         pending.view = pending.writer.settled(placed)
         pending.trail.add(commit, None, placed.after)
         pending.window.add(commit.version, commit)
@@ -238,6 +307,7 @@ class Combining(Generic[S]):
         pending = self._pending
         mine = [pending.mine[each.commit_id] for each in judged.decided if each.commit_id in pending.mine]
         if isinstance(error, CommitUnknown):
+            self._gathered = None  # a version may have it
             for each in mine:
                 pending.end(each, unknown(each.placing.commit_id, error.location, error.message))
             return False
@@ -257,10 +327,29 @@ class Combining(Generic[S]):
 
 class _JudgedRound(Judged[S]):
     """What was decided for one version. `errors` are those of what it refuses for good; `refused` is what may be
-    decided anew, and `keys` are those of the proposals that were decided with it."""
+    decided anew, `keys` are those of the proposals that were decided with it, and `rows` are changes whose rows are
+    yet to be gathered."""
 
     def __init__(self, before: View[S], projection: Projection[S]) -> None:
         super().__init__(before, projection)
         self.errors: dict[str, LakelogError] = {}
         self.refused: list[Waiting[S]] = []
         self.keys: list[str] = []
+        self.rows: list[Decided] = []
+        self._rows_ids: set[str] = set()
+        self._rows_size_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        return super().is_full or self._rows_size_bytes > GATHERED_SIZE_MAX
+
+    def has(self, commit_id: str) -> bool:
+        return super().has(commit_id) or commit_id in self._rows_ids
+
+    def add_rows(self, decided: Decided) -> None:
+        """Note one whose rows are gathered with those of others. ValueError where there is no room for it."""
+        if self._changes + len(self.rows) + 2 > CHANGES_MAX:
+            raise ValueError("the version is full")
+        self.rows.append(decided)
+        self._rows_ids.add(decided.commit_id)
+        self._rows_size_bytes += len(decided.draft.rows)

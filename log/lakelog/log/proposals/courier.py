@@ -130,10 +130,11 @@ class Courier(Pending[S]):
             draft: Draft = each.run(placing.decide, self.view, tuple(placing.passed))
             check_may_follow(self.view, draft, placing.location)
             check_fence(self.view, draft, placing.location)
-            self.by_data.redo(self.view, draft)
+            if not draft.rows:
+                self.by_data.redo(self.view, draft)
         except Exception:
             return None, Draft()
-        if replace(draft, events=(), write=None, features=()) != Draft():
+        if replace(draft, events=(), write=None, features=(), rows=b"") != Draft():
             return None, Draft()  # it has more than a proposal can say
         change = ProposedChange(
             commit_id=placing.commit_id,
@@ -141,6 +142,7 @@ class Courier(Pending[S]):
             writer=each.run(dict, self.writer.writer),
             write=draft.write,
             events=draft.events,
+            rows=draft.rows,
         )
         return change, draft
 

@@ -71,6 +71,8 @@ def proposal_at(key: str, data: bytes, keys: Keys, location: str, features: Sequ
         what = "has one change twice"
     elif any(change.base > proposal.seen for change in proposal.changes):
         what = "has a change that was prepared on a later version than it saw"
+    elif any(change.rows and (change.events or change.write) for change in proposal.changes):
+        what = "has a change with rows and with events, or with a write: it has either"
     else:
         return proposal
     raise FormatError(f"{location} {what}; find out which client wrote this object")

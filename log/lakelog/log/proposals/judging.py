@@ -37,6 +37,16 @@ class Judged(Generic[S]):
     def has(self, commit_id: str) -> bool:
         return commit_id in self._ids
 
+    def add_all(self, parts: Sequence[Decided]) -> None:
+        """Fold several, or none of them where it raises."""
+        before = self.view, list(self.decided), self.blobs, set(self._ids), self._size_bytes, self._changes
+        try:
+            for each in parts:
+                self.add(each)
+        except BaseException:
+            self.view, self.decided, self.blobs, self._ids, self._size_bytes, self._changes = before
+            raise
+
     def add(self, decided: Decided) -> None:
         """Fold one more. Raises where it cannot be one of several, or cannot be folded."""
         draft = decided.draft

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol
 
 from lakelog.log.changes import combined_ids
@@ -19,7 +19,7 @@ from lakelog.log.proposals.inbox import Inbox
 from lakelog.log.proposals.pace import Pace
 from lakelog.log.proposals.waiting import Waiting
 from lakelog.log.proposals.window import Window
-from lakelog.log.view import Committed, Draft, S, View, effective
+from lakelog.log.view import Committed, Draft, Gathered, S, View, effective
 from lakelog.log.writing import Writer
 
 PASSED_OVER_MAX = 3
@@ -27,7 +27,7 @@ PASSED_OVER_MAX = 3
 
 
 class ByData(Protocol[S]):
-    """How a change that is data is decided by a client that did not make it. Pure; only for what adds to a state."""
+    """How a change that is data is decided by a client that did not make it; only for what adds to a state."""
 
     def lets_pass(self, commit: Commit) -> bool:
         """Return whether changes that were decided before a version can be decided anew after it, by `redo`."""
@@ -36,6 +36,11 @@ class ByData(Protocol[S]):
     def redo(self, view: View[S], draft: Draft) -> Draft:
         """Return a draft as its author would draft it on another view, behind versions that all let it pass. Raises
         LakelogError where only its author knows, or for any other change."""
+        ...
+
+    def gather(self, view: View[S], rows: Sequence[bytes]) -> Gathered[S] | None:
+        """Return one change of what several have as rows, in their order; None where that is not known here. The only
+        method that may write. What is wrong with the rows of one is no other's affair. Raises StorageError."""
         ...
 
 
@@ -62,6 +67,10 @@ class Pending(Generic[S]):
         self._pid = os.getpid()
         self._closed = False
         self.is_my_turn = False
+
+    @property
+    def is_at_work(self) -> bool:
+        return not self._closed and self._pid == os.getpid()
 
     def submit(self, each: Waiting[S]) -> bool:
         """Take a change. False where this courier has ended, or is of the process that this one was forked from."""

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 
 from lakelog.log.errors import ConflictError, LakelogError
 from lakelog.log.format import Refusal
-from lakelog.log.grammar import shortened
+from lakelog.log.grammar import is_id, shortened
 
 MESSAGE_SIZE_MAX = 1800
 """With what `shortened` says of the rest, a message stays within the format's limit."""
 
 
 def refusal_of(error: LakelogError) -> Refusal:
-    """Return an error as it is stored. It names what is in the way, and has no secrets, as messages have none."""
+    """Return an error as it is stored. It names what is in the way, and has no secrets, as messages have none. Where
+    rooms above say by whom that was in words of their own, these are in the message."""
     conflict = error if isinstance(error, ConflictError) else None
     return Refusal(
         kind=error.kind,
         message=shortened(error.message, MESSAGE_SIZE_MAX) or error.kind,
         version=(conflict.version or 0) if conflict is not None else 0,
-        by=conflict.by if conflict is not None else None,
+        by=conflict.by if conflict is not None and is_id(conflict.by or "") else None,
     )
 
 

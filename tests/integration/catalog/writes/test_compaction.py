@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from typing import Any
-from unittest.mock import patch
 
 import msgspec
 import pyarrow as pa
@@ -13,8 +12,7 @@ import pytest
 from tests.integration.catalog.rows_changed import deleted
 
 from lakelog.catalog import Catalog, CommitConflict, Table, col
-from lakelog.catalog.files.data_file import DataFile, file_path
-from lakelog.catalog.logs.commits import Token
+from lakelog.catalog.files.data_file import file_path
 from lakelog.catalog.maintenance import fsck
 from lakelog.catalog.parquet.copying import copied_files
 from lakelog.catalog.planning.bound import Constant
@@ -184,65 +182,12 @@ def test_appends_and_deletes_of_other_files_do_not_conflict(catalog: Catalog, ta
     check(catalog)
 
 
-def test_a_group_whose_rows_others_delete_gives_way_alone(catalog: Catalog, table: Table) -> None:
-    write, groups = written(table)
-    other = Catalog(catalog.warehouse)
-    before = known(other.load_table("t").delete(col("id") == 20))
-    token = Token(commit_id=write.id, bases={table.head.tracked.location: table.version})
-    after, lost = table.commit_compaction(write, groups, token=token)
-    assert len(lost) == 1 and 20 not in before
-    assert known(after) == before
-    live = set(after.plan()["path"].to_pylist())
-    assert live.issuperset(groups[lost[0]].removed) and live.isdisjoint(groups[1 - lost[0]].removed)
-    # A retry gives the same, whatever has happened since.
-    other.load_table("t").append(rows(500)).compact()
-    assert other.load_table("t").file_count == 2
-    for asking in (table, Catalog(catalog.warehouse).load_table("t")):
-        assert asking.commit_compaction(write, groups, token=token)[1] == lost
-    assert set(known(catalog.load_table("t"))) == {*before, 500}
-    check(catalog, leftovers=True)
-
-
 def test_nothing_is_committed_where_others_have_changed_all_of_it(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
     catalog.load_table("t").truncate()
     after, lost = table.commit_compaction(write, groups)
     assert lost == [0, 1] and after.row_count == 0
     assert [entry.operation for entry in after.history(limit=1)] == ["truncate"]
-
-
-def test_it_gives_up_where_others_are_always_faster(catalog: Catalog, table: Table) -> None:
-    numbers = iter(range(20, 40))
-
-    def meanwhile(*arguments: Any, **named: Any) -> list[DataFile]:
-        gone = [next(numbers) for _ in range(3)]
-        Catalog(catalog.warehouse).load_table("t").delete(col("id").is_in(gone))
-        return copied_files(*arguments, **named)
-
-    with (
-        patch("lakelog.catalog.writes.compaction_commit.copied_files", meanwhile),
-        pytest.raises(CommitConflict, match="5 times"),
-    ):
-        table.compact()
-    assert table.refresh().row_count == 47 - 15
-    check(catalog)
-
-
-def test_what_others_change_meanwhile_is_planned_anew(catalog: Catalog, table: Table) -> None:
-    gone, fresh = [20, 21], iter(range(1000, 2000))
-
-    def meanwhile(*arguments: Any, **named: Any) -> list[DataFile]:
-        other = Catalog(catalog.warehouse)
-        if gone:
-            other.load_table("t").delete(col("id") == gone.pop())
-        other.load_table("t").append(rows(next(fresh)))
-        return copied_files(*arguments, **named)
-
-    with patch("lakelog.catalog.writes.compaction_commit.copied_files", meanwhile):
-        after = table.compact()
-    assert set(known(after)) == set(range(50)) - {3, 14, 44, 20, 21} | set(range(1000, next(fresh)))
-    assert next(fresh) < 1010
-    check(catalog)
 
 
 def test_it_is_a_step_of_a_transaction(catalog: Catalog, table: Table) -> None:

@@ -142,7 +142,6 @@ def test_rows_that_others_add_or_delete_meanwhile_are_not_lost(client: Any, tabl
     for change in (
         lambda: other.refresh().append(rows(range(5, 6))),
         lambda: other.refresh().delete(col("id") == 7),
-        lambda: compacted(other.refresh()),
     ):
         stale = table.refresh()
         write = stale.begin_write()

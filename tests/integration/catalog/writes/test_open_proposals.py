@@ -45,12 +45,12 @@ def leave_proposed(change: Callable[[], object]) -> None:
         change()
 
 
-def combine(path: Path, *, table: bool = False) -> None:
+def combine(path: Path, *, table: bool = False, rows: pa.Table = ROWS) -> None:
     """Have another process commit what is proposed to the namespace, or to the table."""
     catalog = Catalog(str(path), log_options=LogOptions(proposals=True))
     with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
         if table:
-            catalog.load_table("n.t").append(ROWS)
+            catalog.load_table("n.t").append(rows)
         else:
             catalog.alter_namespace("n", set={"combined": "yes"})
 

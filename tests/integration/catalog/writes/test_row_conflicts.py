@@ -19,7 +19,7 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col
-from lakelog.catalog.writes import delete, file_changes, rows_since
+from lakelog.catalog.writes import delete, file_changes, row_reader
 from lakelog.log import ConflictError
 
 Change = Callable[[Table], Table]
@@ -236,7 +236,7 @@ def test_under_snapshot_isolation_inserted_rows_come_later_and_others_of_their_v
 
 
 def no_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
-    monkeypatch.setattr(rows_since, "ROWS_LIMIT", 0)
+    monkeypatch.setattr(row_reader, "ROWS_LIMIT", 0)
     return table
 
 

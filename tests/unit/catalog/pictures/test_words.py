@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakelog.catalog.names import quoted_where_needed
 from lakelog.catalog.pictures import words
 from lakelog.catalog.schema.arrow_types import schema_from_arrow
 from lakelog.catalog.state.history import HistoryEntry
@@ -90,7 +91,7 @@ def test_properties_are_shown_with_their_values() -> None:
     ],
 )
 def test_no_name_is_an_option_of_a_command(name: tuple[str, ...], shown: str) -> None:
-    assert words.quoted_where_needed(name) == shown
+    assert quoted_where_needed(name) == shown
 
 
 def test_rows_that_share_a_file_are_shown_with_their_authors() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.state.namespace_state import NamespaceProjection
+from lakelog.catalog.state import NamespaceProjection
 from lakelog.catalog.state.table_state import TableProjection
 from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 

@@ -7,7 +7,7 @@ page verifies the pages' checksums, where the writer wrote some, and the values 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -30,7 +30,8 @@ from lakelog.catalog.files import (
     names_from_json,
 )
 from lakelog.catalog.logs import read_vector
-from lakelog.catalog.maintenance.fsck.judges import DataFileFacts, facts_of
+from lakelog.catalog.maintenance.fsck.judges import facts_of
+from lakelog.catalog.maintenance.fsck.retained import DataFileFacts
 from lakelog.catalog.parquet import MAGIC, OpenUrl, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, type_from_arrow, value_type
 from lakelog.log import ObjectStore
@@ -76,10 +77,11 @@ class DataCheck:
         """The URL of the folder of the table's data files."""
         return self._at("data")
 
-    def live(self, files: pa.Table, schema: Schema) -> None:
-        """Check the files of the current version against everything that the log says of them."""
+    def live(self, files: pa.Table, schema: Schema, done: int, of: int) -> None:
+        """Check some files of the current version against all that the log says of them: after the first `done`, and
+        there are at most so many."""
         for start in range(0, files.num_rows, FILES_IN_A_ROUND):
-            self.findings.progress(f"{self._at('data')}: file {start:,} of {files.num_rows:,}")
+            self.findings.progress(f"{self._at('data')}: file {done + start:,} of {of:,}")
             some = files.slice(start, FILES_IN_A_ROUND)
             rows = [(path, facts, some.slice(i, 1)) for i, (path, facts) in enumerate(facts_of(some).items())]
             with Threads(FILES_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
@@ -349,12 +351,3 @@ def _shown(scalar: pa.Scalar) -> str:
         return repr(scalar.as_py())
     except (OverflowError, ValueError):  # a date or time of a year that Python does not have
         return str(scalar.cast(pa.string()))
-
-
-def unreferenced(store: ObjectStore, prefix: str, retained: Sequence[str] | set[str]) -> Iterator[str]:
-    """Yield the keys below the table's `data/` that no version that can be read names."""
-    folder = f"{prefix}/" if prefix else ""
-    known = set(retained)
-    for key in store.list_after(f"{folder}data/"):
-        if key.removeprefix(folder) not in known:
-            yield key

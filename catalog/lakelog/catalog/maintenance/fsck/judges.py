@@ -22,20 +22,19 @@ from lakelog.catalog.files import (
     converted,
     decode_files,
     decode_removed,
-    deletes_from_json,
     deletes_to_json,
     physical_rows,
 )
 from lakelog.catalog.files import Root as FilesRoot
 from lakelog.catalog.maintenance.fsck.authors_rows import AuthorsRows
 from lakelog.catalog.maintenance.fsck.identity_checks import TakenValues
+from lakelog.catalog.maintenance.fsck.retained import DataFileFacts, RetainedFiles
 from lakelog.catalog.state import (
     TAG,
     FileChange,
     Line,
     NamespaceCreated,
     NamespaceMoved,
-    NamespaceProjection,
     NamespaceRestored,
     NamespaceState,
     Ref,
@@ -43,12 +42,14 @@ from lakelog.catalog.state import (
     TableMoved,
     TableRestored,
     TableState,
+    names_difference,
+    names_digest,
     namespace_events,
+    pages_in,
     table_events,
 )
 from lakelog.log import Commit, Json
 from lakelog.log.errors import FormatError, LakelogError, StorageError
-from lakelog.log.format import hash_of
 
 T = TypeVar("T")
 _SEEN_OF_FILES = ("path", "size", "rows", "spec")
@@ -62,12 +63,14 @@ class NamespaceJudge:
     linked_in: str | None = None
 
     def manifests(self, state: Json) -> Mapping[str, str]:
-        return {}
+        return pages_in(state)
 
     def difference(self, replayed: NamespaceState, stored: NamespaceState) -> str | None:
-        one, other = (NamespaceProjection().dump(state, 1).root for state in (replayed, stored))
-        differing = [name for name in one | other if one.get(name) != other.get(name)]
-        return f"other {', '.join(differing)} than in a replay" if differing else None
+        try:
+            differing = names_difference(replayed, stored)
+        except FormatError as error:
+            return error.message
+        return f"other {differing} than in a replay" if differing else None
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
         for event in _known(namespace_events, commit):
@@ -78,25 +81,10 @@ class NamespaceJudge:
         self.linked_in = None
 
     def begins(self, state: NamespaceState) -> None:
-        """A namespace has no manifests: its whole state is in the root."""
+        """Nothing is to be noted of names."""
 
     def reads(self, state: NamespaceState, fetch: Fetch) -> str:
-        return hash_of(msgspec.json.encode(NamespaceProjection().dump(state, 1).root, order="sorted"))
-
-
-@dataclass(slots=True)
-class DataFileFacts:
-    """A data file in the commits: its `rows` with those that are deleted, by any of `vectors` (JSON of `Deletes`)."""
-
-    size_bytes: int
-    rows: int
-    crc: int | None = None
-    footer_crc: int | None = None
-    vectors: frozenset[str] = frozenset()
-
-    def objects(self) -> set[str]:
-        """Return the paths of the objects that the vectors are in."""
-        return {path for text in self.vectors if (path := deletes_from_json(text).path) is not None}
+        return names_digest(state, fetch)
 
 
 @dataclass(slots=True)
@@ -105,7 +93,7 @@ class TableJudge:
 
     fetch: Fetch
     linked_in: str | None = None
-    retained: dict[str, DataFileFacts] = field(default_factory=dict)
+    retained: RetainedFiles = field(default_factory=RetainedFiles)
     taken: TakenValues = field(default_factory=TakenValues)
     authors: AuthorsRows = field(default_factory=AuthorsRows)
     compared: Comparison = field(init=False)
@@ -197,17 +185,19 @@ class TableJudge:
                 if event.added_sidecar is not None and blobs is not None:
                     added |= facts_of(decode_files(blobs[event.added_sidecar]))
         self.authors.ends(commit.version)
-        self._retain(added)
+        self.retained.add(added)
 
     def expired(self) -> None:
         if self.retained or self.linked_in is not None or self.taken.ranges:
-            self.linked_in, self.retained, self.taken = None, {}, TakenValues(problems=self.taken.problems)
+            self.linked_in, self.taken = None, TakenValues(problems=self.taken.problems)
+            self.retained.forget()
 
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)
         try:
             for line in state.lines():
-                self._retain(facts_of(line.files.table(self.fetch)))
+                for files in line.files.parts(self.fetch):
+                    self.retained.add(facts_of(files))
         except LakelogError:
             return  # the manifest is reported
 
@@ -223,12 +213,6 @@ class TableJudge:
                 known = {name: value for name, value in row.items() if value is not None}
                 seen.update(msgspec.json.encode(known, order="sorted"))
         return seen.hexdigest()
-
-    def _retain(self, files: Mapping[str, DataFileFacts]) -> None:
-        for path, facts in files.items():
-            known = self.retained.get(path)
-            vectors = facts.vectors if known is None else facts.vectors | known.vectors
-            self.retained[path] = replace(facts, vectors=vectors)
 
 
 def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:

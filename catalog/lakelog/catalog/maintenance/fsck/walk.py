@@ -11,31 +11,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from lakelog.catalog.files import given_twice, is_elsewhere, joined
-from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
-from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, Checksum, DataCheck, unreferenced
-from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
+from lakelog.catalog.files import is_elsewhere
+from lakelog.catalog.logs import LogCache, TrackedLog, has_own_place
+from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, Checksum, DataCheck
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
 from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, both_there, is_at_rest, shown
+from lakelog.catalog.maintenance.fsck.retained import RetainedFiles
 from lakelog.catalog.maintenance.fsck.still_needed import StillNeeded
-from lakelog.catalog.maintenance.reachable import named_by, paths
+from lakelog.catalog.maintenance.fsck.table_files import TableFiles
 from lakelog.catalog.names import WALK_DEPTH_LIMIT, Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
 from lakelog.log.checks.findings import Findings, Severity
 from lakelog.log.checks.verify import Verified, verify
 from lakelog.log.costs import Threads
-from lakelog.log.errors import FormatError, LakelogError, NotFound, StorageError
+from lakelog.log.errors import FormatError, NotFound, StorageError
 from lakelog.log.grammar import shortened
 from lakelog.log.view import UNREADABLE
 
 T = TypeVar("T")
 LOGS_AT_ONCE = 4
 _NAMED_BY_ID = re.compile(r"(?:^|/)[nt]-([a-z2-7]{26})$")
-NOTES_MAX = 20
-"""At most this many files of one kind are named for each table; of the rest only the number is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +157,7 @@ class Walk:
     ) -> None:
         tracked = self.logs.table(location)
         link = None if entry is None or parent is None else Link(parent, RELATION, path or (), entry, dropped)
-        checked = self._checked(tracked, lambda: TableJudge(tracked.log.read_blobs), link, path)
+        checked = self._checked(tracked, lambda: self._table_judge(tracked), link, path)
         self.findings.count("tables")
         if checked is None:
             return
@@ -185,6 +180,9 @@ class Walk:
             )
         if view is not None and not view.purged and (link is None or view.log_id == link.entry.id):
             self._data(tracked, checked.verified, view.state, judge)
+
+    def _table_judge(self, tracked: TrackedLog[TableState]) -> TableJudge:
+        return TableJudge(tracked.log.read_blobs, retained=RetainedFiles(facts=self.depth.all_versions))
 
     def _checked(
         self,
@@ -334,73 +332,8 @@ class Walk:
             StillNeeded(tracked, verified.log_id, verified.first),
             self.depth.checksums,
         )
-        try:
-            lines = [(line, line.files.table(tracked.log.read_blobs)) for line in state.lines()]
-            files: pa.Table | None = _each_once([own for _, own in lines])
-        except LakelogError:
-            files = None  # the manifest is reported
-        if files is not None and state.metadata is not None:
-            seen: list[pa.Table] = []
-            for line, own in lines:
-                # Files of an earlier line, with the same rows, were checked there.
-                check.live(_not_in(own, seen), line.current.schema)
-                seen.append(own)
-            twice = given_twice(files, state.next_row)
-            if twice is not None:
-                self.findings.damage(
-                    "row-ids-twice",
-                    check.where,
-                    twice,
-                    "rewrite the rows of one of these files, by overwriting them with themselves",
-                )
-            for path, problem in not_taken(state, files):
-                self.findings.damage(
-                    "identity-not-taken", f"{tracked.store.url}/{tracked.prefix}/{path}", problem, RESTORE
-                )
-        live = set() if files is None else paths(named_by(files))
-        vectors = {path for facts in judge.retained.values() for path in facts.objects()}
-        if self.depth.all_versions:
-            # Of a file that is live, the current version's vector is checked; earlier ones may be elsewhere.
-            older = {
-                path: facts for path, facts in judge.retained.items() if path not in live or facts.vectors
-            }
-            check.older(older)
-        if files is not None:
-            self._notes(
-                "data-file-unused",
-                [
-                    f"{tracked.store.url}/{key}"
-                    for key in unreferenced(
-                        tracked.store, tracked.prefix, live | judge.retained.keys() | vectors
-                    )
-                ],
-                "no version that can be read names this file: of a write under way or abandoned, or of a lost commit",
-                "leave it to vacuum",
-            )
-
-    def _notes(self, kind: str, urls: list[str], what: str, todo: str) -> None:
-        for url in urls[:NOTES_MAX]:
-            self.findings.note(kind, url, what, todo)
-        if len(urls) > NOTES_MAX:
-            self.findings.note(
-                kind, f"{urls[NOTES_MAX]} and on", f"{len(urls) - NOTES_MAX} more: {what}", todo
-            )
-
-
-def _each_once(lines: list[pa.Table]) -> pa.Table:
-    """Return the files of several lines, each path once."""
-    found = lines[0]
-    for files in lines[1:]:
-        known = pc.is_in(files["path"], value_set=found["path"].combine_chunks())
-        found = joined([found, files.filter(pc.invert(known))])
-    return found
-
-
-def _not_in(files: pa.Table, others: list[pa.Table]) -> pa.Table:
-    """Return those of `files` that none of the others has, or has with other rows deleted."""
-    for other in others:
-        files = files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(other))))
-    return files
+        files = TableFiles(tracked, state, judge, check, self.findings)
+        files.examine(all_versions=self.depth.all_versions)
 
 
 def _later(check: Callable[..., None], *arguments: Any, **named: Any) -> Callable[[], None]:

@@ -1,0 +1,74 @@
+"""Keeping tables in shape: how they are, what is due by their policies, and doing it.
+
+Rule: no row changes, no writer fails or waits for it, and nothing expires or is deleted unless a policy of the user's
+says how long to keep it. What is done is done by the pieces that do it on request: compaction, expiry, vacuum.
+It must not be needed by any reader or writer, and must not know the command or a picture.
+"""
+
+from lakelog.catalog.upkeep.automatic import (
+    KeepingUp,
+)
+from lakelog.catalog.upkeep.compacting import (
+    Compacted,
+)
+from lakelog.catalog.upkeep.facts import (
+    SMALL,
+    Done,
+    advice_for,
+    size_classes,
+)
+from lakelog.catalog.upkeep.health import (
+    COMMITS_MAX,
+    files_of,
+    health_in,
+    health_of_table,
+    subject_of,
+)
+from lakelog.catalog.upkeep.maintain import (
+    Limits,
+    Maintained,
+    maintain_tables,
+)
+from lakelog.catalog.upkeep.model import (
+    Advice,
+    Health,
+    KeyDepth,
+    LastDay,
+    SizeClass,
+)
+from lakelog.catalog.upkeep.spans import (
+    KeySpans,
+    depths_of,
+    keys_of,
+)
+from lakelog.catalog.upkeep.words import (
+    command_name,
+    size_text,
+)
+
+__all__ = [
+    "Advice",
+    "COMMITS_MAX",
+    "Compacted",
+    "Done",
+    "Health",
+    "KeepingUp",
+    "KeyDepth",
+    "KeySpans",
+    "LastDay",
+    "Limits",
+    "Maintained",
+    "maintain_tables",
+    "SMALL",
+    "SizeClass",
+    "advice_for",
+    "command_name",
+    "depths_of",
+    "files_of",
+    "health_in",
+    "health_of_table",
+    "keys_of",
+    "size_classes",
+    "size_text",
+    "subject_of",
+]

@@ -1,0 +1,192 @@
+"""Upkeep by the writers themselves: a little compaction in the background, after commits, where a policy says `auto`.
+
+A commit costs nothing for it: no request, and no wait. The writer that committed a version divisible by `FAN_IN` looks
+whether something is due, so that of many writers one does, without a word between them. It takes a group at a time,
+while all of its upkeep has taken less than a tenth of the time since its first such commit; so at least one group,
+and at most one more than that. It ends with the process, which waits for it no longer than `END_S`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lakelog.catalog.logs import LogCache, TableHead, TrackedLog
+from lakelog.catalog.schema import AUTO, MAINTENANCE
+from lakelog.catalog.state import TableState
+from lakelog.catalog.upkeep.compacting import FAN_IN, due, goal_by, step
+from lakelog.catalog.upkeep.policies import LEVELS_MAX, policy_for
+from lakelog.log import View
+from lakelog.log.errors import LakelogError, NotFound
+
+SHARE = 0.1
+END_S = 1.0
+LOST_MAX = 3
+"""So many groups may be lost to other writers before a table is left until its next commits."""
+
+_LOGGER = logging.getLogger("lakelog.catalog")
+
+
+class KeepingUp:
+    """The upkeep of one catalog's tables by this process. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted: dict[str, TrackedLog[TableState]] = {}
+        self._is_running = False
+        self._since_s: float | None = None
+        self._spent_s = 0.0
+        self._ended = threading.Event()
+        _all.add(self)
+
+    def committed(self, logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
+        """Have a table looked after soon, if a new version of it asks for that. Costs nothing here."""
+        state = view.state
+        if not isinstance(state, TableState) or state.metadata is None or view.sealed:
+            return
+        if not is_auto(logs, view):
+            return
+        with self._lock:
+            if self._since_s is None:
+                self._since_s = logs.log_options.monotonic_s()
+            if view.version % FAN_IN or _exiting.is_set():
+                return
+            self._wanted[tracked.location] = tracked
+            if self._is_running:
+                return
+            self._is_running = True
+            self._ended.clear()
+        try:
+            _begin_thread(lambda: self._run(logs))
+        except RuntimeError:  # the interpreter ends
+            with self._lock:
+                self._is_running = False
+                self._ended.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether what was begun has ended by then."""
+        with self._lock:
+            if not self._is_running:
+                return True
+        return self._ended.wait(timeout_s)
+
+    def _run(self, logs: LogCache) -> None:
+        while (tracked := self._next()) is not None:
+            try:
+                self._look_after(logs, tracked)
+            except _Ended:
+                pass
+            except LakelogError as error:
+                _LOGGER.info("%s was not compacted after a commit: %s", tracked.log.location, error)
+            except Exception:
+                # No writer fails because of upkeep: what is due stays due.
+                _LOGGER.warning("upkeep of %s failed", tracked.log.location, exc_info=True)
+
+    def _next(self) -> TrackedLog[TableState] | None:
+        """Return the next table that is wanted; None ends the thread, and the next commit may begin another one."""
+        with self._lock:
+            if not self._wanted or _exiting.is_set():
+                self._is_running = False
+                self._ended.set()
+                return None
+            return self._wanted.pop(next(iter(self._wanted)))
+
+    def _look_after(self, logs: LogCache, tracked: TrackedLog[TableState]) -> None:
+        now_s, lost = logs.log_options.monotonic_s, 0
+        while lost < LOST_MAX and self._may_work(now_s()):
+            began_s = now_s()
+            try:
+                came = self._do_one(logs, tracked)
+            finally:
+                self._spent_s += now_s() - began_s
+            if came is None:
+                return
+            lost += came
+            _check()
+
+    def _do_one(self, logs: LogCache, tracked: TrackedLog[TableState]) -> int | None:
+        """Rewrite one group, and return how often that was lost to other writers; None where none is due."""
+        try:
+            view = tracked.current()
+        except NotFound:
+            return None
+        if view.sealed or view.state.metadata is None:
+            return None
+        head = TableHead.at_place(logs, tracked, view)
+        policy = policy_for(logs, view, head.name)
+        if policy.mode != AUTO:
+            return None
+        goal = goal_by(head, policy)
+        files, groups = due(head, goal, until=head.version, limit_bytes=1)
+        if not groups:
+            return None
+        _, came = step(head, goal, files, groups, _check)
+        return came.lost
+
+    def _may_work(self, now_s: float) -> bool:
+        assert self._since_s is not None, "a commit came first"
+        return not _exiting.is_set() and self._spent_s <= SHARE * (now_s - self._since_s)
+
+    def forget(self) -> None:
+        """A forked child has neither the thread nor its work."""
+        self._lock = threading.Lock()
+        self._is_running = False
+        self._wanted.clear()
+
+
+def is_auto(logs: LogCache, view: View[TableState]) -> bool:
+    """Return whether a table's policy is `auto`, as far as is known without a request: of namespaces that this process
+    has not read, nothing."""
+    properties: Mapping[str, str] = view.state.current.properties
+    link = view.state.link
+    for _ in range(LEVELS_MAX):
+        if MAINTENANCE.name in properties:
+            return properties[MAINTENANCE.name] == AUTO
+        known = None if link is None else logs.namespace(link.namespace).known
+        if known is None:
+            return False
+        properties, link = known.state.properties, known.state.link
+    return False
+
+
+class _Ended(LakelogError):
+    """Ends a step, because the process ends."""
+
+
+def _check() -> None:
+    if _exiting.is_set():
+        raise _Ended("the process ends")
+
+
+def _begin_thread(work: Callable[[], None]) -> None:
+    # The interpreter does not wait for such a thread.
+    threading.Thread(target=work, name="lakelog-upkeep", daemon=True).start()
+
+
+_all: weakref.WeakSet[KeepingUp] = weakref.WeakSet()
+_exiting = threading.Event()
+
+
+def wait_for_upkeep(timeout_s: float = 60.0) -> bool:
+    """Return whether the upkeep that writers of this process have begun has ended by then."""
+    return all([each.wait(timeout_s) for each in list(_all)])
+
+
+def _end() -> None:
+    """Have a step that is under way end, and delete what it has written, if that takes no longer than `END_S`."""
+    _exiting.set()
+    wait_for_upkeep(END_S)
+
+
+def _forget_all() -> None:
+    for each in list(_all):
+        each.forget()
+
+
+atexit.register(_end)
+os.register_at_fork(after_in_child=_forget_all)

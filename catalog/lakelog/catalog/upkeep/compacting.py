@@ -1,0 +1,78 @@
+"""Compaction by upkeep: a step at a time, each one commit, so that it can stop between any two.
+
+It takes files of about one size (`Goal.fan_in`): however often it runs, a row is rewritten about once for each time
+that its file grows by that factor. A step that loses to a writer has cost work, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.logs import TableHead
+from lakelog.catalog.parquet import copied_files, leftovers
+from lakelog.catalog.planning import Constant
+from lakelog.catalog.schema import Policy
+from lakelog.catalog.state import Goal, Group, goal_of
+from lakelog.catalog.writes import Rewritten, compaction_commit
+
+FAN_IN = 8
+FILES_AT_ONCE = 8
+"""About this many files of the target size are written before they are committed."""
+
+
+class Compacted(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read, and written in place of it. In `lost` steps, other writers changed the files meanwhile: what was
+    written then, `wasted_bytes`, is deleted again."""
+
+    read_files: int = 0
+    read_bytes: int = 0
+    written_files: int = 0
+    written_bytes: int = 0
+    deleted_rows: int = 0
+    lost: int = 0
+    wasted_bytes: int = 0
+
+    def and_(self, other: Compacted) -> Compacted:
+        names = self.__struct_fields__
+        return Compacted(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+def goal_by(head: TableHead, policy: Policy) -> Goal:
+    """Return what upkeep makes of a table's files."""
+    goal = goal_of(head.metadata.properties, None, policy.deleted_ratio)
+    return Goal(target_size_bytes=goal.target_size_bytes, deleted_ratio=goal.deleted_ratio, fan_in=FAN_IN)
+
+
+def due(head: TableHead, goal: Goal, *, until: int, limit_bytes: int) -> tuple[pa.Table, list[Group]]:
+    """Return the next files to be rewritten, up to about `limit_bytes` but one group at least, and their groups; of
+    those that were there at the version `until`."""
+    return compaction_commit.plan_groups(head, goal, None, until=until, limit_bytes=limit_bytes)
+
+
+def step(
+    head: TableHead, goal: Goal, files: pa.Table, groups: list[Group], check: Callable[[], None]
+) -> tuple[TableHead, Compacted]:
+    """Rewrite `files`, which are due, as one commit; return the newest version. What `check` raises, before each batch
+    of rows and before the commit, stops it: then nothing is left of the step."""
+    write = head.begin_write()
+    copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes, check=check)
+    written = sum(file.size_bytes for file in copied)
+    paths = [file.path for file in copied]
+    with leftovers.kept_by_commit(head.tracked, copied):
+        check()
+        head, lost = compaction_commit.commit(
+            head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None
+        )
+    if lost:
+        leftovers.delete(head.tracked, paths)
+        return head, Compacted(lost=1, wasted_bytes=written)
+    return head, Compacted(
+        read_files=files.num_rows,
+        read_bytes=sum(group.size_bytes for group in groups),
+        written_files=len(copied),
+        written_bytes=written,
+        deleted_rows=sum(group.deleted for group in groups),
+    )

@@ -1,0 +1,223 @@
+"""Doing what is due, by the policy of each table: compaction step by step, then expiry, then vacuum.
+
+It goes round: one step of each table at a time, so that no large table keeps the others waiting, until nothing is due
+or a limit is reached. What was done is no longer due, so the next run goes on where this one stopped. Nothing expires
+and nothing is deleted but by a policy that says how long to keep it. A table that fails hides no other.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target
+from lakelog.catalog.maintenance import expire_logs, vacuum_logs, vacuum_wish, what_to_keep
+from lakelog.catalog.schema import OFF, Policy
+from lakelog.catalog.state import TableState
+from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, due, goal_by, step
+from lakelog.catalog.upkeep.policies import policy_for
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.secrets import masked, masked_urls
+
+LOST_MAX = 5
+"""After so many steps that other writers won, a table is left for the next run."""
+
+_ALL_BYTES = 1 << 62
+_SLACK = 10
+"""Versions expire once the oldest is kept for a tenth longer than asked for: then those of that tenth go at once."""
+
+
+class Maintained(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done to a table, or is due in a dry run. `versions` have expired; `freed_files` were deleted, with
+    `freed_bytes`. `is_left`: more is due, and a limit was reached. `note` is why nothing was due that might be;
+    `error` is what failed."""
+
+    name: str
+    location: str
+    compacted: Compacted = Compacted()
+    versions: int = 0
+    freed_files: int = 0
+    freed_bytes: int = 0
+    is_left: bool = False
+    note: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Limits:
+    """When to stop. `now_s` is a clock that only goes forward; `stopped` may ask for an end at any time."""
+
+    now_s: Callable[[], float]
+    limit_s: float | None = None
+    limit_bytes: int | None = None
+    stopped: Callable[[], bool] = lambda: False
+    began_s: float = field(init=False)
+    read_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if self.limit_s is not None and self.limit_s <= 0:
+            raise InvalidInput(f"a limit of {self.limit_s} seconds leaves no time: give more than 0")
+        if self.limit_bytes is not None and self.limit_bytes <= 0:
+            raise InvalidInput(f"a limit of {self.limit_bytes} bytes leaves nothing to do: give more than 0")
+        self.began_s = self.now_s()
+
+    @property
+    def is_over(self) -> bool:
+        spent = self.limit_bytes is not None and self.read_bytes >= self.limit_bytes
+        late = self.limit_s is not None and self.now_s() - self.began_s >= self.limit_s
+        return spent or late or self.stopped()
+
+    def bytes_left(self, at_most: int) -> int:
+        return (
+            at_most if self.limit_bytes is None else max(1, min(at_most, self.limit_bytes - self.read_bytes))
+        )
+
+    def check(self) -> None:
+        """Raise _Stopped where it was asked for. A limit of time or bytes does not cut a step: what it has read would
+        have been read for nothing."""
+        if self.stopped():
+            raise _Stopped("upkeep was stopped")
+
+
+class _Stopped(LakelogError):
+    """Ends a step, when upkeep was asked to stop; what was committed before is done."""
+
+
+def maintain_tables(
+    tree: NameTree, scope: Scope, limits: Limits, *, dry_run: bool, progress: Progress
+) -> list[Maintained]:
+    """Do what is due in `scope`, or report it."""
+    works = [_Work(tree, target, dry_run=dry_run) for target in scope.tables]
+    left = list(works)
+    while left and not limits.is_over:
+        going: list[_Work] = []
+        for number, work in enumerate(left, start=1):
+            if limits.is_over:
+                going += left[number - 1 :]
+                break
+            progress(f"{number:,} of {len(left):,}: {work.target.name}")
+            if work.go_on(limits, progress):
+                going.append(work)
+        left = going
+    for work in left:
+        work.leave()
+    unread = [
+        Maintained(name=each.name, location=masked_urls(each.location), error=masked(each.error))
+        for each in scope.unreadable
+        if each.kind == "table"
+    ]
+    return [*unread, *(work.done for work in works)]
+
+
+class _Work:
+    """What is left to do for one table."""
+
+    def __init__(self, tree: NameTree, target: Target[TableState], *, dry_run: bool) -> None:
+        self.tree, self.target, self._dry_run = tree, target, dry_run
+        where = masked_urls(tree.logs.url(target.tracked.location))
+        self.done = Maintained(name=target.name, location=where)
+        self._head = TableHead(tree.logs, target.tracked, target.view, target.name)
+        self._until = self._head.version
+        self._policy: Policy | None = None
+        self._lost = 0
+
+    def go_on(self, limits: Limits, progress: Progress) -> bool:
+        """Do the next step; return whether there may be another."""
+        try:
+            if self._policy is None:
+                self._policy = policy_for(self.tree.logs, self.target.view, self.target.name)
+                if self._policy.mode == OFF:
+                    self._note("lakelog.maintenance is off")
+                    return False
+            if self._compact(self._policy, limits):
+                return True
+            self._let_go(self._policy, progress)
+        except _Stopped:
+            self._say(is_left=True)
+        except LakelogError as error:
+            self._say(error=masked(str(error)))
+        return False
+
+    def leave(self) -> None:
+        """Note that a limit came before the end."""
+        self._say(is_left=True)
+
+    def _say(self, **what: object) -> None:
+        self.done = msgspec.structs.replace(self.done, **what)
+
+    def _note(self, note: str) -> None:
+        self._say(note=note)
+
+    def _compact(self, policy: Policy, limits: Limits) -> bool:
+        """Rewrite some of the files that are due; return whether there may be more. All at once in a dry run."""
+        head = self._head if self._dry_run else self._head.refreshed()
+        goal = goal_by(head, policy)
+        # After a step that was lost, as little as possible at once.
+        most = 1 if self._lost else limits.bytes_left(FILES_AT_ONCE * goal.target_size_bytes)
+        files, groups = due(head, goal, until=self._until, limit_bytes=_ALL_BYTES if self._dry_run else most)
+        if not groups:
+            return False
+        if self._dry_run:
+            self._say(
+                compacted=Compacted(
+                    read_files=files.num_rows,
+                    read_bytes=sum(group.size_bytes for group in groups),
+                    written_files=sum(group.tasks for group in groups),
+                    deleted_rows=sum(group.deleted for group in groups),
+                )
+            )
+            return False
+        try:
+            self._head, came = step(head, goal, files, groups, limits.check)
+        except CommitConflict:
+            came = Compacted(lost=1)
+        limits.read_bytes += sum(group.size_bytes for group in groups)
+        self._say(compacted=self.done.compacted.and_(came))
+        self._lost += came.lost
+        if self._lost >= LOST_MAX:
+            self._note(
+                f"other writers changed the files of {LOST_MAX} steps: the rest is left for the next run"
+            )
+            return False
+        return True
+
+    def _let_go(self, policy: Policy, progress: Progress) -> None:
+        """Expire and delete what the policy allows to go."""
+        scope = Scope(tables=[self.target])
+        if policy.keep_for is not None and self._is_old(policy.keep_for):
+            (gone,) = expire_logs(
+                self.tree,
+                scope,
+                what_to_keep(older_than=policy.keep_for),
+                dry_run=self._dry_run,
+                progress=progress,
+            )
+            self._say(versions=gone.versions)
+        if policy.vacuum_age is not None:
+            asked = vacuum_wish(
+                older_than=policy.vacuum_age, dry_run=self._dry_run, keys=False, progress=progress
+            )
+            places = vacuum_logs(self.tree, scope, asked)
+            self._say(
+                freed_files=sum(each.files + each.objects for each in places),
+                freed_bytes=sum(each.size_bytes + each.object_bytes for each in places),
+                error=next((each.error for each in places if each.error is not None), None),
+            )
+
+    def _is_old(self, keep_for: dt.timedelta) -> bool:
+        """Whether a version is kept that was replaced long enough ago. Costs a search of the log, and nothing is
+        changed by it: what goes is judged by the expiry itself."""
+        logs, tracked = self.tree.logs, self.target.tracked
+        age_us = (keep_for + keep_for / _SLACK) // dt.timedelta(microseconds=1)
+        until_us = logs.clocks.likely_us(tracked.location) - age_us
+        view = tracked.current()
+        if view.time_us <= until_us:
+            return view.version > max(1, view.state.expired)
+        try:
+            return tracked.version_at_time(until_us) > max(1, view.state.expired)
+        except NotFound:
+            return False

@@ -1,0 +1,140 @@
+"""Appends of a few rows each by many processes: where others keep winning, rows are proposed in place of files.
+
+Who combines writes the rows of all as one file for each partition, so that a version of a thousand appends adds few.
+It holds each against the table's constraints, gives values of identity columns, and leaves alone what does not fit:
+its author finds out why by itself. As between threads (`joint_appends`), each append has its id, author and outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.files import with_ids
+from lakelog.catalog.logs import (
+    TableHead,
+    Token,
+    files_event,
+    gone_as_no_such_table,
+    is_final,
+    was_applied_elsewhere,
+)
+from lakelog.catalog.parquet import Numbering, RowChecks, decoded_rows, encoded_rows, rows_written_in
+from lakelog.catalog.state import (
+    IdentityTaken,
+    Operation,
+    RowsAppended,
+    TableEvent,
+    TableState,
+    encode,
+)
+from lakelog.catalog.writes.identity_values import known_taken
+from lakelog.log import Commit, Draft, Gathered, Json, LogOptions, View, WriteRef
+from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.proposals.waiting import unknown
+from lakelog.log.stores import ObjectStore
+
+ROWS_PROPOSED_MAX = 256 * 1024
+"""Bytes of an append whose rows are proposed."""
+
+
+class _TableChanged(Exception):
+    """The rows are to be shaped anew for what the table is now: no conflict, and no client is told of it."""
+
+
+def append_proposed(
+    head: TableHead, rows: pa.Table, given: Token | None, by_itself: Callable[[Token | None], TableHead]
+) -> TableHead:
+    """Append rows by a proposal, under the `given` token, if any; return the newest version. `by_itself` appends them
+    without one, also as a retry of what may have been proposed. Raises as an append does."""
+    if was_applied_elsewhere(head.logs, head.tracked, given):
+        return head.refreshed()
+    base = head.newest_known()
+    schema, tracked = base.schema, base.tracked
+    # What is wrong with them is found before anything is proposed. The values of identity columns are not these.
+    checks = RowChecks(base.metadata, Numbering(schema, known_taken(base)))
+    checks.new(rows)
+    data = encoded_rows(checks.shaped(rows))
+    if len(data) > ROWS_PROPOSED_MAX:
+        return by_itself(given)
+    token = given or Token(commit_id=tracked.log.options.new_id(), bases={tracked.location: base.version})
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        base.check_name(view)
+        if view.state.current.schema != schema or view.state.current.generation != base.metadata.generation:
+            raise _TableChanged
+        return Draft(rows=data)
+
+    since = min(base.version, token.base(tracked))
+    with gone_as_no_such_table(base.name):
+        done = tracked.log.propose(
+            base.view, decide, commit_id=token.commit_id, base=since, retried=given is not None
+        )
+    if done is not None:
+        tracked.offer_committed(done.view)
+        return head.at(done.view)
+    try:
+        return by_itself(token)
+    except CommitUnknown:
+        raise
+    except StorageError as error:
+        # Nothing came of this try. The rows may be in a version yet.
+        raise unknown(token.commit_id, tracked.log.location, str(error)) from error
+    except LakelogError as error:
+        if is_final(tracked, token, error):
+            raise
+        return head.refreshed()
+
+
+def gathered_rows(
+    store: ObjectStore,
+    prefix: str,
+    options: LogOptions,
+    view: View[TableState],
+    rows: Sequence[bytes],
+) -> Gathered[TableState] | None:
+    """Write the rows of several appends, in this order, as files of the table at `store` and `prefix`.
+
+    None where the table has columns or constraints whose values are not known here. Raises StorageError.
+    """
+    metadata, identities = view.state.current, view.state.identities
+    numbering = Numbering(metadata.schema, identities)
+    try:
+        checks = RowChecks(metadata, numbering)
+    except LakelogError:
+        return None
+    parts: list[pa.Table] = []
+    events: list[tuple[dict[str, Json], ...] | None] = []
+    for data in rows:
+        try:
+            part = checks.new(decoded_rows(data, metadata.schema))
+        except Exception:
+            events.append(None)  # any client can have written them
+            continue
+        parts.append(part)
+        events.append(encode([RowsAppended(rows=part.num_rows)]))
+    write = WriteRef(id=options.new_id(), version=view.version)
+    files = rows_written_in(store, prefix, options, metadata, write, parts) if parts else []
+
+    def again(now: View[TableState]) -> Draft | None:
+        state = now.state
+        if now.fence > write.version or state.current != metadata or state.identities != identities:
+            return None
+        event, blobs = files_event(Operation.APPEND, with_ids(files, state.next_row), (), metadata)
+        taken: list[TableEvent] = [
+            IdentityTaken(column=each.column, first=each.first, last=each.last) for each in numbering.taken()
+        ]
+        changed = msgspec.structs.replace(event, of_changes=len(parts))
+        return Draft(events=encode([*taken, changed]), blobs=blobs, write=write)
+
+    def discard() -> None:
+        with suppress(StorageError):  # then vacuum finds them
+            if files:
+                store.delete([f"{prefix}/{file.path}" if prefix else file.path for file in files])
+
+    draft = again(view)
+    assert draft is not None
+    return Gathered(events, draft, again, discard)

@@ -1,0 +1,137 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedRelation, UnresolvedTableValuedFunction}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * Reads of lakelog's tables by the options of Delta and Iceberg, and by Delta's function `table_changes`, as those that Spark has for
+ * the same: `versionAsOf`, `timestampAsOf`, `CHANGES FROM`.
+ */
+private[lakelog] object ForeignReads extends EarlyRewrite {
+
+  override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case relation: UnresolvedRelation if isForeign(relation) && LakeNames.isTable(relation.multipartIdentifier) =>
+      read(relation.multipartIdentifier, relation.options)
+    case call @ UnresolvedTableValuedFunction(Seq(name), arguments, false)
+        if name.equalsIgnoreCase(Function) && !TableFunctionCalls.isCreated(Seq(name)) =>
+      PlanInternals.constants(arguments) match {
+        case Some((table: String) +: range) => ofFunction(table, range).getOrElse(call)
+        case _ => call
+      }
+  }
+
+  /** A table that a reader's `load` names by its place is found among the rules that resolve names. */
+  object Loaded extends (SparkSession => Rule[LogicalPlan]) {
+    override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+      override val ruleName: String = "org.apache.spark.sql.lakelog.ForeignReads.Loaded"
+
+      override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+        case PlanInternals.LoadedFrom(table: LakeTable, ident, options) if ForeignOptions.wantsChanges(options) =>
+          changes(table.access.catalog +: (ident.namespace.toSeq :+ ident.name), options)
+      }
+    }
+  }
+
+  private val Function = "table_changes"
+
+  private def isForeign(relation: UnresolvedRelation): Boolean =
+    !relation.isStreaming && ForeignOptions.areIn(relation.options)
+
+  private def read(name: Seq[String], options: CaseInsensitiveStringMap): LogicalPlan =
+    if (ForeignOptions.wantsChanges(options)) changes(name, options)
+    else UnresolvedRelation(name, ForeignOptions.asSparks(options))
+
+  /** The rows of a table's changes, of which Delta labels the halves of updates. */
+  private def changes(name: Seq[String], options: CaseInsensitiveStringMap): LogicalPlan = {
+    val others = ForeignOptions.ofChanges(options).asScala.toMap
+    if (!Seq("startingversion", "startingtimestamp").exists(options.containsKey)) throw Failures.invalid(
+      s"The changes of ${SchemaInternals.quoted(name)} are read from a version or a time on: give the option " +
+        "startingVersion or startingTimestamp.")
+    PlanInternals.changes(name, Map("computeUpdates" -> "true") ++ others)
+  }
+
+  private def ofFunction(table: String, range: Seq[Any]): Option[LogicalPlan] = {
+    val name = PlanInternals.nameParts(table)
+    if (!LakeNames.isTableOrPlace(name)) None
+    else {
+      val bounds = range.zip(Seq("starting", "ending")).map {
+        case (number: Number, which) => s"${which}Version" -> number.toString
+        case (time, which) => s"${which}Timestamp" -> time.toString
+      }
+      if (bounds.isEmpty || range.length > 2) throw Failures.invalid(
+        s"$Function takes the name of a table, a version or time from which on, and one up to which: " +
+          s"$Function('${SchemaInternals.quoted(name)}', 1, 5).")
+      Some(PlanInternals.changes(name, bounds.toMap + ("computeUpdates" -> "true")))
+    }
+  }
+}
+
+/** Options of reads that others have, and what Spark calls the same. */
+private[lakelog] object ForeignOptions {
+
+  private val changes = Seq("readchangefeed", "readchangedata")
+
+  /** Iceberg's, in lower case. */
+  private val (snapshot, time) = ("snapshot-id", "as-of-timestamp")
+  private val refs = Seq("branch", "tag")
+
+  /** What others read by an option that lakelog does not know, in lower case. */
+  private val Instead: Map[String, String] =
+    Seq("start-snapshot-id", "end-snapshot-id", "start-timestamp", "end-timestamp").map(_ ->
+        "read what versions have changed by spark.read.changes, with startingVersion and endingVersion").toMap
+
+  /** What an error says to do about an option that is not known. */
+  def instead(option: String): String = Instead.getOrElse(
+    option.toLowerCase(Locale.ROOT), "leave it out, and use a table property or a session setting")
+
+  /** Those that say which version is read, where a table is named by its place. */
+  val OfPlaces: Set[String] = Set(snapshot, time)
+
+  def areIn(options: CaseInsensitiveStringMap): Boolean =
+    wantsChanges(options) || (snapshot +: time +: refs).exists(options.containsKey)
+
+  def wantsChanges(options: CaseInsensitiveStringMap): Boolean = changes.exists(options.getBoolean(_, false))
+
+  /** The options of a read of changes, by Spark's names: it has found the table. */
+  def ofChanges(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
+    without(options, changes :+ "path" :+ "catalog": _*)
+
+  /** The version that is to be read, by its number or the name of a tag or branch. */
+  def version(options: CaseInsensitiveStringMap): Option[String] =
+    one(options, "versionAsOf" +: snapshot +: refs: _*)
+
+  /** The time as of which a table is to be read, as Spark takes it: Iceberg has milliseconds since 1970. */
+  def timestamp(options: CaseInsensitiveStringMap): Option[String] =
+    one(options, "timestampAsOf", time).map { text =>
+      if (!options.containsKey(time)) text
+      else java.time.Instant.ofEpochMilli(text.trim.toLongOption.getOrElse(
+          throw Failures.invalid(
+            s"$time is '$text': give a number of milliseconds since 1970, or timestampAsOf."))).toString
+    }
+
+  /** The same options by Spark's names. */
+  def asSparks(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap = {
+    val all = version(options).map("versionAsOf" -> _) ++ timestamp(options).map("timestampAsOf" -> _)
+    val others = without(options, Seq("versionAsOf", "timestampAsOf", snapshot, time) ++ refs: _*)
+    new CaseInsensitiveStringMap((others.asScala.toMap ++ all).asJava)
+  }
+
+  private def one(options: CaseInsensitiveStringMap, names: String*): Option[String] =
+    names.filter(options.containsKey) match {
+      case Seq() => None
+      case Seq(name) => Some(options.get(name))
+      case several => throw Failures.invalid(s"${several.mkString(" and ")} say the same: give one of them.")
+    }
+
+  private def without(options: CaseInsensitiveStringMap, names: String*): CaseInsensitiveStringMap =
+    new CaseInsensitiveStringMap(options.asCaseSensitiveMap.asScala.filterNot { case (name, _) =>
+      names.exists(_.equalsIgnoreCase(name))
+    }.asJava)
+}

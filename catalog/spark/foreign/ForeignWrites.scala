@@ -1,0 +1,127 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.{NamedRelation, UnresolvedIdentifier, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.plans.logical.{AppendData, CreateTableAsSelect, Filter, LogicalPlan, OverwriteByExpression, OverwritePartitionsDynamic, ReplaceTableAsSelect, V2WriteCommand}
+
+/**
+ * Writes of DataFrames to lakelog's tables by options of Delta and Iceberg, as Spark's own plans for the same: WITH SCHEMA EVOLUTION,
+ * and an overwrite of the rows that match a condition.
+ */
+private[lakelog] object ForeignWrites extends EarlyRewrite {
+
+  private val merges = Set("mergeschema", "merge-schema")
+  private val (replaceWhere, overwriteSchema) = ("replacewhere", "overwriteschema")
+  private val all = merges + replaceWhere + overwriteSchema
+
+  override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case write: AppendData if areIn(write.writeOptions) && isLakes(write.table) =>
+      refuse(write.writeOptions, "adds rows", replaceWhere, overwriteSchema)
+      written(
+        write.table,
+        to => write.copy(to, writeOptions = others(write.writeOptions), withSchemaEvolution = evolves(write)))
+
+    case write: OverwriteByExpression if areIn(write.writeOptions) && isLakes(write.table) =>
+      refuse(write.writeOptions, "keeps the table's columns", overwriteSchema)
+      val condition = said(write.writeOptions, replaceWhere)
+      if (condition.nonEmpty && write.deleteExpr != Literal.TrueLiteral) throw Failures.invalid(
+        "The write says twice which rows it replaces: leave the option replaceWhere out.")
+      written(
+        write.table,
+        to =>
+          write.copy(
+            to,
+            deleteExpr = condition.fold(write.deleteExpr)(PlanInternals.expression),
+            query = condition.fold(write.query)(checked(write.query, _)),
+            writeOptions = others(write.writeOptions), withSchemaEvolution = evolves(write)))
+
+    case write: OverwritePartitionsDynamic if areIn(write.writeOptions) && isLakes(write.table) =>
+      refuse(write.writeOptions, "replaces partitions", replaceWhere, overwriteSchema)
+      written(
+        write.table,
+        to => write.copy(to, writeOptions = others(write.writeOptions), withSchemaEvolution = evolves(write)))
+
+    case replace @ ReplaceTableAsSelect(UnresolvedIdentifier(name, _), _, _, _, options, _, _)
+        if areIn(options) && LakeNames.isOfLake(name) =>
+      said(options, replaceWhere).filter(_ => LakeNames.isThere(name)) match {
+        case None => replace.copy(writeOptions = others(options))
+        case Some(condition) =>
+          refuse(options, "keeps the table's columns", overwriteSchema)
+          if (replace.partitioning.nonEmpty) throw Failures.invalid(
+            s"A write with replaceWhere keeps the partitioning of ${SchemaInternals.quoted(name)}: leave partitionBy out.")
+          val write = OverwriteByExpression.byName(
+            UnresolvedRelation(name), checked(replace.query, condition), PlanInternals.expression(condition),
+            others(options))
+          WriteInWords(write.copy(withSchemaEvolution = evolves(options)))
+      }
+
+    case create @ CreateTableAsSelect(UnresolvedIdentifier(name, _), _, _, _, options, _, _)
+        if areIn(options) && LakeNames.isOfLake(name) => create.copy(writeOptions = others(options))
+  }
+
+  private def isLakes(target: NamedRelation): Boolean = target match {
+    case relation: UnresolvedRelation => LakeNames.isTable(relation.multipartIdentifier)
+    case PlanInternals.TableOf(_: LakeTable | _: PlaceToBe) => true
+    case _ => false
+  }
+
+  /**
+   * The write to that table. Where a writer has loaded the table itself, Spark has begun no transaction for the statement, without
+   * which a schema does not change: so it is made a statement of its own.
+   */
+  private def written(target: NamedRelation, write: NamedRelation => V2WriteCommand): LogicalPlan = target match {
+    case PlanInternals.LoadedFrom(table: LakeTable, ident, options) =>
+      PlaceCatalog.check(ident, table.access.catalog, options)
+      WriteInWords(write(UnresolvedRelation(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
+    case other => write(PlanInternals.withOptions(other, others))
+  }
+
+  private def areIn(options: Map[String, String]): Boolean = options.keys.exists(key => all(folded(key)))
+
+  private def others(options: Map[String, String]): Map[String, String] =
+    options.filterNot { case (key, _) => all(folded(key)) }
+
+  private def evolves(write: V2WriteCommand): Boolean = write match {
+    case append: AppendData => append.withSchemaEvolution || evolves(append.writeOptions)
+    case overwrite: OverwriteByExpression => overwrite.withSchemaEvolution || evolves(overwrite.writeOptions)
+    case overwrite: OverwritePartitionsDynamic => overwrite.withSchemaEvolution || evolves(overwrite.writeOptions)
+    case _ => false
+  }
+
+  private def evolves(options: Map[String, String]): Boolean =
+    merges.exists(said(options, _).exists(_.trim.equalsIgnoreCase("true")))
+
+  private def said(options: Map[String, String], name: String): Option[String] =
+    options.collectFirst { case (key, value) if folded(key) == name => value }
+
+  private def folded(key: String): String = key.toLowerCase(Locale.ROOT)
+
+  private def refuse(options: Map[String, String], does: String, names: String*): Unit =
+    names.filter(name => said(options, name).exists(!_.trim.equalsIgnoreCase("false"))).foreach {
+      case this.replaceWhere => throw Failures.invalid(
+          s"The option replaceWhere is for overwrites, but this write $does: use mode(\"overwrite\").")
+      case _ => throw Failures.invalid(
+          s"The option overwriteSchema replaces a table, but this write $does: use mode(\"overwrite\").saveAsTable(…) " +
+            "without other options, or writeTo(…).createOrReplace().")
+    }
+
+  /** The rows, each of which has to match the condition: else it would replace none like itself. */
+  private def checked(rows: LogicalPlan, condition: String): LogicalPlan = {
+    val text = s"A row does not match replaceWhere, $condition: write such rows by an append, or leave them out."
+    Filter(
+      PlanInternals.expression(
+        s"if(coalesce(($condition), false), true, CAST(raise_error(${InWords.literal(text)}) AS BOOLEAN))"),
+      rows)
+  }
+}
+
+/** A write that runs as a statement of its own. */
+private[lakelog] case class WriteInWords(write: LogicalPlan) extends LakeCommand {
+  override def run(session: SparkSession): Seq[Row] = {
+    PlanInternals.run(session, write)
+    Nil
+  }
+}

@@ -1,0 +1,67 @@
+"""The folders of examples/ run as their pages say, with the libraries that they name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from lakelog.spark.user_cache import made, user_cache
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+pytestmark = pytest.mark.slow
+
+
+def run(example: Path, folder: Path, *arguments: str, libraries: Path | None = None) -> str:
+    """Return what an example prints, run in a folder of its own. `libraries` are beside those of this environment."""
+    copy = folder / example.name
+    shutil.copytree(example, copy)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(copy / "run.py"), *arguments],
+        cwd=folder,
+        env={**os.environ, **({"PYTHONPATH": str(libraries)} if libraries else {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def installed(example: Path) -> Path:
+    """Return a folder with what the example needs beside lakelog, which is kept for the same requirements."""
+    requirements = (example / "requirements.txt").read_bytes()
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    folder = made(user_cache()) / f"example-{example.name}-{version}-{zlib.crc32(requirements):08x}"
+    if not folder.is_dir():
+        temporary = folder.with_name(f"{folder.name}.{os.getpid()}")
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(temporary)]
+        subprocess.run([*command, "-r", str(example / "requirements.txt")], check=True)
+        temporary.rename(folder)
+    return folder
+
+
+def test_dbt_runs_models_snapshots_and_tests_on_lakelog_tables(tmp_path: Path) -> None:
+    example = EXAMPLES / "dbt"
+    shown = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed(example))
+    assert shown.count("Completed successfully") == 6
+    assert re.search(r"\| +3\| +joan\|570\.00\| +6\|", shown), shown
+    assert len(re.findall(r"\| +3\| +joan\| +(?:Paris|Berlin)\|", shown)) == 2
+    assert re.search(r"\| +2\| +merge\|", shown)
+    catalog = json.loads((tmp_path / "dbt/target/catalog.json").read_text(encoding="utf-8"))
+    assert {"customer", "amount", "orders"} <= set(catalog["nodes"]["model.shop.totals"]["columns"])
+
+
+def test_openlineage_names_the_tables_that_a_statement_reads_and_writes(tmp_path: Path) -> None:
+    warehouse = str(tmp_path / "warehouse")
+    shown = run(EXAMPLES / "openlineage", tmp_path, warehouse, str(tmp_path / "events"))
+    assert f"['{warehouse} shop.orders'] -> ['{warehouse} shop.totals']" in shown, shown
+    assert "openlineage.dataset" not in shown

@@ -1,0 +1,193 @@
+"""Upkeep by writers, after their commits: it comes by itself, takes a tenth of the time, and no writer notices."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.logs import places
+from lakelog.catalog.upkeep import automatic
+from lakelog.catalog.upkeep.automatic import wait_for_upkeep
+from lakelog.log import LogOptions, open_store
+from lakelog.log.errors import StorageError
+from lakelog.log.stores.counting_store import CountingStore
+
+SCHEMA = pa.schema({"id": pa.int64()})
+AUTO = {"lakelog.maintenance": "auto"}
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids)}, schema=SCHEMA)
+
+
+class Now:
+    """A clock that stands still, unless it is moved."""
+
+    def __init__(self) -> None:
+        self.s = 0.0
+
+    def __call__(self) -> float:
+        return self.s
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What would run in the background."""
+    found: list[Callable[[], None]] = []
+    monkeypatch.setattr(automatic, "_begin_thread", found.append)
+    return found
+
+
+def catalog_of(now: Now | None = None, **more: Any) -> Catalog:
+    options = LogOptions(**more) if now is None else LogOptions(monotonic_s=now, **more)
+    catalog = Catalog(f"memory://{uuid.uuid4().hex}", log_options=options)
+    catalog.create_namespace("shop")
+    return catalog
+
+
+def test_files_stay_few_by_themselves_and_the_history_says_whose_commits_these_are() -> None:
+    catalog = catalog_of()
+    table = catalog.create_table("shop.orders", SCHEMA, properties=AUTO)
+    for id in range(40):
+        table = table.append(rows(id))
+        time.sleep(0.002)
+    assert wait_for_upkeep()
+    table = table.refresh()
+    operations = [entry.operation for entry in table.history()]
+    assert operations.count("append") == 40 and operations.count("compact") >= 1
+    assert table.file_count < 40 and sorted(table.to_arrow()["id"].to_pylist()) == list(range(40))
+    assert table.changes(2, table.version).to_arrow().num_rows == 40
+    assert table.health().last_day.upkeep == operations.count("compact")
+
+
+def test_only_the_writer_of_every_eighth_version_looks_and_only_where_the_policy_is_auto(
+    begun: list[Callable[[], None]],
+) -> None:
+    catalog = catalog_of()
+    table = catalog.create_table("shop.orders", SCHEMA)
+    for id in range(14):
+        table = table.append(rows(id))
+    assert (table.version, begun) == (15, [])
+    catalog.alter_namespace("shop", set=AUTO)  # is inherited
+    table = table.append(rows(99))
+    (work,) = begun
+    for id in range(7):
+        table = table.append(rows(id))
+    work()
+    assert table.refresh().file_count == 1 and len(begun) == 1
+
+
+def test_an_append_is_as_many_requests_as_without(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[CountingStore] = []
+
+    def counting(url: str, options: Any) -> Any:
+        counted.append(CountingStore(open_store(url, options)))
+        return counted[-1]
+
+    def requests(properties: dict[str, str]) -> list[dict[str, int]]:
+        counted.clear()
+        catalog = catalog_of(in_background=lambda name, work: None)
+        table = catalog.create_table("shop.orders", SCHEMA, properties=properties)
+        found = []
+        for id in range(20):
+            for store in counted:
+                store.reset()
+            table = table.append(rows(id))
+            kinds = [store.by_kind for store in counted]
+            found.append({kind: sum(each[kind] for each in kinds) for kind in set().union(*kinds)})
+        return found
+
+    monkeypatch.setattr(places, "open_store", counting)
+    with_upkeep = requests(AUTO)
+    assert begun and with_upkeep == requests({})
+    assert with_upkeep[-1] == {"put": 1, "put_if_absent": 1}
+
+
+def test_it_takes_a_tenth_of_the_time_and_one_group_more(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = Now()
+    catalog = catalog_of(now)
+    table = catalog.create_table("shop.orders", SCHEMA, properties=AUTO)
+    took: list[float] = []
+    real = automatic.step
+
+    def slow(*given: Any) -> Any:
+        took.append(now.s)
+        now.s += 5.0
+        return real(*given)
+
+    monkeypatch.setattr(automatic, "step", slow)
+    for id in range(200):
+        table = table.append(rows(id))
+        now.s += 1.0
+        while begun:
+            begun.pop()()
+    # 200 s of writes, of which a tenth are four groups of 5 s; these take time themselves.
+    assert 4 <= len(took) <= 6
+    assert all(later - earlier >= 50.0 for earlier, later in zip(took[1:], took[2:], strict=False))
+
+
+def test_a_writer_does_not_notice_that_upkeep_fails(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = catalog_of()
+    table = catalog.create_table("shop.orders", SCHEMA, properties=AUTO)
+
+    def fails(*given: Any) -> Any:
+        raise StorageError("no space left on device", location="data/")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(automatic, "step", fails)
+        for id in range(20):
+            table = table.append(rows(id))
+            while begun:
+                begun.pop()()
+    assert table.refresh().file_count == 20
+    catalog.drop_table("shop.orders")
+    assert begun == []
+
+
+PROGRAM = """
+import sys, time
+import pyarrow as pa
+from lakelog.catalog import Catalog
+from lakelog.catalog.upkeep import automatic
+
+def endless(head, goal, files, groups, check):
+    print("begun", flush=True)
+    while True:
+        check()
+        time.sleep(0.02)
+
+automatic.step = endless
+catalog = Catalog(sys.argv[1], options={"fsync": "off"})
+catalog.create_namespace("shop")
+schema = pa.schema({"id": pa.int64()})
+table = catalog.create_table("shop.orders", schema, properties={"lakelog.maintenance": "auto"})
+for id in range(17):
+    table = table.append(pa.table({"id": [id]}, schema=schema))
+time.sleep(0.3)
+print("ends", flush=True)
+"""
+
+
+def test_a_process_that_ends_does_not_wait_for_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "lake")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == "begun\n" and process.stdout.readline() == "ends\n"
+        said_s = time.monotonic()
+        assert process.wait(30) == 0, process.stderr.read()
+        assert time.monotonic() - said_s < 2

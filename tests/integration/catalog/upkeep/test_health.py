@@ -1,0 +1,163 @@
+"""Health of real tables: what it says is so, it reads metadata alone, and its commands mend what they are for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shlex
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.audit.audited_shop import Objects
+
+from lakelog.catalog import Catalog, InvalidInput, NoSuchTable
+
+SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]}, schema=SCHEMA)
+
+
+def orders(catalog: Catalog, **options: Any) -> Any:
+    catalog.create_namespace("shop")
+    return catalog.create_table("shop.orders", SCHEMA, **options)
+
+
+def test_health_counts_what_there_is(catalog: Catalog) -> None:
+    table = orders(catalog, cluster_by=["id"])
+    for id in range(4):
+        table = table.append(rows(id, id + 2))
+    size_bytes = table.size_bytes
+    late = Catalog(catalog.warehouse).load_table("shop.orders")
+    table = table.append(rows(9)).delete("id = 9")
+    late.append(rows(10))
+    found = late.health()
+    assert (found.version, found.files, found.rows, found.small_files) == (8, 5, 9, 5)
+    assert sum(each.files for each in found.sizes) == 5
+    (key,) = found.keys
+    # Spans 0-2, 1-3, 2-4, 3-5 and 10: three files may hold 2 and 3.
+    assert (key.column, key.files, key.deepest) == ("id", 5, 3) and key.overlap == 3.0
+    assert found.old_versions == 7 and (found.past_files, found.read_from) == (1, 1)
+    assert 0 < found.past_bytes < size_bytes
+    assert (found.last_day.commits, found.last_day.upkeep) == (8, 0)
+    assert (found.last_day.rebased, found.last_day.passed) == (1, 2)
+    assert found.policy["lakelog.maintenance"] == "on-demand" and found.problem is None
+
+
+def test_advice_says_what_a_compaction_reads_and_writes_and_it_does(catalog: Catalog) -> None:
+    table = orders(catalog)
+    for id in range(6):
+        table = table.append(rows(id))
+    before = table.size_bytes
+    (advice,) = table.health().advice
+    assert advice.action == "compact" and advice.command == "lakelog compact shop.orders"
+    assert (advice.reads_files, advice.writes_files, advice.saves_files) == (6, 1, 5)
+    assert advice.reads_bytes == advice.writes_bytes == before
+    table.compact()
+    (after,) = table.health().advice
+    assert after.level == "good" and table.health().last_day.upkeep == 1
+
+
+def test_health_is_read_from_metadata_alone(catalog: Catalog) -> None:
+    table = orders(catalog)
+    for id in range(3):
+        table = table.append(rows(id))
+    store, prefix = catalog.places.open(table.head.tracked.location)
+    keys = [key for key, _ in store.list_sizes(f"{prefix}/data/")]
+    store.delete(keys)
+    assert len(keys) == 3
+    assert Catalog(catalog.warehouse).load_table("shop.orders").health().files == 3
+
+
+def test_vacuum_is_counted_on_request_only(catalog: Catalog) -> None:
+    table = orders(catalog).append(rows(1)).overwrite(rows(2))
+    catalog.expire("shop.orders", retain_last=1, dry_run=False)
+    assert table.health().unreachable_files is None
+    found = table.health(listing=True)
+    reported = catalog.vacuum("shop.orders", older_than=dt.timedelta(days=3))
+    assert found.unreachable_files == sum(each.files + each.objects for each in reported)
+    assert found.unreachable_bytes == sum(each.size_bytes + each.object_bytes for each in reported)
+
+
+def test_health_of_a_namespace_has_each_table_and_hides_none_for_a_damaged_one(catalog: Catalog) -> None:
+    table = orders(catalog).append(rows(1))
+    catalog.create_table("shop.other", SCHEMA).append(rows(2))
+    assert [each.name for each in catalog.health("shop")] == ["`shop`.`orders`", "`shop`.`other`"]
+    assert len(catalog.health()) == 2 and len(catalog.health(location=table.location)) == 1
+    objects = Objects(catalog, "shop.orders")
+    objects.put(2, objects.store.get(objects.keys.commit(2))[:-20])
+    damaged, whole = Catalog(catalog.warehouse).health("shop")
+    assert damaged.problem and not whole.problem and whole.rows == 1
+    with pytest.raises(NoSuchTable):
+        catalog.health("shop.nothing")
+    with pytest.raises(InvalidInput):
+        catalog.health("shop", commits=0)
+
+
+def test_a_policy_is_inherited_and_its_commands_follow_it(catalog: Catalog) -> None:
+    table = orders(catalog, properties={"lakelog.write.target-file-size-bytes": "1024"})
+    table = table.append(rows(*range(100))).delete("id < 20")
+    assert table.file_count == 1 and table.size_bytes > 1024
+    assert [each.action for each in table.health().advice] == [None]
+    catalog.alter_namespace("shop", set={"lakelog.maintenance.deleted-ratio": "0.1"})
+    (advice,) = table.health().advice
+    assert advice.command == "lakelog compact shop.orders --deleted-ratio 0.1"
+    assert advice.sql and advice.sql.endswith(", deleted_ratio => 0.1)")
+    assert shlex.split(advice.command)[:2] == ["lakelog", "compact"]
+    assert advice.writes_bytes and advice.reads_bytes and advice.writes_bytes < advice.reads_bytes
+
+
+def test_a_policy_that_contradicts_what_it_inherits_is_named(catalog: Catalog) -> None:
+    table = orders(catalog, properties={"lakelog.maintenance.keep-for": "2d"})
+    catalog.alter_namespace("shop", set={"lakelog.maintenance.vacuum-age": "3d"})
+    problem = table.health().problem
+    assert (
+        problem and "keep-for of `shop`.`orders` is 2d" in problem and "of the namespace shop, 3d" in problem
+    )
+    table = table.alter([{"change": "set-property", "key": "lakelog.maintenance.keep-for", "value": "30d"}])
+    assert table.health().problem is None
+    assert table.health().policy["lakelog.maintenance.keep-for"] == "30d"
+
+
+def test_properties_that_contradict_each_other_are_refused_together(catalog: Catalog) -> None:
+    contradiction = {"lakelog.maintenance.keep-for": "1d", "lakelog.maintenance.vacuum-age": "3d"}
+    with pytest.raises(InvalidInput, match="shorter than lakelog.maintenance.vacuum-age, 3d"):
+        orders(catalog, properties=contradiction)
+    table = catalog.create_table("shop.orders", SCHEMA)
+    with pytest.raises(InvalidInput, match="shorter than"):
+        table.alter(
+            [{"change": "set-property", "key": key, "value": value} for key, value in contradiction.items()]
+        )
+    with pytest.raises(InvalidInput, match="shorter than"):
+        catalog.alter_namespace("shop", set=contradiction)
+    catalog.alter_namespace("shop", set={"lakelog.maintenance.keep-for": "1d"})
+    with pytest.raises(InvalidInput, match="shorter than"):
+        catalog.alter_namespace("shop", set={"lakelog.maintenance.vacuum-age": "3d"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("lakelog.maintenance", "yes"),
+        ("lakelog.maintenance.deleted-ratio", "1.5"),
+        ("lakelog.maintenance.deleted-ratio", "-0.1"),
+        ("lakelog.maintenance.keep-for", "0d"),
+        ("lakelog.maintenance.keep-for", "soon"),
+        ("lakelog.maintenance.vacuum-age", ""),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(catalog: Catalog, key: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=key):
+        orders(catalog, properties={key: value})
+    with pytest.raises(InvalidInput, match=key):
+        catalog.alter_namespace("shop", set={key: value})
+
+
+def test_a_picture_has_the_same_advice(catalog: Catalog) -> None:
+    table = orders(catalog)
+    for id in range(5):
+        table = table.append(rows(id))
+    assert catalog.picture("shop.orders").facts.health == table.health().advice
+    assert msgspec.to_builtins(table.health())["advice"][0]["action"] == "compact"

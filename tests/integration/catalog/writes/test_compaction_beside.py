@@ -1,0 +1,287 @@
+"""Compaction beside writers: rows that they change meanwhile are dead in the new files, and no work is lost."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from tests.integration.catalog.rows_changed import deleted, deletes_of
+from tests.integration.catalog.writes.test_compaction import BUCKETS, SCHEMA, check, known, rows, written
+
+from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog.files import deletion_vectors
+from lakelog.catalog.files.data_file import DataFile
+from lakelog.catalog.logs.commits import Token
+from lakelog.catalog.parquet.copying import copied_files
+from lakelog.catalog.writes import file_changes, row_reader
+from lakelog.catalog.writes.compaction_commit import Rewritten
+from lakelog.log.errors import InvalidInput
+
+COPYING = [
+    {"change": "set-property", "key": f"lakelog.write.{each}.mode", "value": "copy-on-write"}
+    for each in ("delete", "update", "merge")
+]
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    """Ten files of ten rows in two partitions, some of them deleted."""
+    table = catalog.create_table("t", SCHEMA, partition_by=[BUCKETS])
+    for first in range(0, 50, 10):
+        table = table.append(rows(*range(first, first + 10)))
+    return deleted(table, [3, 14, 44])
+
+
+def other(catalog: Catalog) -> Table:
+    return Catalog(catalog.warehouse).load_table("t")
+
+
+def changed(table: Table, version: int) -> Counter[tuple[str, int, str]]:
+    found = table.changes(version + 1).to_arrow().to_pylist()
+    return Counter((each["_change_type"][:6], each["id"], each["name"]) for each in found)
+
+
+def files_of(table: Table) -> set[str]:
+    return set(table.plan()["path"].to_pylist())
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_rows_that_others_change_meanwhile_are_dead_in_the_new_files(
+    catalog: Catalog, table: Table, apart: bool
+) -> None:
+    write, groups = written(table)
+    with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0 if apart else 512):
+        other(catalog).delete(col("id").is_in([20, 5]))
+        other(catalog).update({"name": "'new'"}, col("id").is_in([21, 44, 30]))
+        before = known(other(catalog))
+        token = Token(commit_id=write.id, bases={table.head.tracked.location: table.version})
+        after, lost = table.commit_compaction(write, groups, token=token)
+    assert lost == [] and known(after) == before
+    assert files_of(after).isdisjoint({path for group in groups for path in group.removed})
+    assert changed(after, table.version) == Counter(
+        [("delete", id, f"n{id}") for id in (5, 20)]
+        + [("delete", id, f"n{id}") for id in (21, 30)]
+        + [("insert", id, "new") for id in (21, 30)]
+    )
+    assert not changed(after, after.version - 1), "the compaction itself changes no row"
+    # A retry gives the same, whatever has happened since.
+    other(catalog).append(rows(500)).compact(deleted_ratio=0)
+    for asking in (table, other(catalog)):
+        assert asking.commit_compaction(write, groups, token=token)[1] == []
+    assert set(known(other(catalog))) == {*before, 500}
+    check(catalog, leftovers=True)
+
+
+def test_rows_of_files_that_others_have_rewritten_are_dead_in_the_new_files(
+    catalog: Catalog, table: Table
+) -> None:
+    table = table.alter(COPYING)
+    write, groups = written(table)
+    other(catalog).update({"name": "'new'"}, col("id") == 20)
+    other(catalog).delete(col("id") == 41)
+    before = known(other(catalog))
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [] and known(after) == before
+    assert after.file_count == 2 + 2, "a new one in each partition, and the two that others have rewritten"
+    again = after.compact(deleted_ratio=0)
+    assert known(again) == before and again.file_count == 2
+    check(catalog, leftovers=True)
+
+
+def test_a_group_is_left_out_where_most_of_its_files_are_gone(catalog: Catalog, table: Table) -> None:
+    table = table.alter(COPYING)
+    write, groups = written(table)
+    of_first = set(groups[0].removed)
+    ids = [
+        min(id for id in known(table) if id // 10 == at and path_of(table, id) in of_first) for at in range(4)
+    ]
+    other(catalog).delete(col("id").is_in(ids))
+    before = known(other(catalog))
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [0] and known(after) == before
+    assert len(of_first & files_of(after)) == 1
+    check(catalog, leftovers=True)
+
+
+def path_of(table: Table, id: int) -> str:
+    [one] = deletes_of(table, [id])
+    return one["path"]
+
+
+def test_rows_that_come_back_meanwhile_are_not_lost(catalog: Catalog, table: Table) -> None:
+    write, groups = written(table)
+    back = other(catalog).set_current_version(table.version - 1)
+    assert {3, 14, 44} < set(known(back))
+    after, lost = table.commit_compaction(write, groups)
+    assert lost and known(after) == known(back)
+    live = files_of(after)
+    assert all(live.issuperset(groups[at].removed) for at in lost)
+
+
+def test_rows_that_came_back_and_went_again_are_as_they_were(catalog: Catalog, table: Table) -> None:
+    write, groups = written(table)
+    other(catalog).delete(col("id") >= 0)
+    assert not known(other(catalog))
+    other(catalog).set_current_version(table.version - 1)
+    again = deleted(other(catalog), [3, 14, 44, 7])
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [] and known(after) == known(again) and 7 not in known(after)
+    check(catalog, leftovers=True)
+
+
+def test_the_later_of_two_compactions_changes_nothing(catalog: Catalog, table: Table) -> None:
+    write, groups = written(table)
+    before = other(catalog).compact()
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [0, 1] and after.version == before.version and known(after) == known(before)
+
+
+def test_ids_are_looked_up_in_parts_and_without_room_to_remember_them(
+    catalog: Catalog, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_reader, "PART_ROWS", 4)
+    monkeypatch.setattr(row_reader, "KEPT_BYTES", 0)
+    monkeypatch.setattr(row_reader, "ROWS_LIMIT", 0)
+    write, groups = written(table)
+    other(catalog).delete(col("id") >= 12)
+    mine = table.begin_write()
+    positions = deletes_of(table, [1, 2, 7])
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [] and set(known(after)) == set(range(12)) - {3}
+    # The other way round, a writer finds its rows in the files of the compaction.
+    done = table.commit_rows(mine, "delete", deletes=positions, condition=col("id").is_in([1, 2, 7]))
+    assert set(known(done)) == {0, 4, 5, 6, 8, 9, 10, 11}
+    check(catalog, leftovers=True)
+
+
+def beside(catalog: Catalog, work: Callable[[], object]) -> Any:
+    """Let others do something whenever a compaction has read the rows of its files."""
+
+    def meanwhile(*arguments: Any, **named: Any) -> list[DataFile]:
+        files = copied_files(*arguments, **named)
+        work()
+        return files
+
+    return patch("lakelog.catalog.writes.compaction_commit.copied_files", meanwhile)
+
+
+def test_a_compaction_in_a_loop_beside_changes_of_rows_loses_none_of_its_work(
+    catalog: Catalog, table: Table
+) -> None:
+    numbers, fresh, written = iter(range(60)), iter(range(1000, 2000)), 0
+
+    def work() -> None:
+        nonlocal written
+        written += 1
+        other(catalog).delete(col("id") == next(numbers))
+        other(catalog).update({"name": "'u'"}, col("id").is_in([next(numbers), next(numbers)]))
+        other(catalog).append(rows(next(fresh)))
+
+    expected = set(known(table))
+    for _ in range(6):
+        with beside(catalog, work):
+            other(catalog).compact(deleted_ratio=0)
+    operations = Counter(each.operation for each in other(catalog).history(limit=100))
+    assert operations["compact"] == written >= 6
+    gone = {number for number in range(0, next(numbers), 3)}
+    assert set(known(other(catalog))) == expected - gone | set(range(1000, next(fresh)))
+    updated = other(catalog).scan(filter=col("name") == "u").to_arrow()["id"].to_pylist()
+    assert set(updated) == {id for id in expected if id < 3 * written and id % 3}
+    check(catalog, leftovers=True)
+
+
+def test_files_without_row_ids_are_planned_anew_and_it_gives_up_where_others_are_always_faster(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_changes, "with_ids", lambda files, next_row: list(files))
+    table = catalog.create_table("t", SCHEMA)
+    for first in range(0, 50, 10):
+        table = table.append(rows(*range(first, first + 10)))
+    numbers = iter(range(50))
+    with (
+        beside(catalog, lambda: other(catalog).delete(col("id").is_in([next(numbers), next(numbers)]))),
+        pytest.raises(CommitConflict, match="5 times"),
+    ):
+        table.compact()
+    assert table.refresh().row_count == 50 - 10
+    assert other(catalog).compact().file_count == 1
+    check(catalog)
+
+
+def test_a_file_is_in_one_group_only(table: Table) -> None:
+    write, groups = written(table)
+    twice = Rewritten(groups[0].removed, groups[1].files)
+    with pytest.raises(InvalidInput, match="occurs twice"):
+        table.commit_compaction(write, [groups[0], twice])
+
+
+def a_writer(catalog: Catalog, seconds: float, seed: int) -> tuple[set[int], dict[int, str]]:
+    """Change rows ten times a second, and return which are gone, and the last name of those that were updated."""
+    rng, gone, names = random.Random(seed), set[int](), dict[int, str]()
+    table = Catalog(catalog.warehouse).load_table("t")
+    for turn in range(int(seconds * 10)):
+        begun = time.monotonic()
+        id = rng.choice([id for id in range(seed, ROWS, WRITERS) if id not in gone])
+        table = table.refresh()
+        if turn % 3:
+            names[id] = f"{seed}-{turn}"
+            table = table.update({"name": f"'{names[id]}'"}, col("id") == id)
+        else:
+            table = table.delete(col("id") == id)
+            gone.add(id)
+        time.sleep(max(0.0, 0.1 - (time.monotonic() - begun)))
+    return gone, names
+
+
+ROWS, WRITERS = 2000, 2
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_no_writer_conflicts_and_no_compaction_is_thrown_away(
+    tmp_path: Path, seconds: float, mode: str
+) -> None:
+    catalog = Catalog(str(tmp_path))
+    modes = {f"lakelog.write.{each}.mode": mode for each in ("delete", "update")}
+    table = catalog.create_table("t", SCHEMA, properties=modes)
+    for first in range(0, ROWS, ROWS // 10):
+        table = table.append(rows(*range(first, first + ROWS // 10)))
+    start, ids, written = table, {id: row for id, (row, _) in known(table).items()}, 0
+
+    def count() -> None:
+        nonlocal written
+        written += 1
+
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(a_writer, catalog, seconds, seed) for seed in range(WRITERS)]
+        with beside(catalog, count):
+            while not all(each.done() for each in writers):
+                other(catalog).compact(deleted_ratio=0.0)
+    done = [each.result() for each in writers]
+    names = {id: f"n{id}" for id in range(ROWS)}
+    for gone, changed_names in done:
+        names |= changed_names
+        for id in gone:
+            names.pop(id, None)
+    after = other(catalog)
+    found = after.to_arrow()
+    assert dict(zip(found["id"].to_pylist(), found["name"].to_pylist(), strict=True)) == names
+    assert found.num_rows == len(names)
+    assert {id: row for id, (row, _) in known(after).items()} == {id: ids[id] for id in names}
+    operations = Counter(each.operation for each in after.history(limit=10_000))
+    if mode == "merge-on-read":
+        assert operations["compact"] == written > 0
+    else:
+        # Where others have rewritten all but one of its files, a compaction would only make that one larger.
+        assert operations["compact"] > 0.8 * written
+    net = Counter({(id, f"n{id}"): 1 for id in range(ROWS)})
+    for (what, id, name), count_ in changed(after, start.version).items():
+        net[(id, name)] += count_ if what == "insert" else -count_
+    assert {each: count_ for each, count_ in net.items() if count_} == dict.fromkeys(names.items(), 1)

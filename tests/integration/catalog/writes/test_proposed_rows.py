@@ -1,0 +1,253 @@
+"""Rows that processes propose: whoever combines writes those of all as files, and what does not fit harms no other."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.schema.test_constraints import add, over, require
+from tests.integration.catalog.writes.test_identity import create, fsck_finds, given, of
+from tests.integration.catalog.writes.test_open_proposals import combine
+
+from lakelog.catalog import Catalog, CheckViolated, CommitConflict, CommitUnknown, LogOptions, Table, Token
+from lakelog.catalog.parquet.conform import conform
+from lakelog.catalog.parquet.row_bytes import decoded_rows, encoded_rows
+from lakelog.catalog.schema import relaxed
+from lakelog.catalog.writes import arrow_rows
+from lakelog.log import FormatError, InvalidInput, Log, StorageError
+from lakelog.log.changes import refusal_in
+from lakelog.log.format import ProposedChange
+from lakelog.log.proposals.inbox import Inbox, proposals_of
+
+SCHEMA = pa.schema({"id": pa.int64(), "part": pa.string()})
+
+
+def rows(*ids: int, part: str = "a") -> pa.Table:
+    return pa.table({"id": list(ids), "part": [part] * len(ids)}, schema=SCHEMA)
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    catalog = Catalog(str(tmp_path))
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", SCHEMA, partition_by=["part"])
+    combine(tmp_path, table=True, rows=rows(1))  # which says that there may be proposals, and appends a row
+    return catalog.load_table("n.t")
+
+
+def shaped(table: Table, data: pa.Table) -> bytes:
+    return encoded_rows(conform(data, relaxed(table.head.schema)))
+
+
+def propose(table: Table, *all_rows: bytes, by: str = "them") -> list[str]:
+    """Put a proposal of so many changes, as another process does; return their ids."""
+    table = table.refresh()
+    tracked, seen = table.head.tracked, table.version
+    changes = [
+        ProposedChange(commit_id=tracked.log.options.new_id(), base=seen, writer={"user": by}, rows=each)
+        for each in all_rows
+    ]
+    for data, part in proposals_of(table.head.id, seen, (), changes):
+        assert data is not None
+        Inbox(tracked.log.replay).put(seen, part[0].commit_id, data)
+    return [each.commit_id for each in changes]
+
+
+def test_rows_of_many_become_a_file_for_each_partition_and_each_author_has_an_entry(
+    table: Table, tmp_path: Path
+) -> None:
+    propose(table, shaped(table, rows(10, 11)), shaped(table, rows(12, part="b")), by="ada")
+    propose(table, shaped(table, rows(13, part="b")), by="bob")
+    combine(tmp_path, table=True, rows=rows(1))
+    done = table.refresh()
+    assert ids(done) == [1, 1, 10, 11, 12, 13]
+    added = [each for each in done.history() if each.version == done.version and each.operation == "append"]
+    own = [each for each in added if each.writer.get("user") in ("ada", "bob")]
+    assert sorted(each.details["added_rows"] for each in own) == [1, 1, 2]
+    [files] = [each for each in added if "of_changes" in each.details]
+    assert (files.details["of_changes"], files.details["added_files"]) == (3, 2)
+    placed = done.scan(row_ids=True).to_arrow().sort_by("_row_id")
+    assert placed["_row_id"].to_pylist() == list(range(6))
+    changes = done.changes(done.version, done.version).to_arrow()
+    assert sorted(changes["id"].to_pylist()) == [1, 10, 11, 12, 13]
+    assert set(changes["_change_type"].to_pylist()) == {"insert"}
+    assert not [each for each in Catalog(str(tmp_path)).fsck().found if each.severity.name != "NOTE"]
+    audited = Catalog(str(tmp_path)).audit(table="n.t")
+    assert {e.user for e in audited if "combined_by" in e.details} == {"ada", "bob"}
+
+
+def test_values_of_identity_columns_are_taken_by_who_combines(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path))
+    catalog.create_namespace("n")
+    table = create(catalog, "n.t")
+    combine(tmp_path, table=True, rows=of("mine"))
+    for names in (("a", "b"), ("c",)):
+        propose(table, shaped(table, of(*names)))
+    propose(table, shaped(table, given(7)))  # which only a table that allows it takes
+    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
+        other = Catalog(str(tmp_path), log_options=LogOptions(proposals=True)).load_table("n.t")
+        # The first one's values are in its file, so that it goes by itself; the second one has rows.
+        other.append(of("mine")).append(of("mine"))
+    done = table.refresh()
+    assert ids(done) == [1, 2, 3, 4, 5, 6]
+    assert sorted(done.to_arrow()["of"].to_pylist()) == ["a", "b", "c", "mine", "mine", "mine"]
+    assert done.identity_values()[0]["next"] == 7
+    assert not fsck_finds(catalog)
+
+
+def compressed(table: Table) -> bytes:
+    data, sink = conform(rows(666), relaxed(table.head.schema)), pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, data.schema, options=options) as stream:
+        stream.write_table(data)
+    return bytes(sink.getvalue())
+
+
+def of_dictionaries(table: Table) -> bytes:
+    data = rows(666)
+    return encoded_rows(data.set_column(1, "part", data["part"].dictionary_encode()))
+
+
+def longer(table: Table) -> bytes:
+    """Rows that say that they are 2^40, where they are 99."""
+    data, length = shaped(table, rows(*range(99))), struct.pack("<q", 99)
+    assert data.count(length) >= 1
+    return data.replace(length, struct.pack("<q", 1 << 40))
+
+
+BAD: dict[str, Callable[[Table], bytes]] = {
+    "garbage": lambda table: b"garbage",
+    "cut": lambda table: shaped(table, rows(666))[:-300],
+    "compressed": compressed,
+    "other columns": lambda table: encoded_rows(pa.table({"other": [666]})),
+    "a longer batch than its buffers": longer,
+    "values that stand for many": of_dictionaries,
+    "against a CHECK": lambda table: shaped(table, rows(-1)),
+    "NULL": lambda table: encoded_rows(pa.table({"id": [None], "part": ["a"]}, schema=SCHEMA)),
+}
+
+
+def test_what_does_not_fit_is_left_alone_and_holds_up_no_other(table: Table, tmp_path: Path) -> None:
+    table = table.alter([require("id"), add(over(0))])
+    bad = [make(table) for make in BAD.values()]
+    left = propose(table, bad[0], shaped(table, rows(10)), *bad[1:], shaped(table, rows(11)))
+    combine(tmp_path, table=True, rows=rows(1))
+    assert ids(table) == [1, 1, 10, 11]
+    done = table.refresh()
+    [newest] = done.head.tracked.log.commits(done.version)
+    assert {each.commit_id for each in newest.changes} & set(left) == {left[1], left[-1]}
+    assert not fsck_finds(Catalog(str(tmp_path)))
+
+
+@pytest.mark.parametrize("make", BAD.values(), ids=BAD.keys())
+def test_bytes_that_are_no_rows_of_the_table_are_refused_when_they_are_read(
+    make: Callable[[Table], bytes], table: Table
+) -> None:
+    data = make(table)
+    try:
+        assert decoded_rows(data, table.head.schema).num_rows == 1
+    except FormatError:
+        return
+    assert make in (BAD["against a CHECK"], BAD["NULL"])  # that is for the table's rules to say
+
+
+def test_rows_that_were_shaped_for_another_table_are_their_authors_to_append(
+    table: Table, tmp_path: Path
+) -> None:
+    [id] = propose(table, shaped(table, rows(10)))
+    table.alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
+    combine(tmp_path, table=True, rows=rows(1))
+    assert ids(table) == [1, 1]
+    token = Token(commit_id=id, bases={table.head.tracked.location: table.version})
+    table.refresh().append(rows(10), token=token)
+    assert ids(table) == [1, 1, 10]
+
+
+def proposing(monkeypatch: pytest.MonkeyPatch, propose: Callable[..., Any]) -> None:
+    monkeypatch.setattr(Log, "proposes", True)
+    monkeypatch.setattr(Log, "propose", propose)
+
+
+def test_rows_that_nobody_commits_are_appended_by_their_author_under_the_same_id(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def comes_back(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
+        asked.append(commit_id)
+        assert decide(view, ()).rows
+
+    proposing(monkeypatch, comes_back)
+    done = table.append(rows(5, 6))
+    assert ids(done) == [1, 5, 6]
+    assert [next(done.history()).commit_id] == asked
+
+
+def test_rows_that_another_client_commits_meanwhile_are_appended_once(
+    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_slow(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
+        change = ProposedChange(commit_id=commit_id, base=view.version, rows=decide(view, ()).rows)
+        [(data, _)] = proposals_of(view.log_id, view.version, (), [change])
+        assert data is not None
+        Inbox(log.replay).put(view.version, commit_id, data)
+        monkeypatch.undo()
+        combine(tmp_path, table=True, rows=rows(1))
+
+    proposing(monkeypatch, is_slow)
+    assert ids(table.append(rows(5, 6))) == [1, 1, 5, 6]
+
+
+def test_rows_that_are_refused_after_they_were_proposed_are_refused_for_good(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def meets_a_check(log: Any, view: Any, decide: Any, *, commit_id: str, **more: Any) -> None:
+        asked.append(commit_id)
+        Catalog(table.head.logs.warehouse).load_table("n.t").alter([add(over(0))])
+        assert decide(log.refresh(view), ()).rows  # who combines finds out
+
+    proposing(monkeypatch, meets_a_check)
+    with pytest.raises(CommitConflict, match="added a CHECK"):
+        table.append(rows(-5))
+    log = table.head.tracked.log
+    [refused] = [each for each in log.commits() if refusal_in(each, asked[0])]
+    assert refused.version == table.refresh().version
+
+
+def test_a_failure_after_rows_were_proposed_is_no_certain_one(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposing(monkeypatch, lambda *args, **more: None)
+
+    def fails(*args: Any) -> None:
+        raise StorageError("the network is down", location="here")
+
+    monkeypatch.setattr(arrow_rows, "_write_rows", fails)
+    with pytest.raises(CommitUnknown):
+        table.append(rows(5))
+
+
+def test_rows_that_do_not_fit_fail_before_they_are_proposed(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.alter([add(over(0))])
+    table = table.refresh()
+
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError
+
+    proposing(monkeypatch, never)
+    for wrong in (pa.table({"other": [1]}), rows(-1)):
+        with pytest.raises((InvalidInput, CheckViolated)):
+            table.append(wrong)

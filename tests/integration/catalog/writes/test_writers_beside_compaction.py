@@ -1,0 +1,125 @@
+"""Writers that a compaction has overtaken: all of them go on, and only what others have changed is in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.integration.catalog.rows_changed import deleted, rows, rows_of, two_files, updated
+
+from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog.writes import row_reader
+
+EVERY = list(range(20))
+
+
+@pytest.fixture(params=["merge-on-read", "copy-on-write"])
+def table(request: pytest.FixtureRequest, catalog: Catalog) -> Table:
+    return two_files(catalog).alter(
+        [
+            {"change": "set-property", "key": f"lakelog.write.{each}.mode", "value": request.param}
+            for each in ("delete", "update", "merge")
+        ]
+        + [{"change": "set-property", "key": "lakelog.isolation", "value": "serializable"}]
+    )
+
+
+def ids(table: Table) -> list[int]:
+    return [id for id, _ in rows_of(table.refresh())]
+
+
+def compact(table: Table) -> Table:
+    after = table.refresh().compact(deleted_ratio=0)
+    [last] = after.history(limit=1)
+    assert last.operation == "compact"
+    return after
+
+
+def overwrite_some(table: Table) -> Table:
+    return table.overwrite(rows(range(50, 53)), col("id") < 3)
+
+
+def overwrite_a_file(table: Table) -> Table:
+    return table.overwrite(rows(range(50, 53)), col("id") < 10)
+
+
+def overwrite_all(table: Table) -> Table:
+    return table.overwrite(rows(range(50, 53)))
+
+
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        (lambda table: table.delete(col("id") < 3), EVERY[3:]),
+        (lambda table: table.delete(col("id") < 10), EVERY[10:]),
+        (lambda table: table.update({"name": "'new'"}, col("id") < 3), EVERY),
+        (lambda table: table.upsert(rows(range(18, 22)), on="id"), [*EVERY, 20, 21]),
+        (overwrite_some, [*EVERY[3:], 50, 51, 52]),
+        (overwrite_a_file, [*EVERY[10:], 50, 51, 52]),
+        (overwrite_all, [50, 51, 52]),
+        (lambda table: table.truncate(), []),
+    ],
+)
+def test_a_writer_goes_on_where_a_compaction_has_moved_its_rows(
+    catalog: Catalog, table: Table, write: Callable[[Table], Table], expected: list[int]
+) -> None:
+    compacted = compact(table)
+    after = write(table)
+    assert ids(after) == expected and after.version == compacted.version + 1
+    assert not [each for each in catalog.fsck(deep=True).found if each.kind != "data-file-unused"]
+
+
+@pytest.mark.parametrize(
+    ("write", "left"),
+    [
+        (lambda table: table.update({"name": "'new'"}, col("id") < 3), EVERY),
+        (lambda table: deleted(table, [5], condition=col("id") == 5), [*EVERY[:5], *EVERY[6:]]),
+    ],
+)
+def test_no_values_are_read_of_rows_that_have_moved(
+    table: Table, monkeypatch: pytest.MonkeyPatch, write: Callable[[Table], Table], left: list[int]
+) -> None:
+    monkeypatch.setattr(row_reader, "ROWS_LIMIT", 0)
+    compact(table)
+    assert ids(write(table)) == left
+
+
+def test_a_replacement_does_not_fail_over_a_compaction(catalog: Catalog, table: Table) -> None:
+    stage = catalog.stage("replace", "t", table.schema)
+    compact(table)
+    catalog.commit_stage(stage)
+    assert catalog.load_table("t").row_count == 0
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("write", [overwrite_some, overwrite_a_file, overwrite_all])
+def test_what_others_did_before_or_after_the_compaction_is_in_the_way(
+    table: Table, write: Callable[[Table], Table], first: bool
+) -> None:
+    for change in (
+        lambda: table.refresh().append(rows(range(1, 2))),
+        lambda: deleted(table.refresh(), [ids(table)[0]]),
+        lambda: updated(table.refresh(), [ids(table)[1]], "new"),
+    ):
+        now = table.refresh()
+        if first:
+            change()
+        compact(table)
+        if not first:
+            change()
+        before = rows_of(table.refresh())
+        with pytest.raises(CommitConflict):
+            write(now)
+        assert rows_of(table.refresh()) == before
+
+
+def test_what_others_did_elsewhere_is_not_in_the_way_of_an_overwrite(catalog: Catalog) -> None:
+    table = catalog.create_table("p", rows(range(1)).schema, partition_by=["name"])
+    for name in "ab":
+        for id in range(3):
+            table = table.append(rows(range(id, id + 1)).set_column(1, "name", [[name]]))
+    mine = table
+    table = table.append(rows(range(9, 10)).set_column(1, "name", [["a"]]))
+    table = compact(table).delete((col("name") == "a") & (col("id") == 9))
+    after = mine.overwrite(rows(range(5, 6)).set_column(1, "name", [["b"]]), col("name") == "b")
+    assert rows_of(after) == [(0, "a"), (1, "a"), (2, "a"), (5, "b")]

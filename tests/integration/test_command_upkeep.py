@@ -1,0 +1,102 @@
+"""`lakelog health` and `lakelog maintain`: what they say, in both forms, and what they do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.cli.main import run
+
+SCHEMA = pa.schema([pa.field("id", pa.int64())])
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    catalog = Catalog(str(tmp_path / "warehouse"), options={"fsync": "off"})
+    catalog.create_namespace("shop")
+    table = catalog.create_table("shop.orders", SCHEMA, cluster_by=["id"])
+    for id in range(9):
+        table = table.append(pa.table({"id": [id]}, schema=SCHEMA))
+    catalog.create_table("shop.empty", SCHEMA)
+    return catalog
+
+
+@pytest.fixture
+def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
+    def output(*arguments: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert run([*arguments, "--warehouse", catalog.warehouse]) == code
+        printed = capsys.readouterr()
+        return printed.out if code == 0 else printed.err
+
+    return output
+
+
+def test_health_of_a_table_has_its_facts_and_the_commands(lakelog: Any) -> None:
+    text = " ".join(lakelog("health", "shop.orders", "--list").split())
+    for said in (
+        "9 of",
+        "a file overlaps 0.0 others; at worst 1 may hold one value",
+        "10 commits, 0 of upkeep; 0 lost races",
+        "0 objects",
+        "A compaction would turn 9 files",
+        "lakelog compact shop.orders",
+        "CALL lake.system.compact(table => '`shop`.`orders`')",
+    ):
+        assert said in text, said
+
+
+def test_health_of_a_namespace_has_a_line_for_each_table(lakelog: Any) -> None:
+    text = lakelog("health", "shop")
+    assert "`shop`.`orders`" in text and "`shop`.`empty`" in text and "compact" in text
+    tables = json.loads(lakelog("health", "--json"))["tables"]
+    assert {each["name"]: each.get("files", 0) for each in tables} == {
+        "`shop`.`orders`": 9,
+        "`shop`.`empty`": 0,
+    }
+    assert "there is no table" in lakelog("health", "shop.nothing", code=1)
+
+
+def test_maintain_reports_and_does_what_is_due(catalog: Catalog, lakelog: Any) -> None:
+    assert "Nothing was changed. Leave out --dry-run to do it." in lakelog("maintain", "--dry-run")
+    assert catalog.load_table("shop.orders").file_count == 9
+    done = json.loads(lakelog("maintain", "shop", "--json"))["tables"]
+    assert [each["compacted"]["read_files"] for each in done] == [0, 9]
+    assert lakelog("maintain", "shop") == "Nothing is due.\n"
+    assert catalog.load_table("shop.orders").file_count == 1
+
+
+def test_maintain_stops_at_a_limit_and_says_that_more_is_left(lakelog: Any) -> None:
+    assert "may have more to do: run this again." in lakelog("maintain", "--limit-bytes", "1B")
+    assert "is not a size" in lakelog("maintain", "--limit-bytes", "much", code=2)
+    assert "exclude each other" in lakelog("maintain", "--watch", "--dry-run", code=2)
+
+
+def test_maintain_watches_until_it_is_interrupted(
+    catalog: Catalog, lakelog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        table = catalog.load_table("shop.empty")
+        for id in range(8):
+            table = table.append(pa.table({"id": [id]}, schema=SCHEMA))
+        if len(slept) > 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("lakelog.cli.maintain.time.sleep", sleep)
+    lakelog("maintain", "--watch", "--every", "5m", code=130)
+    assert slept == [300.0, 300.0] and catalog.load_table("shop.empty").file_count == 9
+
+
+def test_a_table_that_fails_makes_the_exit_code(catalog: Catalog, lakelog: Any) -> None:
+    change = {"change": "set-property", "key": "lakelog.maintenance.keep-for", "value": "1d"}
+    catalog.load_table("shop.orders").alter([change])
+    catalog.alter_namespace("shop", set={"lakelog.maintenance.vacuum-age": "2d"})
+    assert "`shop`.`orders` failed: the property lakelog.maintenance.keep-for" in lakelog("maintain", code=1)
