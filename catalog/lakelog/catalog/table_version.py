@@ -44,7 +44,7 @@ from lakelog.log.errors import InvalidInput
 @observed(
     lambda table: table.head.logs,
     lambda table: table.name,
-    apart_from=("scan", "history", "iceberg_obstacles", "can_overwrite"),
+    apart_from=("scan", "history", "inspect", "iceberg_obstacles", "can_overwrite"),
 )
 class TableVersion(ArrowRows):
     """One version of a table. One that was opened by a name belongs to that name: see `TableRenamed`."""
@@ -265,7 +265,10 @@ class TableVersion(ArrowRows):
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of a metadata table, with all columns or `columns`: see docs/sql/metadata.md."""
-        return read_metadata(self.head, name, columns)
+        reading = watched(self.head.logs, "inspect", self.name)
+        with reading.working():
+            found = read_metadata(self.head, name, columns)
+        return pa.RecordBatchReader.from_batches(found.schema, reading.each(iter(found)))
 
     def iceberg_obstacles(self) -> list[Obstacle]:
         """Return what Iceberg cannot say of the table, what blocks an export first: see `Table.export_iceberg`."""

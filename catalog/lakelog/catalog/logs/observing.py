@@ -268,6 +268,9 @@ def observed(
 def _operation(
     function: FunctionType, logs_of: Callable[[Any], Observable], name_of: Callable[[Any], str] | None
 ) -> Callable[..., Any]:
+    assert not inspect.isgeneratorfunction(function), (
+        f"{function.__name__} ends before it is read: use `watched`"
+    )
     parameters = list(inspect.signature(function).parameters)
     about = next((each for each in _NAMES if each in parameters), None)
     at = -1 if about is None else parameters.index(about) - 1
