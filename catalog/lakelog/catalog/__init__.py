@@ -81,6 +81,7 @@ from lakelog.catalog.imports import (
     KnownFolder,
 )
 from lakelog.catalog.logs import (
+    Observation,
     Token,
 )
 from lakelog.catalog.maintenance import (
@@ -156,6 +157,9 @@ from lakelog.catalog.state import (
 from lakelog.catalog.table import (
     Table,
 )
+from lakelog.catalog.telemetry import (
+    to_opentelemetry,
+)
 from lakelog.catalog.times import (
     Moment,
 )
@@ -202,6 +206,7 @@ __all__ = [
     "Adoption",
     "Exported",
     "ExportedView",
+    "Observation",
     "Obstacle",
     "Aggregate",
     "AlreadyExists",
@@ -334,4 +339,5 @@ __all__ = [
     "WriteRef",
     "Written",
     "col",
+    "to_opentelemetry",
 ]

@@ -90,6 +90,7 @@ from lakelog.catalog.files.manifests import (
     Choice,
     Fetch,
     Manifest,
+    Manifests,
     StoredList,
 )
 from lakelog.catalog.files.puffin import (
@@ -165,6 +166,7 @@ __all__ = [
     "LiveRows",
     "Mask",
     "Manifest",
+    "Manifests",
     "Measured",
     "NAMES",
     "NOT_KNOWN",

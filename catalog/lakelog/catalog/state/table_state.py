@@ -14,6 +14,7 @@ from lakelog.catalog.files import (
     Fetch,
     FileSet,
     Manifest,
+    Manifests,
     RemovedFile,
     StoredList,
     TableEstimates,
@@ -458,7 +459,7 @@ ready(_StoredRef, _Root)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TableDump(Dump):
-    files: Sequence[FileSet]
+    files: Sequence[tuple[FileSet, Manifests]]
 
 
 class TableProjection:
@@ -486,10 +487,12 @@ class TableProjection:
         kept = order_within_files(state.current.clustering, state.current.sort_order)
         order = [field.source_id for field in kept.fields]
         blobs: dict[str, bytes] = {}
+        sets: list[tuple[FileSet, Any]] = []
 
-        def dumped(files: FileSet) -> Any:
+        def dumped(files: FileSet, order: Sequence[int] = order) -> Any:
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more = files.dump(version, self._fetch, order)
+            named, more, manifests = files.dump(version, self._fetch, order)
+            sets.append((files, manifests))
             blobs.update(more)
             return named
 
@@ -508,16 +511,8 @@ class TableProjection:
         clones = stored_promises(state.clones, dumped)
         adopted = None
         if state.adopted is not None:
-            named, more = state.adopted.files.dump(version, self._fetch)
-            blobs |= more
-            adopted = StoredAdopted(source=state.adopted.source, files=named)
-        sets = [
-            state.files,
-            *(ref.files for ref in state.refs.values()),
-            *(each.files for each in state.clones.values()),
-        ]
-        sets += [state.adopted.files] if state.adopted else []
-        bounds = {name: each for some in sets for name, each in some.bounds().items()}
+            adopted = StoredAdopted(source=state.adopted.source, files=dumped(state.adopted.files, ()))
+        bounds = {name: each for _, own in sets for name, each in own.bounds().items()}
         stored = _Root(
             metadata=state.current,
             files=files,
@@ -559,8 +554,8 @@ class TableProjection:
     def stored(self, dump: Dump) -> None:
         """Note in the set of files that its new manifests are durable, so that the next snapshot names them again."""
         if isinstance(dump, _TableDump):
-            for files in dump.files:
-                files.stored(dump.blobs)
+            for files, manifests in dump.files:
+                files.stored(manifests)
 
     def load(self, root: Json) -> TableState:
         stored = state_of(root, _Root, "table", "namespace")
