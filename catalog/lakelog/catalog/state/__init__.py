@@ -84,7 +84,6 @@ from lakelog.catalog.state.history import (
 from lakelog.catalog.state.link import (
     Link,
 )
-from lakelog.catalog.state.name_pages import PageSource
 from lakelog.catalog.state.namespace_projection import (
     NamespaceProjection,
     names_difference,
@@ -243,7 +242,6 @@ __all__ = [
     "sql_tokens",
     "table_events",
     "with_statement",
-    "PageSource",
     "names_difference",
     "names_digest",
     "pages_in",
