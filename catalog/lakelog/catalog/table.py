@@ -15,7 +15,15 @@ from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
 from lakelog.catalog.imports import check_files_unclaimed
-from lakelog.catalog.logs import NameTree, TableHead, Token, check_not_own, no_progress
+from lakelog.catalog.logs import (
+    NameTree,
+    TableHead,
+    Token,
+    as_operation,
+    check_not_own,
+    no_progress,
+    observed,
+)
 from lakelog.catalog.merge import Merge
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
@@ -49,6 +57,7 @@ _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
 
 
+@observed(lambda table: table.head.logs, lambda table: table.name, apart_from=("begin_write", "merge"))
 class Table(TableVersion):
     """One version of a table, which can be changed into a newer one, unless it is of the past or on a tag."""
 
@@ -124,7 +133,12 @@ class Table(TableVersion):
         `"target.id = source.key AND target.day > source.day"`. NULL is equal to nothing.
         """
         head = self._writable("merge into")
-        return Merge(lambda clauses, token: self._with(merge.merge(head, source, on, clauses, token)))
+
+        def execute(clauses: Sequence[Clause], token: Token | None) -> Table:
+            with as_operation(head.logs, "merge", self.name):
+                return self._with(merge.merge(head, source, on, clauses, token))
+
+        return Merge(execute)
 
     def upsert(self, source: Ingestible, on: str | Sequence[str], *, token: Token | None = None) -> Table:
         """Update the rows that have the keys of a row of `source` in the columns `on`, and insert its other rows.

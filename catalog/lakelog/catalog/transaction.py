@@ -26,6 +26,7 @@ from lakelog.catalog.logs import (
     Token,
     TransactionLog,
     TransactionLogs,
+    observed,
     seen_on,
     writing_as,
 )
@@ -46,6 +47,7 @@ from lakelog.log.errors import (
 )
 
 
+@observed(lambda transaction: transaction._overlay)
 class Transaction(CatalogNames, OutsideOnly):
     """A catalog as of now, with changes that no other reader sees before `commit`. Made by `Catalog.begin`.
 

@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.distributions.Distribution
 import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.types.CharType
@@ -50,6 +51,8 @@ private final class RewrittenRows(
   extends RowWrite(table) {
 
   override def description(): String = s"lakelog rewritten files of ${table.name}"
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.ofRows
 
   override def requiredDistribution(): Distribution = order.distribution(otherwise = parted)
 

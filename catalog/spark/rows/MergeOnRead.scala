@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
+import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 
@@ -35,6 +36,8 @@ private final class DeltaRows(
   extends RowWrite(table) with DeltaWrite {
 
   override def description(): String = s"lakelog changes of rows of ${table.name}"
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.ofChanges
 
   override def requiredDistribution(): Distribution =
     if (kind == Command.DELETE) Distributions.unspecified() else order.distribution(otherwise = Seq(file))

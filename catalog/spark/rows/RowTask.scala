@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{JoinedRow, SpecificInternalRow, UnsafeProjection}
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, DeltaWriter, DeltaWriterFactory, LogicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.types.{DataType, LongType, StructType}
@@ -82,6 +83,8 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
   private def writeWhole(row: InternalRow, isNew: Boolean): Unit =
     files.put(whole(columns.fold(row)(_.apply(row)), own), isNew)
 
+  def metrics: Array[CustomTaskMetric] = files.currentMetricsValues()
+
   def commit(): FilesWritten = files.commit()
   def abort(): Unit = files.abort()
   def close(): Unit = files.close()
@@ -118,6 +121,8 @@ private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: Place
 private[lakelog] final class RewriteTask(writer: RowWriter, places: PlaceOrdinals, mayRepeat: Boolean)
   extends RowTask(Some(writer), places) {
 
+  override def currentMetricsValues(): Array[CustomTaskMetric] = writer.metrics
+
   override def write(metadata: InternalRow, row: InternalRow): Unit =
     if (note(metadata)) writer.write(metadata, row)
     else if (!mayRepeat) throw new IllegalStateException("A row would be written twice")
@@ -127,15 +132,26 @@ private[lakelog] final class RewriteTask(writer: RowWriter, places: PlaceOrdinal
 private[lakelog] final class DeltaTask(writer: Option[RowWriter], places: PlaceOrdinals)
   extends RowTask(writer, places) with DeltaWriter[InternalRow] {
 
+  private var (inserted, updated, deleted) = (0L, 0L, 0L)
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] =
+    WriteMetrics.ofChanges.zip(Seq(inserted, updated, deleted)).map { case (metric, rows) =>
+      WriteMetrics.value(metric, rows)
+    }
+
   /** Of several rows of a MERGE's source, each may delete the same row. */
-  override def delete(metadata: InternalRow, id: InternalRow): Unit = note(id)
+  override def delete(metadata: InternalRow, id: InternalRow): Unit = if (note(id)) deleted += 1
 
   override def update(metadata: InternalRow, id: InternalRow, row: InternalRow): Unit = {
     if (!note(id)) throw new IllegalStateException("A row would be updated twice")
     writer.get.write(metadata, row)
+    updated += 1
   }
 
-  override def insert(row: InternalRow): Unit = super[RowTask].write(row)
+  override def insert(row: InternalRow): Unit = {
+    super[RowTask].write(row)
+    inserted += 1
+  }
 
   override def write(row: InternalRow): Unit = insert(row)
 }

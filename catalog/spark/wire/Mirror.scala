@@ -156,6 +156,7 @@ private[lakelog] object Mirror {
     "Opened" -> (Opened.of _: JObject => Message),
     "PartitionFacts" -> (PartitionFacts.of _: JObject => Message),
     "PartitionPlace" -> (PartitionPlace.of _: JObject => Message),
+    "Planned" -> (Planned.of _: JObject => Message),
     "Position" -> (Position.of _: JObject => Message),
     "Positions" -> (Positions.of _: JObject => Message),
     "Possible" -> (Possible.of _: JObject => Message),

@@ -8,6 +8,7 @@ import org.apache.parquet.hadoop.ParquetWriter
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory}
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -64,6 +65,10 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
   private var file: MeasuredFile = _
   private var writer: ParquetWriter[InternalRow] = _
   private var rows = 0L
+  private var allRows = 0L
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] =
+    WriteMetrics.ofRows.map(WriteMetrics.value(_, allRows))
 
   override def write(row: InternalRow): Unit = put(row, isNew = true)
 
@@ -79,6 +84,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
     if (writer == null) open()
     writer.write(if (filler.isEmpty) row else filler.get(row, isNew))
     rows += 1
+    allRows += 1
     if (rows % RowsBetweenSizeChecks == 0 && writer.getDataSize >= settings.targetBytes) close()
   }
 

@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.distributions.Distribution
 import org.apache.spark.sql.connector.expressions.SortOrder
+import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
 
@@ -13,6 +14,8 @@ private[lakelog] final class LakeWrite(
   private val order = new RowOrder(table.facts)
 
   override def description(): String = s"lakelog ${operation.name} to ${table.name}"
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.ofRows
 
   override def requiredDistribution(): Distribution = order.distribution()
 

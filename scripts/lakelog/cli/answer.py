@@ -81,8 +81,12 @@ def iso_time(time_us: int) -> str:
 
 def python_rows(batch: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     """Return rows as Python has them, and dates and times that it cannot have, after the year 9999, as texts."""
-    columns = [_in_python(column) for column in batch.columns]
-    return [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return [dict(zip(batch.schema.names, row, strict=True)) for row in python_lists(batch)]
+
+
+def python_lists(batch: pa.Table | pa.RecordBatch) -> list[tuple[Any, ...]]:
+    """Return rows as `python_rows` does, by position: columns of a query may have the same name."""
+    return list(zip(*(_in_python(column) for column in batch.columns), strict=True))
 
 
 def _in_python(column: Any) -> list[Any]:

@@ -26,6 +26,7 @@ from lakelog.cli import (
     maintenance,
     refs,
     spark,
+    sql,
     view,
 )
 from lakelog.log.errors import LakelogError
@@ -44,6 +45,7 @@ def cli() -> None:
 for command in (
     *inspection.COMMANDS,
     *contents.COMMANDS,
+    *sql.COMMANDS,
     *view.COMMANDS,
     *health.COMMANDS,
     *audit.COMMANDS,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException
+from tests.spark.session_catalog import shared_database
 
 pytestmark = pytest.mark.adapter
 
@@ -98,6 +99,22 @@ def test_tables_that_are_not_lakelogs_keep_their_options(lake, tmp_path):
     spark, place = lake.spark, str(tmp_path / "files")
     spark.range(2).write.parquet(place)
     assert spark.read.option("mergeSchema", "true").option("snapshot-id", "7").parquet(place).count() == 2
+
+
+def test_tables_of_the_session_catalog_have_the_words_where_they_are_lakelogs(spark, python, tmp_path):
+    with shared_database(spark, tmp_path, python) as shared:
+        shared.sql("CREATE TABLE t USING lakelog AS SELECT 1 AS id")
+        shared.sql("CREATE TABLE files USING parquet AS SELECT 1 AS id")
+        shared.spark.sql("SELECT 2 AS id, 'b' AS more").write.format("lakelog").mode("append").option(
+            "mergeSchema", "true"
+        ).saveAsTable("t")
+        assert [row[0] for row in shared.sql("DESCRIBE HISTORY t")] == [2, 1]
+        assert shared.sql("OPTIMIZE t")[0][0] == 2
+        assert sorted(row[2] for row in shared.sql("SELECT * FROM table_changes('t', 2)")) == ["insert"]
+        shared.sql("RESTORE t TO VERSION AS OF 1")
+        assert shared.sql("SELECT * FROM t") == [(1,)]
+        with pytest.raises(ParseException):
+            shared.sql("OPTIMIZE files")
 
 
 def test_a_branch_is_compacted_and_neither_restored_nor_vacuumed(lake):

@@ -20,6 +20,7 @@ from lakelog.catalog.logs.name_path import Level, follow, known_on_path, read_pa
 from lakelog.catalog.logs.own_links import is_own, linked_elsewhere
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.nearest import nearest
 from lakelog.catalog.schema import Definition
 from lakelog.catalog.state import (
     NAMESPACE,
@@ -81,7 +82,7 @@ class NameTree:
         """Return a namespace as it is now. NoSuchNamespace if it does not exist."""
         found = self.find_namespace(namespace)
         if found is None:
-            raise no_such_namespace(namespace)
+            raise no_such_namespace(namespace, self._like(namespace, NAMESPACE))
         return found
 
     def listed(self, namespace: Identifier, space: str) -> NamespaceState:
@@ -93,7 +94,7 @@ class NameTree:
                 if space != PROPERTIES:
                     self.logs.places.check_there()
                 return NamespaceState()
-            raise no_such_namespace(namespace)
+            raise no_such_namespace(namespace, self._like(namespace, NAMESPACE))
         found.tracked.transaction.note_name_read(space, None)
         return found.view.state
 
@@ -152,8 +153,25 @@ class NameTree:
                     f"{quoted(identifier)} is a view, which has no rows of its own: read it by Spark, or get its "
                     "definition by load_view"
                 )
-            raise no_such_table(identifier)
+            raise self.missing_table(identifier)
         return found
+
+    def missing_table(self, identifier: Identifier) -> NoSuchTable:
+        """Return the error for a name that `find_table` has just found not to be a table's. No request."""
+        return no_such_table(identifier, self._like(identifier, RELATION))
+
+    def _like(self, path: Identifier, space: str) -> list[str]:
+        """Return names like `path`, by the first of its parts that is not there. No request."""
+        for depth, part in enumerate(path):
+            found = self.known_namespace(path[:depth])
+            if found is None:
+                break
+            within = space if depth == len(path) - 1 else NAMESPACE
+            state = found.view.state
+            names = {*state.entries.get(within, {}), *state.definitions.get(within, {})}
+            if part not in names:
+                return [quoted((*path[:depth], each, *path[depth + 1 :])) for each in nearest(part, names)]
+        return []
 
     def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
         """Read the levels of a path; return the locations that are now fresh."""
@@ -381,11 +399,17 @@ class _AlreadyDone(LakelogError):
     kind = "already-done"
 
 
-def no_such_namespace(namespace: Identifier) -> NoSuchNamespace:
+def no_such_namespace(namespace: Identifier, like: Sequence[str] = ()) -> NoSuchNamespace:
+    if like:
+        return NoSuchNamespace(
+            f"there is no namespace {quoted(namespace)}: did you mean {' or '.join(like)}?"
+        )
     return NoSuchNamespace(f"there is no namespace {quoted(namespace)}: list its parent to see which exist")
 
 
-def no_such_table(identifier: Identifier) -> NoSuchTable:
+def no_such_table(identifier: Identifier, like: Sequence[str] = ()) -> NoSuchTable:
+    if like:
+        return NoSuchTable(f"there is no table {quoted(identifier)}: did you mean {' or '.join(like)}?")
     return NoSuchTable(f"there is no table {quoted(identifier)}: list its namespace to see which exist")
 
 

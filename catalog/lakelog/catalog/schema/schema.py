@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from lakelog.catalog.errors import ColumnExists, NoSuchColumn
+from lakelog.catalog.nearest import nearest
 from lakelog.catalog.schema.types import (
     AtomicType,
     Field,
@@ -51,7 +52,11 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if field is None:
             known = ", ".join(dotted((column.name,)) for column in self.fields[:20])
             more = ", …" if len(self.fields) > 20 else ""
-            raise NoSuchColumn(f"there is no column {dotted(path)}; the columns are {known or 'none'}{more}")
+            like = nearest(dotted(path), [dotted(each) for each, _ in self.walk()])
+            hint = f": did you mean {' or '.join(like)}?" if like else ""
+            raise NoSuchColumn(
+                f"there is no column {dotted(path)}{hint}; the columns are {known or 'none'}{more}"
+            )
         return field
 
     def get(self, path: Sequence[str], case_sensitive: bool = False) -> Field | None:

@@ -15,10 +15,14 @@ from lakelog.catalog.tools.notebook import (
     ROWS_MAX,
     as_html,
 )
+from lakelog.catalog.tools.queries import (
+    answer_of,
+)
 
 __all__ = [
     "ArrowRows",
     "ROWS_MAX",
+    "answer_of",
     "as_html",
     "visible",
 ]

@@ -78,7 +78,7 @@ def test_what_a_predicate_cannot_say_is_refused_by_its_name(table: Table, filter
 
 
 def test_names_and_types_are_checked_against_the_table(table: Table) -> None:
-    with pytest.raises(NoSuchColumn, match="there is no column idd; the columns are id"):
+    with pytest.raises(NoSuchColumn, match="there is no column idd: did you mean id.; the columns are id"):
         table.scan(filter="idd > 1")
     with pytest.raises(InvalidInput, match="cannot compare the column id, which is a long, with 'x'"):
         table.scan(filter="id > 'x'")

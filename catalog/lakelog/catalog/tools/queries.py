@@ -1,0 +1,142 @@
+"""A query in DuckDB's SQL over tables that are found by their names, read only, in bounded memory.
+
+DuckDB's own parser says which tables a query names, so that only these are looked up, and that it is a query: nothing
+else is run. Each becomes a view of DuckDB's over the rows as Arrow has them, so that deleted rows, defaults and renamed
+columns are as in every other read. DuckDB reads no other files, and loads no extensions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from lakelog.catalog.names import Identifier, identifier
+from lakelog.catalog.tools.packages import package
+from lakelog.log.errors import InvalidInput
+
+MEMORY_MB = 1024
+"""What DuckDB may take; what needs more lies in a temporary folder meanwhile."""
+
+BATCH_ROWS = 16 * 1024
+
+_SETTINGS: dict[str, str | int | bool] = {
+    "memory_limit": f"{MEMORY_MB}MB",
+    "TimeZone": "UTC",
+    # Joins would narrow what is read by filters that mistake NaN and the two zeros.
+    "disabled_optimizers": "join_filter_pushdown",
+    "python_enable_replacements": False,
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "enable_external_access": False,
+}
+_OWN = "lakelog_rows_"
+_DATABASE = "memory"
+
+
+class Rows(Protocol):
+    """What a name stands for."""
+
+    def to_duckdb(self, connection: Any = None) -> Any: ...
+
+
+@contextmanager
+def answer_of(query: str, load: Callable[[Identifier], Rows]) -> Iterator[pa.RecordBatchReader]:
+    """Return the answer to one SELECT of DuckDB's, whose tables are what `load` returns of their names.
+
+    A name of more than three parts is written as one, in double quotes, in the catalog's own form: `"a.b.c.t"`.
+    InvalidInput for what is not a query, and for a mistake in it; raises what `load` raises.
+    """
+    duckdb = package("duckdb", "lakelog sql", "lakelog[sql]")
+    with tempfile.TemporaryDirectory(prefix="lakelog-sql-") as folder:
+        connection = duckdb.connect(":memory:", config={"temp_directory": folder})
+        try:
+            with _as_own(duckdb):
+                _make_views(connection, _names(connection, query), load)
+                for name, value in _SETTINGS.items():
+                    connection.execute(f"SET {name} = ?", [value])
+                connection.execute("SET lock_configuration = true")
+                answer = connection.execute(query).to_arrow_reader(BATCH_ROWS)
+            yield pa.RecordBatchReader.from_batches(answer.schema, _batches(duckdb, answer))
+        finally:
+            connection.close()
+
+
+def _batches(duckdb: Any, answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with _as_own(duckdb):
+        yield from answer
+
+
+@contextmanager
+def _as_own(duckdb: Any) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise InvalidInput(
+            f"the query needs more than {MEMORY_MB} MB of memory: {_first_line(error)}"
+        ) from error
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise InvalidInput(f"the query fails: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition(os.linesep)[0]
+
+
+def _names(connection: Any, query: str) -> list[tuple[str, ...]]:
+    """Return the names of the tables that a query reads, each once, except for those that it makes itself."""
+    (text,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchone()
+    parsed = json.loads(text)
+    if parsed["error"]:
+        raise InvalidInput(
+            f"the query is not a SELECT that DuckDB can read: {parsed['error_message']}. Tables are changed by "
+            "Spark, or from Python"
+        )
+    if len(parsed["statements"]) != 1:
+        raise InvalidInput(f"there are {len(parsed['statements'])} statements: give one SELECT")
+    own: set[str] = set()
+    named: dict[tuple[str, ...], None] = {}
+    for node in _nodes(parsed):
+        own |= {entry["key"].lower() for entry in node.get("cte_map", {}).get("map", ())}
+        if node.get("type") == "BASE_TABLE":
+            if node.get("at_clause"):
+                raise InvalidInput("AT (VERSION => …) is not known here: read the past by --as-of")
+            parts = (node["catalog_name"], node["schema_name"], node["table_name"])
+            named[tuple(part for part in parts if part)] = None
+    return [name for name in named if len(name) > 1 or name[0].lower() not in own]
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    for below in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _nodes(below)
+
+
+def _make_views(connection: Any, names: list[tuple[str, ...]], load: Callable[[Identifier], Rows]) -> None:
+    """Make the names mean the tables.
+
+    In `a.b.c`, `a` is a database to DuckDB, which refuses a schema of the same name: `a.t` is then in its first one.
+    """
+    databases = {name[0] for name in names if len(name) == 3}
+    if _DATABASE in databases:
+        raise InvalidInput(f"{_DATABASE} is DuckDB's own: write names below it as one, in double quotes")
+    for database in databases:
+        connection.execute(f"ATTACH ':memory:' AS {_quoted(database)}")
+    for number, name in enumerate(names):
+        rows = load(identifier(name[0]) if len(name) == 1 else name)
+        rows.to_duckdb(connection).create_view(f"{_OWN}{number}")
+        schema = (name[0], "main") if len(name) == 2 and name[0] in databases else name[:-1]
+        if schema:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(map(_quoted, schema))}")
+        view = ".".join(map(_quoted, (*schema, name[-1])))
+        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_DATABASE}.main.{_OWN}{number}")
+
+
+def _quoted(part: str) -> str:
+    return '"' + part.replace('"', '""') + '"'

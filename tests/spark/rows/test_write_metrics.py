@@ -1,0 +1,55 @@
+"""What Spark's page of statements says of a write: how many rows it has inserted, updated and deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.adapter
+
+
+def metrics(lake) -> dict[str, int]:
+    """Return the numbers of rows that the newest statement shows, by their descriptions."""
+    store = lake.spark._jsparkSession.sharedState().statusStore()
+    lake.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    executions = store.executionsList()
+    found: dict[str, int] = {}
+    for at in reversed(range(executions.length())):
+        execution = executions.apply(at)
+        values = store.executionMetrics(execution.executionId())
+        shown = execution.metrics()
+        for each in (shown.apply(number) for number in range(shown.length())):
+            if each.name().startswith("rows ") and values.contains(each.accumulatorId()):
+                found[each.name()] = int(values.apply(each.accumulatorId()).replace(",", ""))
+        if found:
+            return found
+    return found
+
+
+def test_a_write_shows_how_many_rows_it_has_written(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(3)")
+    assert metrics(lake) == {"rows written": 3}
+    lake.sql("INSERT INTO lake.t SELECT id FROM range(10, 15)")
+    assert metrics(lake) == {"rows written": 5}
+
+
+def test_a_change_of_rows_shows_what_became_of_them(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id, 'a' AS what FROM range(10)")
+    lake.sql("DELETE FROM lake.t WHERE id IN (1, 2, 3)")
+    assert metrics(lake) == {"rows inserted": 0, "rows updated": 0, "rows deleted": 3}
+    lake.sql("UPDATE lake.t SET what = 'b' WHERE id IN (3, 4, 5)")
+    assert metrics(lake) == {"rows inserted": 0, "rows updated": 2, "rows deleted": 0}
+    lake.sql(
+        "MERGE INTO lake.t AS t USING (SELECT id FROM range(7, 12)) AS s ON t.id = s.id "
+        "WHEN MATCHED AND t.id = 7 THEN DELETE WHEN MATCHED THEN UPDATE SET what = 'c' "
+        "WHEN NOT MATCHED THEN INSERT (id, what) VALUES (s.id, 'd')"
+    )
+    assert metrics(lake) == {"rows inserted": 2, "rows updated": 2, "rows deleted": 1}
+
+
+def test_files_that_are_written_anew_show_all_of_their_rows(lake):
+    lake.sql(
+        "CREATE TABLE lake.t TBLPROPERTIES ('lakelog.write.update.mode' = 'copy-on-write') "
+        "AS SELECT /*+ COALESCE(1) */ id, 'a' AS what FROM range(10)"
+    )
+    lake.sql("UPDATE lake.t SET what = 'b' WHERE id = 3")
+    assert metrics(lake) == {"rows written": 10}

@@ -1,0 +1,58 @@
+"""Names that an error suggests: alike, few, and never any that is only there."""
+
+from __future__ import annotations
+
+import time
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog, LakelogError
+from lakelog.catalog.nearest import NAMES_MAX, nearest
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "like"),
+    [
+        ("ordres", ["orders", "customers"], ["orders"]),
+        ("ORDERS", ["orders", "Orders"], ["orders", "Orders"]),
+        ("x", ["orders", "y"], []),
+        ("", ["orders"], []),
+        ("order", ["orders", "orders1", "orders2", "orders3"], ["orders"]),
+    ],
+)
+def test_names_are_alike_and_few(name, names, like):
+    found = nearest(name, names)
+    assert found[: len(like)] == like and len(found) <= 3
+    assert like or not found
+
+
+def test_many_names_cost_little():
+    began = time.process_time()
+    nearest("customer_orders_9", (f"customer_orders_{n}" for n in range(100 * NAMES_MAX)))
+    assert time.process_time() - began < 1
+
+
+def test_an_error_about_a_table_a_namespace_or_a_column_suggests_the_nearest(tmp_path):
+    catalog = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    catalog.create_namespace("shop")
+    table = catalog.create_table(
+        "shop.orders", pa.schema({"customer": pa.string(), "at": pa.struct({"city": pa.string()})})
+    )
+
+    def error(call) -> str:
+        with pytest.raises(LakelogError) as failed:
+            call()
+        return str(failed.value)
+
+    meant = "did you mean `shop`.`orders`?"
+    assert meant in error(lambda: catalog.load_table("shop.ordres"))
+    assert meant in error(lambda: catalog.load_table("shop.Orders"))
+    assert meant in error(lambda: catalog.load_table("shp.orders"))
+    assert meant in error(lambda: catalog.load_relation("shop.order"))
+    assert "list its namespace" in error(lambda: catalog.load_table("shop.visits"))
+    assert "did you mean `shop`?" in error(lambda: catalog.list_tables("shopp"))
+    assert "did you mean customer?; the columns are customer, at" in error(
+        lambda: table.scan(["costumer"]).to_arrow()
+    )
+    assert "did you mean at.city?" in error(lambda: table.scan(filter="at.citty = 'x'").to_arrow())
