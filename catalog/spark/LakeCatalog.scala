@@ -420,8 +420,7 @@ private[lakelog] object LakeCatalog {
   /** Makes the connection when it is first needed; a reference to it keeps no catalog alive. */
   private def connection(options: Map[String, String]): () => Bridge = {
     lazy val bridge = {
-      val python = PythonChoice.of(
-        options.get("python"), SettingInternals.sparkSetting, key => Option(System.getenv(key)))
+      val python = PythonChoice.of(options.get("python"), PythonChoice.places)
       Bridge.of(BridgeSettings(python, options - "python"))
     }
     () => bridge

@@ -87,6 +87,8 @@ class FaultyProxy(ThreadingHTTPServer):
         self.faults: list[str] = []
         self.chance = chance
         self.requests: list[str] | None = None
+        self.answers: list[tuple[str, str, int, int]] | None = None
+        """Where wanted: the command, path, status and size in bytes of each answer that was sent."""
         self.refuse: Callable[[str, str, int], tuple[int, str] | None] = lambda command, path, size: None
         """Which requests, by command, path and size of the body, get a status and code, and do not reach the server."""
         self.date: Callable[[], str | None] = lambda: None
@@ -186,6 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD":
             length = int(next((v for n, v in headers if n.lower() == "content-length"), "0"))
         self.send_header("Content-Length", str(length))
+        if self.server.answers is not None:
+            self.server.answers.append((self.command, self.path, status, length))
         self.end_headers()
         if self.command != "HEAD":
             self._send(answer, fault)

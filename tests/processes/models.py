@@ -21,6 +21,7 @@ from lakelog.catalog.state.events import (
     EntryUnlinked,
     FilesChanged,
     NamespaceCreated,
+    RowsAppended,
     TableAltered,
     TableCreated,
     TableReplaced,
@@ -235,6 +236,8 @@ class TableModel:
                 case TableAltered():
                     self.properties = {k: v for k, v in self.properties.items() if k not in event.removed}
                     self.properties |= event.set
+                case RowsAppended() if asked is not None:
+                    self.rows = apply(self.rows, asked, commit.log_id)
                 case FilesChanged():
                     self._follow_files(commit, event, asked, requests)
                 case _:
@@ -261,7 +264,10 @@ class TableModel:
             self.files[added.path] = added.size_bytes
         if event.added_sidecar is not None or event.removed_sidecar is not None:
             self.files = self._listed(commit.version)
-        if asked is not None:
+        if event.of_changes:
+            # The rows of the changes before it in its version, and no others.
+            self._compare_rows(rows_of(self._table(commit.version)), self.where(commit))
+        elif asked is not None:
             self.rows = apply(self.rows, asked, commit.log_id)
         elif event.added_files:
             self._known_by_rows(commit, event, requests)

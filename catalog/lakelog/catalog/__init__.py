@@ -80,6 +80,7 @@ from lakelog.catalog.imports import (
     KnownFolder,
 )
 from lakelog.catalog.logs import (
+    Observation,
     Token,
 )
 from lakelog.catalog.maintenance import (
@@ -155,6 +156,9 @@ from lakelog.catalog.state import (
 from lakelog.catalog.table import (
     Table,
 )
+from lakelog.catalog.telemetry import (
+    to_opentelemetry,
+)
 from lakelog.catalog.times import (
     Moment,
 )
@@ -200,6 +204,7 @@ __all__ = [
     "Adoption",
     "Exported",
     "ExportedView",
+    "Observation",
     "Obstacle",
     "Aggregate",
     "AlreadyExists",
@@ -332,4 +337,5 @@ __all__ = [
     "WriteRef",
     "Written",
     "col",
+    "to_opentelemetry",
 ]

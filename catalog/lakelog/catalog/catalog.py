@@ -15,6 +15,7 @@ from lakelog.catalog.imports import SNAPSHOT, Imported, KnownFolder, import_tabl
 from lakelog.catalog.logs import (
     Cut,
     LogCache,
+    Observe,
     Places,
     Scope,
     Token,
@@ -23,6 +24,8 @@ from lakelog.catalog.logs import (
     chosen_scope,
     no_progress,
     no_such_table,
+    observed,
+    watched,
     writer_facts,
 )
 from lakelog.catalog.maintenance import (
@@ -57,6 +60,7 @@ from lakelog.log import Json, LogOptions, View
 from lakelog.log.errors import FormatError, InvalidInput
 
 
+@observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
 class Catalog(CatalogNames):
     """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
 
@@ -64,7 +68,8 @@ class Catalog(CatalogNames):
     usual AWS chain only. `writer` is kept in every commit, to identify its author; without one, `writer_facts` is kept.
     `log_options` replaces clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, opens the
     catalog as of then, read-only. A namespace's own cut is opened by its name and that of the namespace,
-    `as_of_namespace`, and shows nothing but that namespace, at the name that it has now.
+    `as_of_namespace`, and shows nothing but that namespace, at the name that it has now. `observe` is called with an
+    `Observation` of each operation, in the thread that ends it: see `logs.observing`.
     """
 
     def __init__(
@@ -76,10 +81,11 @@ class Catalog(CatalogNames):
         log_options: LogOptions | None = None,
         as_of: str | dt.datetime | int | None = None,
         as_of_namespace: Name = (),
+        observe: Observe | None = None,
     ) -> None:
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(spelled(warehouse), options or {})
-        logs = LogCache(places, identity, log_options or LogOptions())
+        logs = LogCache(places, identity, log_options or LogOptions(), observe)
         following, keeping_up = Following(), KeepingUp()
 
         def committed(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
@@ -289,19 +295,22 @@ class Catalog(CatalogNames):
     ) -> Iterator[AuditEntry]:
         """Yield who changed what, when and how, in the whole warehouse (see `lakelog.catalog.audit`)."""
         self._check_there(location)
-        return audit_entries(
-            self._tree,
-            since=since,
-            until=until,
-            table=table,
-            namespace=namespace,
-            location=spelled(location),
-            user=user,
-            operation=operation,
-            newest_first=newest_first,
-            verify=verify,
-            whole_ranges=whole_ranges,
-        )
+        reading = watched(self._logs, "audit", "")
+        with reading.working():
+            entries = audit_entries(
+                self._tree,
+                since=since,
+                until=until,
+                table=table,
+                namespace=namespace,
+                location=spelled(location),
+                user=user,
+                operation=operation,
+                newest_first=newest_first,
+                verify=verify,
+                whole_ranges=whole_ranges,
+            )
+        return reading.each(entries)
 
     def picture(
         self,

@@ -42,7 +42,9 @@ from lakelog.catalog.logs import (
     check_at_place,
     has_happened,
     new_token,
+    observed,
     was_committed,
+    watched,
     writing_as,
 )
 from lakelog.catalog.maintenance import drop_and_purge
@@ -62,6 +64,7 @@ from lakelog.log import Json, WriteRef
 from lakelog.log.errors import NotFound
 
 
+@observed(lambda catalog: catalog._logs, apart_from=("history", "token_of_write", "writing_as"))
 class CatalogNames(DefinedNames):
     """Namespaces, tables, views and functions by their names. Safe to share between threads."""
 
@@ -375,11 +378,13 @@ class CatalogNames(DefinedNames):
     def history(self, namespace: Name = ()) -> History:
         """Return the changes of a namespace, the newest first: an iterator, read while it is taken. NoSuchNamespace."""
         name = identifier(namespace)
-        found = self._tree.namespace(name)
+        reading = watched(self._logs, "history", quoted(name))
+        with reading.working():
+            found = self._tree.namespace(name)
         log, version = found.tracked.log, found.view.version
         return History(
             quoted(name) or self.warehouse,
-            entries_of(log.commits(last=version, newest_first=True)),
+            reading.each(entries_of(log.commits(last=version, newest_first=True))),
             lambda: entries_of(log.commits(first=version, last=version)),
         )
 

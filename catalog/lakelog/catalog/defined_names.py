@@ -13,12 +13,13 @@ from lakelog.catalog.ddl import (
 )
 from lakelog.catalog.errors import FunctionExists, ViewExists
 from lakelog.catalog.iceberg import ExportedView, view_document
-from lakelog.catalog.logs import LogCache, NameTree, Token
+from lakelog.catalog.logs import LogCache, NameTree, Token, observed
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
 from lakelog.log.errors import FormatError, InvalidInput
 
 
+@observed(lambda catalog: catalog._logs)
 class DefinedNames:
     """Views and functions. Each is a part of its namespace's log, so that a change of one is a plain commit there."""
 

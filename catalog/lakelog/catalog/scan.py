@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.logs import TableHead
+from lakelog.catalog.logs import TableHead, observed, watched
 from lakelog.catalog.parquet import ID_FIELDS, read_files
 from lakelog.catalog.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down, terms
 from lakelog.catalog.schema import (
@@ -26,6 +26,7 @@ _MOST_ROWS = 2**63 - 1
 """Arrow counts no further, and no table has more rows."""
 
 
+@observed(lambda scan: scan._head.logs, lambda scan: scan._head.name, apart_from=("narrowed",))
 class Scan(ArrowRows):
     """A prepared read: it makes no request to the store before a method is called."""
 
@@ -114,17 +115,20 @@ class Scan(ArrowRows):
         predicate = self._and(conditions)
         limits = [each for each in (self._limit, limit) if each is not None]
         tracked = self._head.tracked
-        found, batches = read_files(
-            tracked.store,
-            tracked.prefix,
-            self._head.plan_bound(predicate, limit=min(limits, default=None)),
-            self._metadata.schema,
-            self._metadata.specs,
-            columns=[name for name in chosen.names if name not in ids],
-            predicate=predicate,
-            open_url=tracked.log.replay.open_url,
-            row_ids=not ids.isdisjoint(chosen.names),
-        )
+        reading = watched(self._head.logs, "scan", self._head.name)
+        with reading.working():
+            found, batches = read_files(
+                tracked.store,
+                tracked.prefix,
+                self._head.plan_bound(predicate, limit=min(limits, default=None)),
+                self._metadata.schema,
+                self._metadata.specs,
+                columns=[name for name in chosen.names if name not in ids],
+                predicate=predicate,
+                open_url=tracked.log.replay.open_url,
+                row_ids=not ids.isdisjoint(chosen.names),
+            )
+        batches = reading.each(batches)
         if found != chosen:
             batches = (batch.select(chosen.names) for batch in batches)
         return pa.RecordBatchReader.from_batches(chosen, _limited(batches, min(limits, default=None)))

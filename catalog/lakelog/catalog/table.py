@@ -15,7 +15,15 @@ from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
 from lakelog.catalog.imports import check_files_unclaimed
-from lakelog.catalog.logs import NameTree, TableHead, Token, check_not_own, no_progress
+from lakelog.catalog.logs import (
+    NameTree,
+    TableHead,
+    Token,
+    as_operation,
+    check_not_own,
+    no_progress,
+    observed,
+)
 from lakelog.catalog.merge import Merge
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
@@ -49,6 +57,7 @@ _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
 
 
+@observed(lambda table: table.head.logs, lambda table: table.name, apart_from=("begin_write", "merge"))
 class Table(TableVersion):
     """One version of a table, which can be changed into a newer one, unless it is of the past or on a tag."""
 
@@ -124,7 +133,12 @@ class Table(TableVersion):
         `"target.id = source.key AND target.day > source.day"`. NULL is equal to nothing.
         """
         head = self._writable("merge into")
-        return Merge(lambda clauses, token: self._with(merge.merge(head, source, on, clauses, token)))
+
+        def execute(clauses: Sequence[Clause], token: Token | None) -> Table:
+            with as_operation(head.logs, "merge", self.name):
+                return self._with(merge.merge(head, source, on, clauses, token))
+
+        return Merge(execute)
 
     def upsert(self, source: Ingestible, on: str | Sequence[str], *, token: Token | None = None) -> Table:
         """Update the rows that have the keys of a row of `source` in the columns `on`, and insert its other rows.
@@ -220,10 +234,21 @@ class Table(TableVersion):
         head = self._writable("truncate partitions of")
         return self._with(table_partitions.truncate(head, partitions, token))
 
-    def rename_partition(self, old: Values, new: Values, *, token: Token | None = None) -> Table:
-        """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists."""
+    def rename_partition(
+        self,
+        old: Values,
+        new: Values,
+        *,
+        write: WriteRef | None = None,
+        files: Sequence[DataFile] | None = None,
+        token: Token | None = None,
+    ) -> Table:
+        """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists.
+
+        Where a `write` has rewritten them, as `plan_rename` says, its `files` are taken.
+        """
         head = self._writable("rename partitions of")
-        return self._with(table_partitions.rename(head, old, new, token))
+        return self._with(table_partitions.rename(head, old, new, token, write, files))
 
     # Going back
 
@@ -375,6 +400,7 @@ class Table(TableVersion):
         *,
         filter: Filter | None = None,
         deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
+        copies: Sequence[DataFile] | None = None,
         batch: StreamBatch | None = None,
         values: Sequence[ValuesTaken] = (),
         token: Token | None = None,
@@ -382,11 +408,11 @@ class Table(TableVersion):
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
         `values` are those of identity columns that the write took for new rows, `deletes` all matching rows in files
-        that match in part, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the
-        batch.
+        that match in part, if known, and `copies` have the rows that stay of these, where the table deletes by copying.
+        CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
         """
         head = self._writable("write to")
-        change = file_changes.change_of(operation, files, filter, batch, values, deletes)
+        change = file_changes.change_of(operation, files, filter, batch, values, deletes, copies)
         return self._with(file_changes.commit_write(head, write, change, token))
 
     def commit_rows(

@@ -21,6 +21,7 @@ from lakelog.catalog.planning import (
     with_values,
 )
 from lakelog.catalog.scan import Scan
+from lakelog.catalog.schema import Check, generated_fields, identity_fields
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes import file_changes
 from lakelog.log import WriteRef
@@ -61,17 +62,41 @@ def truncate(head: TableHead, partitions: Sequence[Values], token: Token | None)
             return head.refreshed()
 
 
-def rename(head: TableHead, old: Values, new: Values, token: Token | None) -> TableHead:
-    """Rewrite the rows of the partition `old` with the values of `new`. NotFound, AlreadyExists."""
+def plan_rename(head: TableHead, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:
+    """Return the files that may have rows of the partition `old`, and the columns that an engine rewriting them
+    changes; None where it cannot, because rows have to be checked, or made, as Python does it."""
+    metadata = head.metadata
+    values = renamed_columns(metadata, old, new)
+    is_checked = any(isinstance(each, Check) for each in metadata.constraints) or any(
+        field.name in values and not field.nullable for field in metadata.schema.fields
+    )
+    is_made = bool(generated_fields(metadata.schema) or list(identity_fields(metadata.schema)))
+    files = head.plan(predicate_of(metadata, [old]))
+    return files, None if is_checked or is_made else tuple(values)
+
+
+def rename(
+    head: TableHead,
+    old: Values,
+    new: Values,
+    token: Token | None,
+    write: WriteRef | None = None,
+    files: Sequence[DataFile] | None = None,
+) -> TableHead:
+    """Rewrite the rows of the partition `old` with the values of `new`, or take `files` of a `write` that has done so.
+    NotFound, AlreadyExists."""
     if was_applied(head.tracked, token):
         return head.refreshed()
+    head = head.at_write(write)
     values = renamed_columns(head.metadata, old, new)
     if not listed(head, old).num_rows:
         raise NotFound(f"{head.name} has no partition {_text(old)}")
     if listed(head, new).num_rows:
         raise AlreadyExists(f"{head.name} has a partition {_text(new)} already")
-    write = head.begin_write()
-    files = _rewritten(head, write, old, values) or _empty(head, write, [new])
+    if write is None:
+        write = head.begin_write()
+        files = _rewritten(head, write, old, values)
+    files = files or _empty(head, write, [new])
     # Rows that other writers add to the new partition meanwhile must not be mixed with those of the old one.
     both = predicate_of(head.metadata, [old, new])
     change = file_changes.ContentsChange(

@@ -16,7 +16,7 @@ from lakelog.catalog.audit import author_of_text, read_metadata
 from lakelog.catalog.changelog import Asked, Changes, changelog_of
 from lakelog.catalog.commit_history import History
 from lakelog.catalog.files import TableEstimates
-from lakelog.catalog.logs import TableHead
+from lakelog.catalog.logs import TableHead, observed, watched
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.pictures import definition_of
 from lakelog.catalog.planning import TopRows, Values, bind
@@ -41,6 +41,11 @@ from lakelog.catalog.writes import compaction_commit, delete, file_changes, know
 from lakelog.log.errors import InvalidInput
 
 
+@observed(
+    lambda table: table.head.logs,
+    lambda table: table.name,
+    apart_from=("scan", "history", "inspect", "iceberg_obstacles", "can_overwrite"),
+)
 class TableVersion(ArrowRows):
     """One version of a table. One that was opened by a name belongs to that name: see `TableRenamed`."""
 
@@ -233,7 +238,8 @@ class TableVersion(ArrowRows):
 
     def history(self, *, limit: int | None = None) -> History:
         """Return the changes of the table up to this version, the newest first: an iterator, read while it is taken."""
-        return History(self.name, self._history(limit), self._newest)
+        reading = watched(self.head.logs, "history", self.name)
+        return History(self.name, reading.each(self._history(limit)), self._newest)
 
     def _history(self, limit: int | None) -> Iterator[HistoryEntry]:
         if limit is not None and limit < 0:
@@ -259,7 +265,10 @@ class TableVersion(ArrowRows):
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of a metadata table, with all columns or `columns`: see docs/sql/metadata.md."""
-        return read_metadata(self.head, name, columns)
+        reading = watched(self.head.logs, "inspect", self.name)
+        with reading.working():
+            found = read_metadata(self.head, name, columns)
+        return pa.RecordBatchReader.from_batches(found.schema, reading.each(iter(found)))
 
     def iceberg_obstacles(self) -> list[Obstacle]:
         """Return what Iceberg cannot say of the table, what blocks an export first: see `Table.export_iceberg`."""
@@ -317,6 +326,10 @@ class TableVersion(ArrowRows):
     def plan_partial(self, predicate: Filter) -> pa.Table:
         """Return the data files in which an overwrite by this filter may replace some rows and not all. Unsupported."""
         return matching_files(self.head, bind(as_predicate(predicate), self.schema))[1]
+
+    def plan_rename(self, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:
+        """Return what an engine that renames a partition rewrites, for `rename_partition` (see `plan_rename`)."""
+        return table_partitions.plan_rename(self.head, old, new)
 
     def plan_compaction(
         self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int

@@ -11,7 +11,7 @@ the newest state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn
@@ -22,9 +22,11 @@ from lakelog.catalog.logs import (
     Cut,
     LogCache,
     LogChange,
+    TableHead,
     Token,
     TransactionLog,
     TransactionLogs,
+    observed,
     seen_on,
     writing_as,
 )
@@ -45,6 +47,7 @@ from lakelog.log.errors import (
 )
 
 
+@observed(lambda transaction: transaction._overlay)
 class Transaction(CatalogNames, OutsideOnly):
     """A catalog as of now, with changes that no other reader sees before `commit`. Made by `Catalog.begin`.
 
@@ -229,16 +232,23 @@ class Transaction(CatalogNames, OutsideOnly):
                         log, now, f"has other {space} now" if name is None else f"has another {name} now"
                     )
         else:
+
+            def passed() -> Iterable[Commit]:
+                return log.log.commits(first=then.version + 1, last=now.version)
+
             if then.state.current != now.state.current:
                 self._changed(log, now, "has other columns or properties, or was replaced")
             for predicate in log.transaction.rows_read:
                 bound = (
                     None if predicate is None else bind(as_predicate(predicate), then.state.current.schema)
                 )
-                if changed_rows(log, then, now, bound):
+                if changed_rows(self._head(log, then), self._head(log, now), bound, passed):
                     self._changed(log, now, "has other rows now")
             for name, id, predicate in log.transaction.lines_read:
                 self._validate_line(log, then, now, name, id, predicate)
+
+    def _head(self, log: TransactionLog[TableState], view: View[TableState]) -> TableHead:
+        return TableHead.at_place(self._overlay, log, view)
 
     def _validate_line(
         self,
@@ -257,7 +267,8 @@ class Transaction(CatalogNames, OutsideOnly):
         except NoSuchRef:
             self._changed(log, now, f"no longer has the {known.kind} {name}")
         bound = None if predicate is None else bind(as_predicate(predicate), before.state.current.schema)
-        if changed_rows(log, before, after, bound):
+        # What compactions of a branch have moved counts as changed: its commits are not told apart here.
+        if changed_rows(self._head(log, before), self._head(log, after), bound, lambda: ()):
             self._changed(log, now, f"has other rows on {name} now")
 
     def _author(self, log: TransactionLog[Any], now: View[Any]) -> str:

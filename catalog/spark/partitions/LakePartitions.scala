@@ -70,7 +70,7 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
   override def renamePartition(from: InternalRow, to: InternalRow): Boolean = {
     if (!partitionExists(from)) throw new NoSuchPartitionException(name, from, partitionSchema())
     if (partitionExists(to)) throw new PartitionsAlreadyExistException(name, to, partitionSchema())
-    access.change(wire.RenamePartition(facts.reference, old = valuesOf(from), `new` = valuesOf(to)))
+    RenameJob.run(this, valuesOf(from), valuesOf(to), from, to)
     true
   }
 

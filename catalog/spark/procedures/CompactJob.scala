@@ -77,7 +77,9 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   def run(): (Compacted, Boolean) = {
     val facts = table.facts
     val write = new TableWrite(table.access, facts.reference, table.access.ask(wire.BeginWrite(facts.reference)))
-    val written = CompactRows.write(table, groups, write.filePrefix, mostBytes)
+    val text =
+      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
+    val written = CompactRows.write(table, groups, write.filePrefix, mostBytes, text)
     val lost =
       try {
         groups.zip(written).foreach { case (group, files) => check(group, files) }

@@ -19,16 +19,15 @@ private[lakelog] object CompactRows {
 
   private val FilesAtOnce = 64
 
-  /** Writes the live rows of each group to files of its own, and returns these. */
+  /** Writes the live rows of each group, or what is `made` of them, to files of its own, and returns these. */
   def write(
-      table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long): Seq[Seq[wire.DataFile]] = {
+      table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long, text: String,
+      made: Option[LogicalPlan => LogicalPlan] = None): Seq[Seq[wire.DataFile]] = {
     val context = session.sparkContext
     val own = SchemaInternals.withoutCharVarchar(table.schema)
     val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
-    val text =
-      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
     JobInternals.described(text) {
-      val (rows, owners) = new CompactRows(session, table, own).of(groups)
+      val (rows, owners) = new CompactRows(session, table, own, made).of(groups)
       val found = new Array[Seq[wire.DataFile]](owners.length)
       val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
       try context.runJob(rows, task, owners.indices,
@@ -43,8 +42,12 @@ private[lakelog] object CompactRows {
   }
 }
 
-/** The rows of groups of files, in the order in which they are written, with their ids and versions behind `own` columns. */
-private final class CompactRows(session: SparkSession, table: LakeTable, own: StructType) {
+/**
+ * The rows of groups of files, in the order in which they are written, with their ids and versions behind `own` columns; or
+ * what is `made` of them, which is then not apart by groups.
+ */
+private final class CompactRows(session: SparkSession, table: LakeTable, own: StructType,
+    made: Option[LogicalPlan => LogicalPlan]) {
 
   private val facts = table.facts
   private val schema = StructType(own.fields ++ RowIds.own.keys.map(fact =>
@@ -57,7 +60,17 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
     val together = if (packed.isEmpty) Nil
     else {
       val rows = read(packed.map(groups(_).files))(files => Seq(fileByFile(files)))
-      Seq((if (isSorted) arranged(rows)(sorted) else rows, packed))
+      made match {
+        case None => Seq((if (isSorted) arranged(rows)(sorted) else rows, packed))
+        case Some(rowsOf) =>
+          // Files of an earlier partitioning have rows of several partitions of today.
+          val ordered = isSorted || facts.partitionFields.nonEmpty
+          val left = arranged(rows) { plan =>
+            val left = rowsOf(plan)
+            if (ordered) sorted(left) else left
+          }
+          Seq((left, Seq.fill(left.getNumPartitions)(packed.head)))
+      }
     }
     val apart = spread.map { i =>
       val rows = read(Seq(groups(i).files))(files => reading.partitions(files).toSeq.map(Seq(_)))

@@ -4,6 +4,7 @@ import java.util.{Map => JMap, OptionalLong}
 
 import org.apache.spark.sql.connector.expressions.{Expression, Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.{Or, Predicate}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.Partitioning
@@ -51,8 +52,15 @@ private[lakelog] final class LakeScan(
     val filters = if (predicates.isEmpty) "" else predicates.map(Predicates.words).mkString(", filters: ", " AND ", "")
     val on = facts.ref.fold("")(ref => s" on the ${ref.kind} ${ref.name}")
     s"lakelog ${table.name}$on, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}" +
-      top.map(", first " + _).getOrElse("")
+      top.map(", first " + _).getOrElse("") + metrics.words.map(", " + _).getOrElse("")
   }
+
+  private val metrics = new PlanMetrics
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = PlanMetrics.all
+
+  /** Spark asks once the files that are read are known. */
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = metrics.values
 
   override def toBatch: Batch = {
     StreamOptions.refuseInBatch(options)
@@ -182,8 +190,12 @@ private[lakelog] final class LakeScan(
       val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
       val request =
         wire.Plan(facts.referenceOf(version), Predicates.toPython(ofRows), top.map(_.asked), keyed.fieldIds)
-      val found = ArrowInternals.plannedFiles(table.access.channel.bytes(request), facts.location, keyed.types)
-      ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
+      val begun = System.nanoTime()
+      val (answer, body) = table.access.channel.withBytes(request)
+      val found = ArrowInternals.plannedFiles(body, facts.location, keyed.types)
+      val files = ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
+      metrics.planned(answer, files, System.nanoTime() - begun)
+      files
     }
 
   override def equals(other: Any): Boolean = other match {

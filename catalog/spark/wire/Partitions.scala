@@ -3,6 +3,30 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
+/** The files that may have rows of the partition `old`, as an Arrow stream, for an engine that rewrites them. */
+private[lakelog] final case class PlanRename(table: LoadedTable, old: Map[String, Scalar], `new`: Map[String, Scalar])
+  extends Request[RenamePlan]("plan_rename") {
+  override def members: Members = table.members ++ List("old" -> put(old), "new" -> put(`new`))
+  override def answer(json: JObject): RenamePlan = RenamePlan.of(json)
+}
+
+private[lakelog] object PlanRename extends Companion[PlanRename] {
+  override def of(json: JObject): PlanRename = PlanRename(
+    LoadedTable.of(json),
+    take[Map[String, Scalar]](json, "old"),
+    take[Map[String, Scalar]](json, "new"))
+}
+
+/** The columns that get other values; None where the rows have to be checked by Python, which rewrites them then. */
+private[lakelog] final case class RenamePlan(columns: Option[Seq[String]] = None)
+  extends Message {
+  override def members: Members = List("columns" -> putIfAny(columns))
+}
+
+private[lakelog] object RenamePlan extends Companion[RenamePlan] {
+  override def of(json: JObject): RenamePlan = RenamePlan(takeIfAny[Seq[String]](json, "columns"))
+}
+
 /** The partitions that have these values as an Arrow stream, with the columns files, rows and bytes. */
 private[lakelog] final case class ListPartitions(table: LoadedTable, where: Map[String, Scalar])
   extends Request[Done]("partitions") {
@@ -70,17 +94,23 @@ private[lakelog] object TruncatePartitions extends Companion[TruncatePartitions]
     take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
-/** Give all rows of the partition `old` the values of `new`. */
+/**
+ * Give all rows of the partition `old` the values of `new`: `files` of a write have them, where an engine made these.
+ */
 private[lakelog] final case class RenamePartition(
     table: LoadedTable,
     token: Option[Token] = None,
     old: Map[String, Scalar],
-    `new`: Map[String, Scalar])
+    `new`: Map[String, Scalar],
+    write: Option[WriteRef] = None,
+    files: Option[Seq[DataFile]] = None)
   extends Change[Done]("rename_partition") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
     "old" -> put(old),
-    "new" -> put(`new`))
+    "new" -> put(`new`),
+    "write" -> putIfAny(write),
+    "files" -> putIfAny(files))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
@@ -90,5 +120,7 @@ private[lakelog] object RenamePartition extends Companion[RenamePartition] {
     LoadedTable.of(json),
     takeIfAny[Token](json, "token"),
     take[Map[String, Scalar]](json, "old"),
-    take[Map[String, Scalar]](json, "new"))
+    take[Map[String, Scalar]](json, "new"),
+    takeIfAny[WriteRef](json, "write"),
+    takeIfAny[Seq[DataFile]](json, "files"))
 }

@@ -30,12 +30,12 @@ private[lakelog] final case class Plan(
     predicate: Expression,
     top: Option[Top] = None,
     keys: Seq[Long] = Nil)
-  extends Request[Done]("plan") {
+  extends Request[Planned]("plan") {
   override def members: Members = table.members ++ List(
     "predicate" -> put(predicate),
     "top" -> putIfAny(top),
     "keys" -> put(keys))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): Planned = Planned.of(json)
 }
 
 private[lakelog] object Plan extends Companion[Plan] {
@@ -44,6 +44,24 @@ private[lakelog] object Plan extends Companion[Plan] {
     take[Expression](json, "predicate"),
     takeIfAny[Top](json, "top"),
     takeIfAny[Seq[Long]](json, "keys").getOrElse(Nil))
+}
+
+/** How many files the version has, how many deleted rows those have that are planned, and what planning cost. */
+private[lakelog] final case class Planned(files: Long, deleted: Long, requests: Long, bytes: Long)
+  extends Message {
+  override def members: Members = List(
+    "files" -> put(files),
+    "deleted" -> put(deleted),
+    "requests" -> put(requests),
+    "bytes" -> put(bytes))
+}
+
+private[lakelog] object Planned extends Companion[Planned] {
+  override def of(json: JObject): Planned = Planned(
+    take[Long](json, "files"),
+    take[Long](json, "deleted"),
+    take[Long](json, "requests"),
+    take[Long](json, "bytes"))
 }
 
 /** The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream. */

@@ -109,7 +109,10 @@ private[lakelog] object StreamBatch extends Companion[StreamBatch] {
     takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false))
 }
 
-/** Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known. */
+/**
+ * Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known, and
+ * `copies` have those others, where the table deletes by copying.
+ */
 private[lakelog] final case class CommitWrite(
     table: LoadedTable,
     token: Option[Token] = None,
@@ -118,6 +121,7 @@ private[lakelog] final case class CommitWrite(
     files: Seq[DataFile],
     filter: Option[Expression] = None,
     deletes: Option[Seq[Positions]] = None,
+    copies: Option[Seq[DataFile]] = None,
     batch: Option[StreamBatch] = None,
     values: Seq[ValuesTaken] = Nil)
   extends Change[Written]("commit_write") {
@@ -128,6 +132,7 @@ private[lakelog] final case class CommitWrite(
     "files" -> put(files),
     "filter" -> putIfAny(filter),
     "deletes" -> putIfAny(deletes),
+    "copies" -> putIfAny(copies),
     "batch" -> putIfAny(batch),
     "values" -> put(values))
   override def answer(json: JObject): Written = Written.of(json)
@@ -143,6 +148,7 @@ private[lakelog] object CommitWrite extends Companion[CommitWrite] {
     take[Seq[DataFile]](json, "files"),
     takeIfAny[Expression](json, "filter"),
     takeIfAny[Seq[Positions]](json, "deletes"),
+    takeIfAny[Seq[DataFile]](json, "copies"),
     takeIfAny[StreamBatch](json, "batch"),
     takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil))
 }

@@ -3,19 +3,23 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
-import org.apache.spark.sql.catalyst.expressions.{And, Expression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.{And, EqualNullSafe, Expression, Literal, Not, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.types.{CharType, StructField, StructType}
 
+/** The rows that are replaced, as Python takes them, and the files into which those beside them were copied, if they were. */
+private[lakelog] final case class Cut(rows: Seq[wire.Positions], copies: Option[Seq[wire.DataFile]])
+
 /**
- * Finds by a job which rows an overwrite replaces in files that hold others too. Python says which files these are, and
- * would read them itself, one after the other.
+ * Finds by a job which rows an overwrite replaces in files that hold others too, and copies these others by a second one
+ * where the table deletes by copying. Python says which files these are, and would read and write them itself, one after the
+ * other.
  */
 private[lakelog] object CutRows {
 
   /** The rows by their files; None where Python has to find them, as Spark has no such condition. */
-  def find(table: LakeTable, predicates: Seq[Predicate]): Option[Seq[wire.Positions]] =
+  def find(table: LakeTable, predicates: Seq[Predicate], filePrefix: String): Option[Cut] =
     condition(table, predicates) match {
       case None => None
       case Some(condition) =>
@@ -23,7 +27,11 @@ private[lakelog] object CutRows {
         if (files.paths.isEmpty) None
         else {
           val paths = files.paths.indices.map(i => files.name(i) -> files.paths(i)).toMap
-          Some(RowCommit.positions(Positions.united(matching(table, files, predicates, condition), once = true), paths))
+          val rows = RowCommit.positions(
+            Positions.united(matching(table, files, predicates, condition), once = true), paths)
+          val isCopying = rows.nonEmpty && table.facts.writeModes.get("delete").contains("copy-on-write")
+          Some(Cut(rows,
+              if (isCopying) Some(copied(table, files, rows.map(_.path).toSet, condition, filePrefix)) else None))
         }
     }
 
@@ -68,6 +76,17 @@ private[lakelog] object CutRows {
         places.map(place => UnresolvedAttribute.quoted(place.name)), Filter(condition, read))
       SparkSession.active.sparkContext.runJob(JobInternals.rows(wanted), positions).toSeq.flatten
     }
+  }
+
+  /** Writes the rows of these of the files for which the condition is not true, each file's to files of its own. */
+  private def copied(
+      table: LakeTable, files: PlannedFiles, paths: Set[String], condition: Expression,
+      filePrefix: String): Seq[wire.DataFile] = {
+    val touched = files.paths.indices.filter(i => paths(files.paths(i)))
+    val groups = touched.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
+    val stay = Not(EqualNullSafe(condition, Literal.TrueLiteral))
+    val text = s"lakelog overwrite of ${table.name}: copies of the rows that stay in ${touched.length} files"
+    CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(Filter(stay, _))).flatten
   }
 
   private val positions = (rows: Iterator[InternalRow]) => {

@@ -47,7 +47,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
       val answer = write.commit((table, write) =>
         wire.CommitWrite(
           table, write.token, write.write, operation.name, files, filter = operation.filter,
-          deletes = operation.cut, batch = batch, values = values))
+          deletes = operation.cut.map(_.rows), copies = operation.cut.flatMap(_.copies), batch = batch, values = values))
       if (answer.written) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
         facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))

@@ -34,8 +34,13 @@ private[lakelog] final class LakeBatchWrite(
 
   private def commit(messages: Array[WriterCommitMessage], as: WriteOperation): Unit = {
     val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten
-    val cut = if (as.replaced.isEmpty) None else CutRows.find(table, as.replaced)
-    commit.commit(as.copy(cut = cut), filesOf(messages), IdentityValues.united(table.identities, nextValues, taken))
+    val cut = if (as.replaced.isEmpty) None else CutRows.find(table, as.replaced, commit.filePrefix)
+    try commit.commit(as.copy(cut = cut), filesOf(messages), IdentityValues.united(table.identities, nextValues, taken))
+    catch {
+      case failed: Throwable =>
+        if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, cut.flatMap(_.copies).getOrElse(Nil))
+        throw failed
+    }
   }
 
   /** Removes the files, unless they may have become part of the table. */

@@ -18,8 +18,8 @@ class LogOptions:
     """`features` are the feature flags that the rooms above know, so that their logs are not refused.
 
     A snapshot is written by the committer of every version divisible by `snapshot_every_versions` and of every
-    commit of at least `snapshot_size_bytes` (sidecars included): no state to keep, and only one of many writers
-    does it. `in_background` runs it; 0 versions switch snapshots off. The hint alone is written by the committer of
+    commit of at least `snapshot_size_bytes` (sidecars included; up to 16 times that where many changes share it): no
+    state to keep, and only one of many writers does it. `in_background` runs it; 0 versions switch snapshots off. The hint alone is written by the committer of
     every version divisible by what `hint_every_versions` returns for its state: for states that need no manifests, and
     that are read far more often than changed. None: as the room above has it for its logs, or with snapshots only.
 

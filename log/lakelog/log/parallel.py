@@ -6,9 +6,10 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from lakelog.log.costs import Threads
 
 THREADS_MAX = 16
 INTERRUPTS_MAX = 100
@@ -25,7 +26,7 @@ def run_in_parallel(works: Sequence[Callable[[], None]]) -> None:
         for work in works:
             work()
         return
-    with ThreadPoolExecutor(min(len(works) - 1, THREADS_MAX), "lakelog-parallel") as executor:
+    with Threads(min(len(works) - 1, THREADS_MAX), "lakelog-parallel") as executor:
         futures = [executor.submit(work) for work in works[1:]]
         works[0]()
     for future in futures:
@@ -46,7 +47,7 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item], name: 
 
     # A few items, of which each may take long, are not to wait for each other.
     size = max(1, min(BATCH, len(items) // THREADS_MAX))
-    with ThreadPoolExecutor(THREADS_MAX, name) as executor:
+    with Threads(THREADS_MAX, name) as executor:
         try:
             for results in executor.map(batch, range(0, len(items), size)):
                 yield from results

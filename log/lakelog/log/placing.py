@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Generic
 
 from lakelog.log.changes import combined_ids, each_change, is_same_commit, refusal_in
+from lakelog.log.costs import rebased
 from lakelog.log.decisions import settled_by, wait_or_abort
 from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, LakelogError, StorageError
 from lakelog.log.format import ABORTED, PROPOSALS, Commit, Intent, Settled, Tombstone
@@ -136,6 +137,8 @@ class Placing(Generic[S]):
             newer: Iterable[tuple[Commit | Tombstone, Settled | None]]
             try:
                 draft = self.decide(self.view, tuple(self.passed))
+                if self.passed:
+                    rebased(self.location, self.view.version, len(self.passed))
                 check_may_follow(self.view, draft, self.location)
             except LakelogError as error:
                 newer = self._refused(error, patient=patient)

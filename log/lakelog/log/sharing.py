@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic
 
+from lakelog.log.costs import attempted, rebased
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
 from lakelog.log.parallel import Turns
@@ -197,6 +198,8 @@ class _Group(Generic[S]):
                 continue  # a retry of another thread, which will find that it happened
             try:
                 draft = each.run(placing.decide, judged.view, tuple(placing.passed))
+                if placing.passed:
+                    each.run(rebased, placing.location, view.version, len(placing.passed))
                 check_may_follow(view, draft, placing.location)
                 check_fence(view, draft, placing.location)
             except Exception as error:
@@ -222,6 +225,8 @@ class _Group(Generic[S]):
     def _put(self, judged: _JudgedGroup[S]) -> Placed[S] | bytes:
         if len(judged.decided) > 1:
             marks = any(each.placing.marks for each in judged.whose)
+            for each in judged.whose:
+                each.run(attempted)
             return self.writer.put_together(judged.before, judged.decided, marks=marks)
         [each], [decided] = judged.whose, judged.decided
         put: Placed[S] | bytes = each.run(

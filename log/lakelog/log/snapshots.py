@@ -18,20 +18,25 @@ HINTS_PER_SNAPSHOT = 100
 FEWER_SNAPSHOTS_MAX = 50
 
 
-def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_bytes: int) -> None:
-    """Have a snapshot written in the background if the commit that made `view` was large or its version's turn.
+SHARED_SIZE_TIMES_MAX = 16
+"""A version of so many changes or more is large by that multiple of the size of one: where many share versions, these
+come several a second, and each would be followed by a snapshot."""
+
+
+def write_if_due(
+    replay: Replay[S], before: View[S], view: View[S], commit_size_bytes: int, changes: int = 1
+) -> None:
+    """Have a snapshot written in the background if the commit that made `view`, of so many changes, was large or its
+    version's turn.
 
     A commit also writes the snapshot that was due at an aborted intent before it.
     """
     if not replay.options.snapshot_every_versions:
         return
     every = snapshot_every(replay, view)
+    large_bytes = replay.options.snapshot_size_bytes * min(max(1, changes), SHARED_SIZE_TIMES_MAX)
     turn = before if is_aborted(before.settles) else view
-    if (
-        turn.version % every == 0
-        or view.version % every == 0
-        or (commit_size_bytes >= replay.options.snapshot_size_bytes)
-    ):
+    if turn.version % every == 0 or view.version % every == 0 or commit_size_bytes >= large_bytes:
         replay.options.in_background(replay.location, lambda: write(replay, view))
     elif is_hint_due(replay, view):
         replay.hint_due.offer(view)

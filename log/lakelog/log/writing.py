@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from lakelog.log import snapshots
+from lakelog.log.costs import attempted
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, WriteFenced
 from lakelog.log.format import (
     COMMIT_SIZE_MAX,
@@ -95,6 +96,7 @@ class Writer(Generic[S]):
         """Put the draft after `view`. Returns what was placed, or the bytes of the commit that was there first."""
         check_fence(view, draft, self.replay.location)
         assert not draft.rows, "rows are proposed, and not put"
+        attempted()
         if draft.carries:
             if intent is not None or log_id:
                 raise InvalidInput(
@@ -200,7 +202,8 @@ class Writer(Generic[S]):
         after = placed.after
         if settled is not None:
             after = self.replay.advance(placed.before, placed.commit, placed.blobs, settled)
-        snapshots.write_if_due(self.replay, placed.before, after, placed.size_bytes)
+        changes = len(placed.commit.changes)
+        snapshots.write_if_due(self.replay, placed.before, after, placed.size_bytes, changes)
         return after
 
     def write_sidecars(self, blobs: Sequence[bytes], version: int, owner: str) -> tuple[Sidecar, ...]:

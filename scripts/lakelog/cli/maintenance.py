@@ -184,7 +184,7 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
     metavar="AGE",
     help=f"What was dropped longer ago is purged for good. [default: {_days(VACUUM_DEFAULT_DROPPED_AGE)}]",
 )
-@click.option("--verbose", is_flag=True, help="Name every object.")
+@click.option("--keys", is_flag=True, help="Name every object.")
 @_apply
 @_trust_clock
 @takes_place
@@ -193,7 +193,7 @@ def vacuum(
     what: str,
     older_than: dt.timedelta | None,
     dropped_older_than: dt.timedelta | None,
-    verbose: bool,
+    keys: bool,
     apply: bool,
     trust_clock: bool,
 ) -> None:
@@ -222,17 +222,17 @@ def vacuum(
             dropped_older_than=dropped_older_than,
             dry_run=not apply,
             trust_clock=trust_clock,
-            keys=verbose,
+            keys=keys,
             progress=progress,
         )
     if place.as_json:
         answer.in_json({"applied": apply, "places": msgspec.to_builtins(found)})
     else:
-        _report_vacuumed(found, applied=apply, verbose=verbose)
+        _report_vacuumed(found, applied=apply, with_keys=keys)
     _end(found)
 
 
-def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -> None:
+def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, with_keys: bool) -> None:
     shown = [each for each in found if _is_worth_showing(each)]
     answer.rows(
         ("what", "name", ">data files", ">size", ">other objects", ">size", ""),
@@ -250,7 +250,7 @@ def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool)
         ],
         empty="There is nothing unreachable.",
     )
-    if verbose:
+    if with_keys:
         for key in (key for each in shown for key in each.keys):
             answer.say(key)
     files, objects = sum(each.files for each in found), sum(each.objects for each in found)

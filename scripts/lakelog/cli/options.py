@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -15,6 +16,7 @@ import click
 from lakelog.catalog import Catalog, LakelogError
 from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.cli.completion import VARIABLE
+from lakelog.cli.verbose import Costs
 
 
 class Count(click.IntRange):
@@ -36,6 +38,8 @@ class Place:
     region: str | None
     path_style: bool
     as_json: bool
+    costs: Costs | None = None
+    """What is told of each operation."""
 
     @property
     def store_options(self) -> dict[str, str]:
@@ -55,7 +59,7 @@ class Place:
 
     def catalog(self) -> Catalog:
         """Return the catalog of the warehouse. NotFound where there is none: commands read, and set up nothing."""
-        catalog = Catalog(self.required_warehouse, options=self.store_options)
+        catalog = Catalog(self.required_warehouse, options=self.store_options, observe=self.costs)
         catalog.places.check_there()
         return catalog
 
@@ -68,7 +72,7 @@ class Place:
     def catalog_for(self, reference: str) -> Catalog:
         """Return the catalog to look `reference` up in; what is given by its location needs no warehouse."""
         if is_location(reference) and self.warehouse is None:
-            return Catalog(reference, options=self.store_options)
+            return Catalog(reference, options=self.store_options, observe=self.costs)
         return self.catalog()
 
 
@@ -121,6 +125,7 @@ _SHARED = (
         "--path-style", is_flag=True, help="Put the bucket in the URL's path, as most S3 servers need."
     ),
     click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs."),
+    click.option("--verbose", is_flag=True, help="Also print the requests that were made, on stderr."),
 )
 
 
@@ -134,12 +139,19 @@ def takes_place(command: Callable[..., None]) -> Callable[..., None]:
         region: str | None,
         path_style: bool,
         as_json: bool,
+        verbose: bool,
         **rest: Any,
     ) -> None:
         place = Place(
-            warehouse=warehouse, endpoint=endpoint, region=region, path_style=path_style, as_json=as_json
+            warehouse=warehouse,
+            endpoint=endpoint,
+            region=region,
+            path_style=path_style,
+            as_json=as_json,
+            costs=Costs() if verbose else None,
         )
-        command(place, **rest)
+        with nullcontext() if place.costs is None else place.costs.reported():
+            command(place, **rest)
 
     for option in reversed(_SHARED):
         with_place = option(with_place)

@@ -27,6 +27,7 @@ PARTS: dict[str, list[list[str]]] = {
     "histories": [["histories", "--versions", "10000", "100000"]],
     "statements": [["sql"], ["insert_one_row"], ["ctas_scan"]],
     "rows": [["merge"]],
+    "upkeep": [["upkeep", "--commits", "5000"]],
     "peers": [["peers"]],
 }
 

@@ -12,7 +12,7 @@ import argparse
 import random
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -86,9 +86,7 @@ def run(mode: str, commits: int, rows: int, point: int) -> list[str]:
 
 def _read(warehouse: str, id: int | None) -> list[str]:
     """Return the requests and CPU seconds of a cold reader of all rows, or of the one with an id."""
-    catalog = Catalog(
-        warehouse, log_options=LogOptions(in_parallel=lambda works: [work() for work in works] and None)
-    )
+    catalog = Catalog(warehouse, log_options=LogOptions(in_parallel=_one_by_one))
     places = catalog.places
     store = places.stores[places.warehouse] = CountingStore(places.store(places.warehouse))
     start_s = time.process_time()
@@ -96,6 +94,11 @@ def _read(warehouse: str, id: int | None) -> list[str]:
     read = found.scan(filter=None if id is None else f"id = {id}").to_arrow()
     assert read.num_rows == (found.row_count if id is None else 1)
     return [f"{store.requests:,}", f"{time.process_time() - start_s:.2f}"]
+
+
+def _one_by_one(works: Sequence[Callable[[], None]]) -> None:
+    for work in works:
+        work()
 
 
 def main() -> None:

@@ -260,6 +260,35 @@ def test_a_delete_that_depends_on_rows_fails_over_their_end_where_that_matters(
     assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in sorted(left)]
 
 
+@pytest.mark.adapter
+@pytest.mark.parametrize("mode", MODES)
+def test_no_statement_fails_where_a_compaction_overtakes_it(lake, tmp_path, mode):
+    lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0L AS v FROM range(0, 20, 1, 1)")
+    expected: dict[int, int | None] = {id: 0 for id in range(20)}
+    statements: list[tuple[str, dict[int, int | None]]] = [
+        ("UPDATE lake.t SET v = 1 WHERE slow(id) = 3", {3: 1}),
+        ("DELETE FROM lake.t WHERE slow(id) = 4", {4: None}),
+        (
+            "MERGE INTO lake.t USING (SELECT slow(id) AS id FROM range(5, 6)) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET v = 2",
+            {5: 2},
+        ),
+        ("INSERT INTO lake.t REPLACE WHERE id = 7 SELECT slow(id), 5L FROM range(7, 8)", {7: 5}),
+    ]
+    for number, (statement, made) in enumerate(statements):
+        lake.sql(f"INSERT INTO lake.t VALUES ({100 + number}, 0)")
+        expected[100 + number] = 0
+        before = lake.catalog.load_table("t").version
+        run_meanwhile(
+            lake, tmp_path, statement, lambda: lake.catalog.load_table("t").compact(deleted_ratio=0)
+        )
+        expected |= made
+        operations = [each.operation for each in lake.catalog.load_table("t").history(limit=2)]
+        assert operations[1] == "compact" and lake.catalog.load_table("t").version == before + 2
+        left = sorted((id, v) for id, v in expected.items() if v is not None)
+        assert sorted(tuple(row) for row in lake.sql("SELECT id, v FROM lake.t")) == left
+
+
 # Where the file `armed` appears, the next commit of rows waits until the file `go` does.
 HELD = (
     HOOK

@@ -56,6 +56,26 @@ def test_rows_that_match_give_way_and_all_others_stay(lake, mode):
     assert seen(lake) == sorted(expected, key=repr)
 
 
+def test_rows_that_stay_are_copied_by_a_job_with_their_ids(lake):
+    lake.sql("""CREATE TABLE lake.t (id BIGINT, p INT)
+        TBLPROPERTIES ('lakelog.write.delete.mode' = 'copy-on-write')""")
+    lake.sql("INSERT INTO lake.t SELECT id, id % 3 FROM range(20)")
+    lake.sql("ALTER TABLE lake.t ADD PARTITION FIELD p")
+    lake.sql("INSERT INTO lake.t SELECT id, id % 3 FROM range(20, 40)")
+    ids = "SELECT id, p, _row_id, _version FROM lake.t WHERE id < 5 OR id > 24 ORDER BY id"
+    before = lake.frame(ids).collect()
+    lake.sql("INSERT INTO lake.t REPLACE WHERE id BETWEEN 5 AND 24 VALUES (24, 0)")
+    assert (
+        lake.frame(ids).collect() == before and lake.frame("SELECT * FROM lake.t").count() == len(before) + 1
+    )
+    assert any("copies of the rows that stay in" in text for text in descriptions_of_jobs(lake.spark))
+    plan = lake.catalog.load_table("t").plan()
+    assert "deletes" not in plan.column_names
+    # Those that Python writes have it in their names.
+    assert not [path for path in plan["path"].to_pylist() if "-copied" in path]
+    assert not lake.catalog.fsck(deep=True).found
+
+
 def test_files_of_another_partitioning_are_cut_by_partitions(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, p INT)")
     lake.sql("INSERT INTO lake.t SELECT id, id % 3 FROM range(9)")

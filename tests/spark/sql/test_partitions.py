@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 from pyspark.errors import UnsupportedOperationException
-from tests.spark.sessions import another_session
+from tests.spark.sessions import another_session, descriptions_of_jobs
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import in_mode, in_one_mode
 
@@ -107,6 +107,25 @@ def test_partitions_that_were_added_stay_where_rows_are_changed(lake, mode):
         nothing = statement.endswith(("= 99", "'zz'", "= 6", "'x'")) and "DELETE" in statement
         assert (after.version == before.version) == nothing, statement
     assert seen(lake) == []
+
+
+def test_the_rows_of_a_renamed_partition_are_rewritten_by_a_job_unless_they_have_to_be_checked(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING)")
+    lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'b')")
+    lake.sql("ALTER TABLE lake.t ADD PARTITION FIELD k")
+    lake.sql("INSERT INTO lake.t VALUES (3, 'a'), (4, 'b')")
+    lake.sql("ALTER TABLE lake.t PARTITION (k = 'a') RENAME TO PARTITION (k = 'c')")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, "c"), (2, "b"), (3, "c"), (4, "b")]
+    jobs = [text for text in descriptions_of_jobs(lake.spark) if "lakelog rename of a partition" in text]
+    assert jobs
+    lake.sql("ALTER TABLE lake.t ADD CONSTRAINT c CHECK (k <> 'd')")
+    with pytest.raises(Exception, match="CHECK"):
+        lake.sql("ALTER TABLE lake.t PARTITION (k = 'c') RENAME TO PARTITION (k = 'd')")
+    lake.sql("ALTER TABLE lake.t PARTITION (k = 'c') RENAME TO PARTITION (k = 'e')")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, "e"), (2, "b"), (3, "e"), (4, "b")]
+    again = [text for text in descriptions_of_jobs(lake.spark) if "lakelog rename of a partition" in text]
+    assert again == jobs
+    assert not lake.catalog.fsck(deep=True).found
 
 
 def test_how_much_there_is_of_a_partition_is_shown(parts):

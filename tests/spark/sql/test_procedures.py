@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from tests.spark.sessions import another_session, descriptions_of_jobs
@@ -188,3 +190,35 @@ def test_fsck_reads_data_files_by_executors_and_repairs(lake):
     rows = lake.sql("CALL lake.system.fsck('a.t', repair => true)")
     assert [row[0] for row in rows] == ["repaired", "note"] and "latest.json to " in rows[0][3]
     assert lake.sql("SELECT count(*) FROM lake.a.t") == [(1001,)]
+
+
+def test_the_statements_that_health_advises_run_and_maintain_finds_nothing_left(lake):
+    lake.sql("CREATE TABLE lake.t (id INT) TBLPROPERTIES ('lakelog.maintenance.keep-for' = '30d')")
+    for id in range(3):
+        lake.sql(f"INSERT INTO lake.t VALUES ({id})")
+    [advised] = lake.frame("CALL lake.system.health(table => 't')").collect()
+    assert (advised.action, advised.files, advised.saves_files) == ("compact", 3, 2)
+    assert lake.sql(advised.statement)[0][:3:2] == (3, 1)
+    # An expiry by an inherited age has it in seconds.
+    old = "older_than => INTERVAL '2592000' SECOND, dry_run => false"
+    assert lake.sql(f"CALL lake.system.expire(table => 't', {old})")[0][3] == 0
+    [done] = lake.frame("CALL lake.system.maintain('t', limit_time => INTERVAL '1' MINUTE)").collect()
+    assert (done.rewritten_files, done.versions, done.is_left, done.error) == (0, 0, False, None)
+    with pytest.raises(AnalysisException, match="shorter than"):
+        lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.maintenance.vacuum-age' = '31d')")
+
+
+def test_spark_compacts_by_itself_after_a_commit_where_the_policy_is_auto(lake):
+    lake.sql("CREATE TABLE lake.t (id INT)")
+    table = lake.catalog.load_table("t")
+    for id in range(13):
+        table = table.append(pa.table({"id": pa.array([id], pa.int32())}))
+    lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.maintenance' = 'auto')")
+    lake.sql("INSERT INTO lake.t VALUES (13)")
+    # Version 16: its writer, which is Spark, looks whether files are due.
+    deadline_s = time.monotonic() + 60
+    while (newest := table.refresh()).version == 16 and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    [entry] = newest.history(limit=1)
+    assert (entry.operation, str(entry.writer["engine"])[:5], newest.file_count) == ("compact", "spark", 1)
+    assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(14, 91)]

@@ -26,6 +26,7 @@ from lakelog.log import (
     InvalidInput,
     LocalStore,
     Log,
+    LogOptions,
     LogSealed,
     MemoryStore,
     StorageError,
@@ -139,6 +140,18 @@ def test_what_waits_shares_a_version_in_its_order_and_each_is_known_by_its_own_i
     ]
     assert {each.version for each in changes} == {3} and {each.hash for each in changes} == {shared.hash}
     assert shared.commit_id not in {each.commit_id for each in changes}
+
+
+@pytest.mark.parametrize(("word_size", "snapshots"), [(500, 0), (1_100, 1)])
+def test_a_version_of_many_is_large_by_the_size_of_each(word_size: int, snapshots: int) -> None:
+    store = Gated()
+    options = LogOptions(
+        snapshot_every_versions=1_000_000, snapshot_size_bytes=1_000, in_background=lambda name, work: work()
+    )
+    log = Log(store, "t", WordsProjection(), options=options)
+    view = log.create(Draft(events=({"word": "one"},)), log_id="log")
+    assert versions(together(log, view, [say(f"{i}" * word_size) for i in range(4)])) == [3] * 4
+    assert len(list(store.list_after(log.keys.snapshots))) == snapshots
 
 
 def test_a_change_that_is_alone_is_a_plain_commit() -> None:

@@ -274,3 +274,32 @@ def test_the_job_of_a_deep_check_has_the_files_of_all_tables_that_can_be_read(fr
 
 def side_table(side, name):
     return ask(side, "load_table", identifier=[name])["location"]
+
+
+def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path):
+    catalog = Catalog(str(tmp_path / "lake"), options={"fsync": "off"})
+    table = catalog.create_table("t", pa.schema({"id": pa.int64()}))
+    for id in range(9):
+        table = table.append(pa.table({"id": [id]}))
+    side = fresh()
+    columns = {
+        name: [column.name for column in all_procedures()[name].columns] for name in ("health", "maintain")
+    }
+    both = {"namespace": None, "table": None}
+    [row] = run(side, "health", listing=False, **both)
+    found = dict(zip(columns["health"], row, strict=True))
+    assert (found["files"], found["action"], found["saves_files"], found["unreachable_bytes"]) == (
+        9,
+        "compact",
+        8,
+        None,
+    )
+    assert found["statement"] == "CALL lake.system.compact(table => '`t`')"
+    limits = {"limit_time": 60_000_000, "limit_bytes": 1 << 40}
+    for dry_run, version in ((True, 10), (False, 11)):
+        [row] = run(side, "maintain", dry_run=dry_run, **limits, **both)
+        found = dict(zip(columns["maintain"], row, strict=True))
+        assert (found["rewritten_files"], found["added_files"], found["error"]) == (9, 1, None)
+        assert table.refresh().version == version
+    with pytest.raises(InvalidInput, match="limit"):
+        run(side, "maintain", dry_run=True, limit_time=0, limit_bytes=None, **both)

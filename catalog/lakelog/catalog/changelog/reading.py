@@ -9,6 +9,7 @@ import pyarrow as pa
 from lakelog.catalog.changelog.changelog import Changelog
 from lakelog.catalog.changelog.file_diffs import FileDiff
 from lakelog.catalog.changelog.net_changes import as_updates, net, without_copies
+from lakelog.catalog.logs import watched
 from lakelog.catalog.parquet import ID_FIELDS, read_files
 from lakelog.log.errors import InvalidInput
 
@@ -52,7 +53,8 @@ class Changes:
         """Return the changes as a reader of record batches. Holds at most those of one version, or all if `net`."""
         schema, _ = self._read([])
         chosen = self._chosen(schema)
-        return pa.RecordBatchReader.from_batches(chosen, self._batches(schema))
+        reading = watched(self._log.newest.logs, "read_changes", self._log.newest.name)
+        return pa.RecordBatchReader.from_batches(chosen, reading.each(self._batches(schema)))
 
     def to_arrow(self) -> pa.Table:
         return self.to_reader().read_all()

@@ -84,6 +84,7 @@ from lakelog.catalog.files.manifests import (
     Choice,
     Fetch,
     Manifest,
+    Manifests,
     StoredList,
 )
 from lakelog.catalog.files.puffin import (
@@ -155,6 +156,7 @@ __all__ = [
     "LiveRows",
     "Mask",
     "Manifest",
+    "Manifests",
     "Measured",
     "NAMES",
     "NOT_KNOWN",

@@ -100,20 +100,18 @@ class FileSet:
         "_tables",
         "_narrow",
         "_changes",
-        "_dumped",
     )
 
     def __init__(self, file_count: int, row_count: int, size_bytes: int, origin: Manifests | _Step) -> None:
         self.file_count = file_count
         self.row_count = row_count
         self.size_bytes = size_bytes
-        # These five are caches of the same content in another form. Each is replaced by one assignment, so that
+        # These four are caches of the same content in another form. Each is replaced by one assignment, so that
         # threads that share a set see the old form or the new one.
         self._origin = origin
         self._tables: tuple[pa.Table, ...] | None = None
         self._narrow: _Narrow | None = None
         self._changes: _Changes | None = None
-        self._dumped: tuple[Manifests, frozenset[str]] | None = None
 
     @staticmethod
     def empty() -> FileSet:
@@ -336,8 +334,8 @@ class FileSet:
 
     def dump(
         self, version: int, fetch: Fetch | None = None, order: Sequence[int] = ()
-    ) -> tuple[Any, dict[str, bytes]]:
-        """Return the root, to be stored at `version`, and the new objects that it needs, by name.
+    ) -> tuple[Any, dict[str, bytes], Manifests]:
+        """Return the root, to be stored at `version`, the new objects that it needs, by name, and its manifests.
 
         With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
         the `order` of these columns, by their ids.
@@ -347,7 +345,6 @@ class FileSet:
             manifests, blobs = manifests.after(version, joined(added), removed, fetch, order)
         else:
             manifests, blobs = Manifests(), {}
-        self._dumped = manifests, frozenset(blobs)
         root = Root(
             files=self.file_count,
             rows=self.row_count,
@@ -355,21 +352,14 @@ class FileSet:
             manifests=[manifest.stored for manifest in manifests.entries],
             removed=[manifest.stored for manifest in manifests.removed],
         )
-        return msgspec.to_builtins(root), blobs
+        return msgspec.to_builtins(root), blobs, manifests
 
-    def bounds(self) -> dict[str, BoundsAt]:
-        """Return the bounds of the manifests that were dumped last, by their names."""
-        manifests = self._dumped[0].entries if self._dumped is not None else ()
-        return {each.stored.name: each.bounds for each in manifests if each.bounds is not None}
+    def stored(self, manifests: Manifests) -> None:
+        """Note that the manifests which a dump of this very set returned are durable.
 
-    def stored(self, names: Iterable[str]) -> None:
-        """Note that the objects of the last dump of this very set are durable, if `names` has them all.
-
-        Sets that come from this one then build on its manifests, and the changes that led to it are released.
+        Sets that come from this one then build on them, and the changes that led to it are released.
         """
-        if self._dumped is not None and self._dumped[1] <= frozenset(names):
-            self._origin = self._dumped[0]
-            self._dumped = None
+        self._origin = manifests
 
     def stored_in(self) -> StoredIn:
         """Return where the entries are stored, as far as this process knows. Reads nothing."""

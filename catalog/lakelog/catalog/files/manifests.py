@@ -53,7 +53,7 @@ LEAF_BYTES = 4 * 1024 * 1024
 large."""
 
 READ_AT_ONCE = 8
-"""Whoever goes through all manifests holds so many of them."""
+"""What goes through all manifests holds so many of them."""
 
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000
@@ -233,6 +233,10 @@ class Manifests:
         if statistics is None:
             self._live.append(tables)
         return tables
+
+    def bounds(self) -> dict[str, BoundsAt]:
+        """Return the bounds that these have, by their names."""
+        return {each.stored.name: each.bounds for each in self.entries if each.bounds is not None}
 
     def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
         """Yield the live entries of one manifest after the other, with all columns, and keep none of them."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
 from lakelog.catalog.files import DataFile
 from lakelog.log import OpenUrl
+from lakelog.log.costs import Threads
 from lakelog.log.errors import FormatError, InvalidInput, PermissionDenied
 
 CLAIM = "_lakelog_adopted.json"
@@ -77,7 +77,7 @@ def check_unclaimed(open_url: OpenUrl, folders: Collection[str], own: Claim | No
                 raise
             return None
 
-    with ThreadPoolExecutor(min(GETS_AT_ONCE, len(places) or 1), thread_name_prefix="lakelog-claims") as pool:
+    with Threads(min(GETS_AT_ONCE, len(places) or 1), thread_name_prefix="lakelog-claims") as pool:
         for place, found in zip(places, pool.map(claim, places), strict=True):
             if found is not None and found != own:
                 raise _claimed(place, found)

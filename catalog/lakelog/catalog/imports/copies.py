@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -25,6 +24,7 @@ from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.parquet import open_parquet
 from lakelog.catalog.state import TableState
 from lakelog.log import OpenUrl, WriteRef
+from lakelog.log.costs import Threads
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.stores import ObjectStore, Stamp, copy_object, is_copied_by_server, list_stamps, stamp_of
 
@@ -118,7 +118,7 @@ class Copies:
                 raise _replaced(file, f"it has {rows:,} rows, and the source says {file.physical_rows:,}")
 
         threads = BY_SERVER_AT_ONCE if by_server else THROUGH_HERE_AT_ONCE
-        with ThreadPoolExecutor(threads, thread_name_prefix="lakelog-copies") as pool:
+        with Threads(threads, thread_name_prefix="lakelog-copies") as pool:
             for done, _ in enumerate(pool.map(one, left), start=1):
                 if done % 100 == 0 or done == len(left):
                     self._progress(f"{done:,} of {len(left):,} files of the source were copied")
@@ -136,7 +136,7 @@ class Copies:
             with _not_gone(file):
                 return stamp_of(*opened[path])
 
-        with ThreadPoolExecutor(BY_SERVER_AT_ONCE, thread_name_prefix="lakelog-stamps") as pool:
+        with Threads(BY_SERVER_AT_ONCE, thread_name_prefix="lakelog-stamps") as pool:
             return dict(zip(left, pool.map(one, left), strict=True))
 
 

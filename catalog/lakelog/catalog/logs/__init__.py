@@ -61,6 +61,13 @@ from lakelog.catalog.logs.name_tree import (
     no_such_table,
 )
 from lakelog.catalog.logs.named_errors import naming
+from lakelog.catalog.logs.observing import (
+    Observation,
+    Observe,
+    as_operation,
+    observed,
+    watched,
+)
 from lakelog.catalog.logs.outcome import (
     has_happened,
     was_committed,
@@ -126,6 +133,8 @@ __all__ = [
     "NO_MAINTENANCE",
     "NameTree",
     "NothingToDo",
+    "Observation",
+    "Observe",
     "Places",
     "Progress",
     "Scope",
@@ -138,7 +147,10 @@ __all__ = [
     "Unreadable",
     "Written",
     "another_table",
+    "as_operation",
     "as_removed",
+    "observed",
+    "watched",
     "base_of",
     "base_past_seals",
     "changes_of",

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
 from lakelog.catalog.logs.namespace_pages import NamespacePages
+from lakelog.catalog.logs.observing import Hook, Observe, in_background
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.logs.writer_now import Facts, as_here
@@ -40,6 +41,7 @@ from lakelog.log import (
     commit_together,
     refresh_many,
 )
+from lakelog.log.costs import waiting
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import shortened
 from lakelog.log.keys import Keys
@@ -92,7 +94,13 @@ class LogCache:
     that can be hundreds of megabytes, and does not wait for Python to look for cycles.
     """
 
-    def __init__(self, places: Places, writer: Mapping[str, Json], log_options: LogOptions) -> None:
+    def __init__(
+        self,
+        places: Places,
+        writer: Mapping[str, Json],
+        log_options: LogOptions,
+        observe: Observe | None = None,
+    ) -> None:
         self.places = places
         self.writer = dict(writer)
         self.clocks = Clocks(places, log_options.clock_us)
@@ -104,7 +112,16 @@ class LogCache:
             # Threads do not inherit the writer's facts.
             in_parallel([as_here(work) for work in works])
 
-        self.log_options = replace(log_options, in_parallel=in_parallel_as_here)
+        self.observe = None if observe is None else Hook(observe)
+        """What is called with a record of each operation."""
+        self.log_options = replace(
+            log_options,
+            in_parallel=in_parallel_as_here,
+            sleep_s=waiting(log_options.sleep_s),
+            wait=waiting(log_options.wait),
+            in_background=_seen(self.observe, places.warehouse, log_options.in_background),
+            in_thread=_seen(self.observe, places.warehouse, log_options.in_thread),
+        )
         self._namespaces: dict[str, TrackedLog[NamespaceState]] = {}
         self._tables: dict[str, TrackedLog[TableState]] = {}
         self._lock = threading.Lock()
@@ -255,6 +272,15 @@ class LogCache:
 
 def _versions_per_hint(state: NamespaceState) -> int:
     return state.versions_per_hint
+
+
+def _seen(
+    hook: Hook | None, warehouse: str, begin: Callable[[str, Callable[[], None]], None]
+) -> Callable[[str, Callable[[], None]], None]:
+    """Return what begins work in another thread, each as a record of its own."""
+    if hook is None:
+        return begin
+    return lambda name, work: begin(name, in_background(hook, warehouse, name, work))
 
 
 def _nothing(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:

@@ -56,7 +56,8 @@ def follow(logs: LogCache, namespace: Identifier, look: Look) -> Iterator[Level]
 
 
 def known_path_to(logs: LogCache, location: str) -> Identifier | None:
-    """Return the path of the namespace whose log is at a location; None where it is not known. No request."""
+    """Return the path of the namespace whose log is at a location; None where it is not known. No request, but for
+    pages of names."""
     level: list[tuple[Identifier, str]] = [((), "")]
     seen: set[str] = set()
     while level:
@@ -72,7 +73,8 @@ def known_path_to(logs: LogCache, location: str) -> Identifier | None:
 
 
 def known_on_path(logs: LogCache, namespace: Identifier, table: str | None = None) -> list[TrackedLog[Any]]:
-    """Return the logs that lead to a namespace, or to a table in it, as far as known. No request."""
+    """Return the logs that lead to a namespace, or to a table in it, as far as known. No request, but for the page of a
+    name."""
     levels = list(follow(logs, namespace, lambda path, entry, tracked: tracked.known))
     known: list[TrackedLog[Any]] = [level.tracked for level in levels]
     if table is not None and len(levels) > len(namespace):
@@ -96,7 +98,11 @@ def read_path(
     the hints are read one after another, and what follows each of them at the same time as the next: one round a level,
     and one more.
     """
-    known = known_on_path(logs, namespace, table)
+    try:
+        known = known_on_path(logs, namespace, table)
+    except NotFound:
+        # A namespace whose version has expired, with the page of the next name, is not known any more.
+        known = known_on_path(logs, namespace, table)
     old = [tracked for tracked in known if not is_read(tracked)]
     ahead = _Ahead(logs, namespace, table)
     if not known:

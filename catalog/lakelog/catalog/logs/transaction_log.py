@@ -318,6 +318,7 @@ class TransactionLogs(LogCache):
 
     def __init__(self, under: LogCache, cut: Cut, *, refusal: str | None = None) -> None:
         super().__init__(under.places, under.writer, under.log_options)
+        self.observe, self.log_options = under.observe, under.log_options
         self.under = under
         self.cut = cut
         self.refusal = refusal

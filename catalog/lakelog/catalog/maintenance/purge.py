@@ -303,8 +303,8 @@ def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> 
             passed: Sequence[Any],
             chunk: Sequence[str] = ids[start : start + EVENTS_MAX],
         ) -> Draft:
-            known = view.state.dropped.keys() | view.state.dropped_definitions.keys()
-            listed = [id for id in chunk if id in known]
+            state = view.state
+            listed = [id for id in chunk if id in state.dropped or id in state.dropped_definitions]
             if not listed:
                 raise _AlreadyRemoved
             return Draft(events=encode([EntryPurged(id=id) for id in listed]))

@@ -7,15 +7,17 @@ what the work is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from types import TracebackType
+
+from lakelog.log.costs import Threads
 
 
 class Beside:
     """A thread for work, which begins with the first piece. What is under way has ended when the block is left."""
 
     def __init__(self, name: str) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._pool = Threads(1, thread_name_prefix=name)
         self._last: Future[None] | None = None
 
     def __enter__(self) -> Beside:

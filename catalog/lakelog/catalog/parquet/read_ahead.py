@@ -7,9 +7,10 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
+
+from lakelog.log.costs import Threads
 
 Source = TypeVar("Source")
 Item = TypeVar("Item")
@@ -90,7 +91,7 @@ def _groups_in_order(
             yield from read(source)
         return
     stop = threading.Event()
-    with ThreadPoolExecutor(at_once, thread_name_prefix="lakelog-read") as pool:
+    with Threads(at_once, thread_name_prefix="lakelog-read") as pool:
         waiting: deque[queue.Queue[Item | _End]] = deque()
         rest = iter(sources)
         try:

@@ -56,6 +56,7 @@ from lakelog.catalog.schema.filters import (
 )
 from lakelog.catalog.schema.generated import (
     check_defined,
+    generated_fields,
     not_generated,
     refuse_generated,
 )
@@ -324,6 +325,7 @@ __all__ = [
     "from_arrow",
     "from_arrow_expression",
     "given_to",
+    "generated_fields",
     "identity_fields",
     "is_beyond",
     "is_list",

@@ -14,6 +14,7 @@ from lakelog.catalog.files import (
     Fetch,
     FileSet,
     Manifest,
+    Manifests,
     RemovedFile,
     StoredList,
     TableEstimates,
@@ -400,7 +401,7 @@ ready(_StoredRef, _Root)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TableDump(Dump):
-    files: Sequence[FileSet]
+    files: Sequence[tuple[FileSet, Manifests]]
 
 
 class TableProjection:
@@ -427,11 +428,13 @@ class TableProjection:
     def dump(self, state: TableState, version: int) -> Dump:
         kept = order_within_files(state.current.clustering, state.current.sort_order)
         order = [field.source_id for field in kept.fields]
-        files, blobs = state.files.dump(version, self._fetch, order)
+        files, blobs, manifests = state.files.dump(version, self._fetch, order)
+        sets = [(state.files, manifests)]
         refs: dict[str, _StoredRef] = {}
         for name, ref in sorted(state.refs.items()):
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more = ref.files.dump(version, self._fetch, order)
+            named, more, manifests = ref.files.dump(version, self._fetch, order)
+            sets.append((ref.files, manifests))
             blobs = {**blobs, **more}
             refs[name] = _StoredRef(
                 kind=ref.kind,
@@ -443,12 +446,11 @@ class TableProjection:
             )
         adopted = None
         if state.adopted is not None:
-            named, more = state.adopted.files.dump(version, self._fetch)
+            named, more, manifests = state.adopted.files.dump(version, self._fetch)
+            sets.append((state.adopted.files, manifests))
             blobs = {**blobs, **more}
             adopted = StoredAdopted(source=state.adopted.source, files=named)
-        sets = [state.files, *(ref.files for ref in state.refs.values())]
-        sets += [state.adopted.files] if state.adopted else []
-        bounds = {name: each for some in sets for name, each in some.bounds().items()}
+        bounds = {name: each for _, own in sets for name, each in own.bounds().items()}
         stored = _Root(
             metadata=state.current,
             files=files,
@@ -487,8 +489,8 @@ class TableProjection:
     def stored(self, dump: Dump) -> None:
         """Note in the set of files that its new manifests are durable, so that the next snapshot names them again."""
         if isinstance(dump, _TableDump):
-            for files in dump.files:
-                files.stored(dump.blobs)
+            for files, manifests in dump.files:
+                files.stored(manifests)
 
     def load(self, root: Json) -> TableState:
         stored = state_of(root, _Root, "table", "namespace")

@@ -49,7 +49,10 @@ class KeepingUp:
         state = view.state
         if not isinstance(state, TableState) or state.metadata is None or view.sealed:
             return
-        if not is_auto(logs, view):
+        try:
+            if not is_auto(logs, view):
+                return
+        except LakelogError:  # a link that leads nowhere: whoever follows it for the name reports that
             return
         with self._lock:
             if self._since_s is None:
@@ -84,8 +87,10 @@ class KeepingUp:
             except LakelogError as error:
                 _LOGGER.info("%s was not compacted after a commit: %s", tracked.log.location, error)
             except Exception:
-                # No writer fails because of upkeep: what is due stays due.
-                _LOGGER.warning("upkeep of %s failed", tracked.log.location, exc_info=True)
+                # No writer fails because of upkeep: what is due stays due. A process that ends may have ended the
+                # threads that a step needs.
+                if not _exiting.is_set():
+                    _LOGGER.warning("upkeep of %s failed", tracked.log.location, exc_info=True)
 
     def _next(self) -> TrackedLog[TableState] | None:
         """Return the next table that is wanted; None ends the thread, and the next commit may begin another one."""
@@ -188,5 +193,7 @@ def _forget_all() -> None:
         each.forget()
 
 
-atexit.register(_end)
+# Before the pools of threads that a step uses end, as all that is registered with `atexit` is called after that. The
+# standard library's own pools register so; where a Python has no such place, a step ends by an error a little later.
+getattr(threading, "_register_atexit", atexit.register)(_end)
 os.register_at_fork(after_in_child=_forget_all)

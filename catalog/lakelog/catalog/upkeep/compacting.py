@@ -1,7 +1,7 @@
 """Compaction by upkeep: a step at a time, each one commit, so that it can stop between any two.
 
 It takes files of about one size (`Goal.fan_in`): however often it runs, a row is rewritten about once for each time
-that its file grows by that factor. A step that loses to a writer has cost work, and nothing else.
+that its file grows by that factor. A step that loses to another client has cost work, and nothing else.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ FILES_AT_ONCE = 8
 
 
 class Compacted(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read, and written in place of it. In `lost` steps, other writers changed the files meanwhile: what was
-    written then, `wasted_bytes`, is deleted again."""
+    """What was read, and written in place of it. `lost` steps were committed by others first, or their files changed so
+    that the new ones cannot stand for them: what was written then, `wasted_bytes`, is deleted again."""
 
     read_files: int = 0
     read_bytes: int = 0

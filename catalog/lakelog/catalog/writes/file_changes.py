@@ -7,7 +7,7 @@ part, the rows to be replaced are found by reading (see `partial_files`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import (
     DataFile,
     Positions,
@@ -36,12 +37,10 @@ from lakelog.catalog.logs import (
     NothingToDo,
     TableHead,
     Token,
-    TrackedLog,
     Written,
     as_removed,
     check_conflicts,
     files_event,
-    files_only_in,
     merged_drafts,
     naming,
     taken_events,
@@ -80,7 +79,7 @@ from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 from lakelog.log import Carried, Commit, Committed, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -97,7 +96,8 @@ class ContentsChange:
     A delete has files only if they have no rows: they stand for partitions that stay. `batch` is the batch of a stream
     that the rows are, which is committed once. `values` were taken of identity columns for the rows of `files`, and are
     not committed yet. `deletes` are the positions of all rows that an overwrite replaces in files with others, by path;
-    None where they were not searched. With `keeps_partitions`, a delete keeps files without rows, which stand for
+    None where they were not searched; `copies` are the files into which the writer has copied the rows of these files
+    that stay, None where it has not. With `keeps_partitions`, a delete keeps files without rows, which stand for
     partitions. The rows of an append are those of the appends that it `carries`, if any.
     """
 
@@ -108,6 +108,7 @@ class ContentsChange:
     batch: StreamBatch | None = None
     values: Sequence[ValuesTaken] = ()
     deletes: Mapping[str, BitMap] | None = None
+    copies: Sequence[DataFile] | None = None
     keeps_partitions: bool = False
     carries: Sequence[Carried] = ()
 
@@ -119,6 +120,7 @@ def change_of(
     batch: StreamBatch | None,
     values: Sequence[ValuesTaken],
     deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
+    copies: Sequence[DataFile] | None = None,
 ) -> ContentsChange:
     """Return the change that a writer requests. InvalidInput for a filter that does not belong to the operation, and
     for a missing one."""
@@ -140,6 +142,7 @@ def change_of(
         batch=batch,
         values=values,
         deletes=None if deletes is None else positions_of(deletes),
+        copies=copies,
     )
 
 
@@ -155,7 +158,7 @@ def commit_write(
     token: Token | None,
 ) -> TableHead:
     """Commit the files of `write`, which began on `head` or before, and return the newest version."""
-    check_written_by(change.files, write)
+    check_written_by([*change.files, *(change.copies or ())], write)
     if token is None and write is not None:
         # One write is one commit: committing its files again must not add them twice.
         token = head.token_of(write)
@@ -308,7 +311,7 @@ def _partial_files(
         _, some = _replaced_files(base, change, bound)
         return some, bound or _bound_of_partitions(change.files, base.metadata)
 
-    return PartialFiles(base, write, find, change.deletes)
+    return PartialFiles(base, write, find, change.deletes, change.copies)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
@@ -364,22 +367,29 @@ def _may_replace(files: pa.Table, change: ContentsChange, bound: Bound | None, m
 
 
 def changed_rows(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    current: View[TableState],
-    bound: Bound | None,
+    base: TableHead, current: TableHead, bound: Bound | None, passed: Callable[[], Iterable[Commit]]
 ) -> bool:
-    """Return whether rows that match (None: any) may have been added or removed between two views."""
-    for here, there in ((current, base), (base, current)):
-        files = files_only_in(tracked, here, there)
-        if bound is None and files.num_rows:
+    """Return whether rows that match (None: any) may have been added or removed between two versions.
+
+    `passed` returns the commits between them: where there were compactions, these say what others did.
+    """
+    specs = current.metadata.specs
+
+    def may_hold(files: pa.Table) -> bool:
+        if bound is None:
+            return bool(files.num_rows)
+        return bool(pc.any(may_match(files, bound, specs), min_count=0).as_py())
+
+    differing = [here.files_only_here(there.view) for here, there in ((current, base), (base, current))]
+    if not any(map(may_hold, differing)):
+        return False
+    try:
+        since = FilesSince(base, current, list(passed()))
+        if not since.rows_moved or since.types_changed:
             return True
-        if (
-            bound is not None
-            and pc.any(may_match(files, bound, current.state.current.specs), min_count=0).as_py()
-        ):
-            return True
-    return False
+        return any(map(may_hold, [*since.added_by_others, *since.removed_by_others]))
+    except (NotFound, CommitConflict):
+        return True  # the commits have expired
 
 
 def moved_files(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.files import DataFile, RemovedFile, joined, removed_file
+from lakelog.catalog.files import DataFile, RemovedFile, check_files, joined, of_write, removed_file
 from lakelog.catalog.logs import TableHead, file_keys, read_vector, with_deletes
 from lakelog.catalog.parquet import copied_files, read_positions
 from lakelog.catalog.planning import Bound, match, unknown_parts
@@ -60,7 +60,7 @@ class PartialFiles:
 
     `find` returns these files, of the base, and the condition of the rows. Costs a read of the files' columns in the
     filter, in bounded memory, unless the caller gives all `positions`; where the table deletes by copying, also a read
-    and a write of the rows that stay.
+    and a write of the rows that stay, unless the caller gives their `copies`.
     """
 
     def __init__(
@@ -69,11 +69,13 @@ class PartialFiles:
         write: WriteRef,
         find: Callable[[], tuple[pa.Table, Bound]],
         positions: Mapping[str, BitMap] | None = None,
+        copies: Sequence[DataFile] | None = None,
     ) -> None:
         self._base = head
         self._write = write
         self._find = find
         self._given = positions
+        self._given_copies = None if copies is None else of_write(copies, write)
         self.written: list[DataFile] = []
         """The files that were written for it so far, to be deleted if the commit does not happen."""
 
@@ -129,10 +131,21 @@ class PartialFiles:
                 raise InvalidInput(
                     f"the overwrite of {self._base.name} names rows of {path} that do not exist"
                 )
+        if self._given_copies is not None:
+            metadata = self._base.metadata
+            check_files(self._given_copies, metadata.schema, metadata.specs)
+            left = sum(entries[path].rows - len(rows) for path, rows in positions.items())
+            coming = sum(file.rows for file in self._given_copies)
+            if left != coming:
+                raise InvalidInput(
+                    f"the overwrite of {self._base.name} must copy the rows that stay: {left:,}, not {coming:,}"
+                )
         return positions
 
     @once
     def _copies(self) -> Sequence[DataFile]:
+        if self._given_copies is not None:
+            return self._given_copies
         files, bound = self._found
         touched = pc.is_in(files["path"], value_set=pa.array(sorted(self._positions), pa.string()))
         copies = copied_files(self._base, files.filter(touched), bound, self._write)

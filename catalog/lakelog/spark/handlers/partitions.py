@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.spark.arrow_streams import in_arrow
+from lakelog.spark.arrow_streams import files_in_arrow, in_arrow
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import partitions as ask
 from lakelog.spark.requests.base import Done
@@ -33,8 +33,15 @@ def truncate(at: OpenCatalog, asked: ask.TruncatePartitions) -> Done:
     return Done()
 
 
+def plan_rename(at: OpenCatalog, asked: ask.PlanRename) -> tuple[ask.RenamePlan, bytes]:
+    files, columns = at.loaded(asked).plan_rename(asked.old, asked.new)
+    return ask.RenamePlan(columns=columns), files_in_arrow(files)
+
+
 def rename(at: OpenCatalog, asked: ask.RenamePartition) -> Done:
-    at.writable(asked).rename_partition(asked.old, asked.new, token=asked.token)
+    at.writable(asked).rename_partition(
+        asked.old, asked.new, write=asked.write, files=asked.files, token=asked.token
+    )
     return Done()
 
 

@@ -12,6 +12,7 @@ from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.planning import Aggregate, TopRows, partition_values
 from lakelog.catalog.read_together import read_together as versions_together
 from lakelog.catalog.schema import PartitionSpec, apply_changes
+from lakelog.log.costs import Tally, tallied
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark.arrow_streams import files_in_arrow, in_arrow
 from lakelog.spark.open_catalog import OpenCatalog
@@ -19,11 +20,17 @@ from lakelog.spark.requests import plans as ask
 from lakelog.spark.requests.base import Done, Possible
 
 
-def plan(at: OpenCatalog, asked: ask.Plan) -> tuple[Done, bytes]:
+def plan(at: OpenCatalog, asked: ask.Plan) -> tuple[ask.Planned, bytes]:
     top = None if asked.top is None else TopRows(**msgspec.structs.asdict(asked.top))
-    table = at.loaded(asked)
-    planned = table.plan(asked.predicate, top=top)
-    return Done(), files_in_arrow(planned, _keys(planned, table.specs, asked.keys))
+    cost = Tally()
+    with tallied(cost):
+        table = at.loaded(asked)
+        planned = table.plan(asked.predicate, top=top)
+    deleted = pc.sum(planned["deleted"], min_count=0).as_py() if "deleted" in planned.column_names else 0
+    answer = ask.Planned(
+        files=table.file_count, deleted=deleted, requests=cost.requests.total(), bytes=cost.bytes_read
+    )
+    return answer, files_in_arrow(planned, _keys(planned, table.specs, asked.keys))
 
 
 def _keys(planned: pa.Table, specs: Sequence[PartitionSpec], ids: Sequence[int]) -> list[pa.Array]:

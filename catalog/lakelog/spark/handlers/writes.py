@@ -61,6 +61,7 @@ def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
             asked.files,
             filter=asked.filter,
             deletes=asked.deletes,
+            copies=asked.copies,
             batch=asked.batch,
             values=asked.values,
             token=asked.token,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from lakelog.catalog import DataFile
 from lakelog.catalog.schema import Scalar
-from lakelog.spark.requests.base import LoadedChange, OfLoaded
+from lakelog.log import WriteRef
+from lakelog.spark.requests.base import Answer, LoadedChange, OfLoaded
 
 Values: TypeAlias = dict[str, Scalar]
 """Values of partition fields, by their names."""
@@ -35,8 +37,24 @@ class TruncatePartitions(LoadedChange, frozen=True, kw_only=True, tag="truncate_
     partitions: tuple[Values, ...]
 
 
-class RenamePartition(LoadedChange, frozen=True, kw_only=True, tag="rename_partition"):
-    """Give all rows of the partition `old` the values of `new`."""
+class PlanRename(OfLoaded, frozen=True, kw_only=True, tag="plan_rename"):
+    """The files that may have rows of the partition `old`, as an Arrow stream, for an engine that rewrites them."""
 
     old: Values
     new: Values
+
+
+class RenamePlan(Answer, frozen=True, kw_only=True):
+    """The columns that get other values; None where the rows have to be checked by Python, which rewrites them then."""
+
+    columns: tuple[str, ...] | None = None
+
+
+class RenamePartition(LoadedChange, frozen=True, kw_only=True, tag="rename_partition"):
+    """Give all rows of the partition `old` the values of `new`: `files` of a write have them, where an engine made
+    these."""
+
+    old: Values
+    new: Values
+    write: WriteRef | None = None
+    files: tuple[DataFile, ...] | None = None

@@ -24,6 +24,15 @@ class Plan(OfLoaded, frozen=True, kw_only=True, tag="plan"):
     keys: tuple[int, ...] = ()
 
 
+class Planned(Answer, frozen=True, kw_only=True):
+    """How many files the version has, how many deleted rows those have that are planned, and what planning cost."""
+
+    files: int
+    deleted: int
+    requests: int
+    bytes: int
+
+
 class PlanCut(OfLoaded, frozen=True, kw_only=True, tag="plan_cut"):
     """The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream."""
 

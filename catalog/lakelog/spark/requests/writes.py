@@ -52,13 +52,15 @@ class BeginBatch(OfLoaded, frozen=True, kw_only=True, tag="begin_batch"):
 
 
 class CommitWrite(LoadedChange, frozen=True, kw_only=True, tag="commit_write"):
-    """Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known."""
+    """Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known, and
+    `copies` have those others, where the table deletes by copying."""
 
     write: WriteRef
     operation: str
     files: tuple[DataFile, ...]
     filter: Expression | None = None
     deletes: tuple[Positions, ...] | None = None
+    copies: tuple[DataFile, ...] | None = None
     batch: StreamBatch | None = None
     values: tuple[ValuesTaken, ...] = ()
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from lakelog.log.clocks import StoreClock
+from lakelog.log.costs import asked, open_to_read, read
 from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, StorageError
 from lakelog.log.grammar import check_key, check_prefix, is_key
 from lakelog.log.ids import new_id
@@ -47,6 +48,7 @@ class LocalStore:
         self._clock = StoreClock()
 
     def get(self, key: str) -> bytes | None:
+        asked("get", self.url, key)
         try:
             fd = open_object(self._path(key))
             try:
@@ -57,6 +59,7 @@ class LocalStore:
                     if not more:
                         break
                     data += more
+                read(len(data))
                 return data
             finally:
                 os.close(fd)
@@ -72,6 +75,7 @@ class LocalStore:
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         path = self._path(key)
+        asked("put_if_absent", self.url, key, written=len(data))
         temporary, held = self._write_temporary(key, path, data)
         try:
             os.link(temporary, path)
@@ -90,6 +94,7 @@ class LocalStore:
 
     def put(self, key: str, data: bytes) -> None:
         path = self._path(key)
+        asked("put", self.url, key, written=len(data))
         temporary, held = self._write_temporary(key, path, data)
         try:
             os.replace(temporary, path)
@@ -101,6 +106,7 @@ class LocalStore:
         self._sync_directory(key, path)
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        asked("list", self.url, prefix)
         keys = self._keys(prefix, temporary=False, after=after)
         keys.sort(key=os.fsencode)
         floor = os.fsencode(after)
@@ -117,6 +123,7 @@ class LocalStore:
 
     def stamp_of(self, key: str) -> tuple[str | int, ...]:
         """See `copying`."""
+        asked("head", self.url, key)
         try:
             found = os.stat(self._path(key))
         except _ABSENT:
@@ -133,6 +140,7 @@ class LocalStore:
 
     def list_folders(self, prefix: str) -> list[str]:
         check_prefix(prefix)
+        asked("list", self.url, prefix)
         try:
             check_folder(self._base, prefix.rstrip("/"))
             trusted = trusted_users(self._base)
@@ -181,6 +189,8 @@ class LocalStore:
     def delete(self, keys: Sequence[str]) -> None:
         for key in keys:
             check_key(key)
+        if keys:
+            asked("delete", self.url, keys[0])
         for directory, inside in itertools.groupby(keys, key=lambda key: key.rpartition("/")[0]):
             self._delete(directory, [key.rpartition("/")[2] for key in inside])
 
@@ -203,8 +213,9 @@ class LocalStore:
             os.close(folder)
 
     def open_input(self, key: str) -> BinaryIO:
+        asked("open", self.url, key)
         try:
-            return os.fdopen(open_object(self._path(key)), "rb")
+            return open_to_read(open_object(self._path(key)))
         except _ABSENT:
             raise NotFound(f"{self.url}/{key} does not exist") from None
         except OSError as error:

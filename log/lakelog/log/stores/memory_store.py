@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, ClassVar
 
 from lakelog.log.clocks import host_clock_us
+from lakelog.log.costs import asked, read
 from lakelog.log.errors import NotFound
 from lakelog.log.grammar import check_key, check_prefix
 
@@ -29,15 +30,19 @@ class MemoryStore:
 
     def get(self, key: str) -> bytes | None:
         check_key(key)
-        return self._objects.get(key)
+        asked("get", self.url, key)
+        return _counted(self._objects.get(key))
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         for key in keys:
             check_key(key)
-        return [self._objects.get(key) for key in keys]
+        if keys:
+            asked("get", self.url, keys[0], len(keys))
+        return [_counted(self._objects.get(key)) for key in keys]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         check_key(key)
+        asked("put_if_absent", self.url, key, written=len(data))
         with self._lock:
             if key in self._objects:
                 return False
@@ -46,11 +51,13 @@ class MemoryStore:
 
     def put(self, key: str, data: bytes) -> None:
         check_key(key)
+        asked("put", self.url, key, written=len(data))
         with self._lock:
             self._objects[key] = data
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
         check_prefix(prefix)
+        asked("list", self.url, prefix)
         with self._lock:
             keys = [key for key in self._objects if key.startswith(prefix)]
         keys.sort(key=str.encode)
@@ -72,15 +79,26 @@ class MemoryStore:
     def delete(self, keys: Sequence[str]) -> None:
         for key in keys:
             check_key(key)
+        if keys:
+            asked("delete", self.url, keys[0])
         with self._lock:
             for key in keys:
                 self._objects.pop(key, None)
 
     def open_input(self, key: str) -> BinaryIO:
-        data = self.get(key)
+        check_key(key)
+        asked("open", self.url, key)
+        data = self._objects.get(key)
         if data is None:
             raise NotFound(f"{self.url}/{key} does not exist")
+        read(len(data))
         return io.BytesIO(data)
 
     def now_us(self, near: str = "") -> int | None:
         return self._clock_us()
+
+
+def _counted(data: bytes | None) -> bytes | None:
+    if data is not None:
+        read(len(data))
+    return data

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+from lakelog.log.costs import tallied, tally_now
 from lakelog.log.errors import LakelogError
 
 
@@ -15,6 +16,8 @@ class S3Input(io.RawIOBase):
         self._opened = opened
         self._attempts_max = attempts_max
         self._error_of = error_of
+        # Libraries read it by threads of their own.
+        self._tally = tally_now()
 
     def readable(self) -> bool:
         return True
@@ -33,7 +36,8 @@ class S3Input(io.RawIOBase):
         position = self.tell()
         for tried in range(1, self._attempts_max + 1):
             try:
-                return bytes(self._opened.read(size))
+                with tallied(self._tally or tally_now()):
+                    return bytes(self._opened.read(size))
             except Exception as error:
                 if tried == self._attempts_max:
                     raise self._error_of(error) from error

@@ -24,6 +24,7 @@ from lakelog.log.errors import (
 )
 from lakelog.log.grammar import check_key, check_prefix
 from lakelog.log.stores.s3_input import S3Input
+from lakelog.log.stores.s3_requests import counted_session
 
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 60
@@ -256,6 +257,7 @@ class S3Store:
             endpoint_url=self._endpoint,
             client_kwargs={"region_name": self._region} if self._region else {},
             config_kwargs=config,
+            session=counted_session(),
             use_listings_cache=False,
             skip_instance_cache=True,
         )

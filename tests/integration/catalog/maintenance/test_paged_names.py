@@ -147,8 +147,11 @@ def test_names_come_and_go_beside_pages(catalog: Catalog, client: Callable[[], C
 def test_expiry_deletes_the_pages_that_its_base_does_not_need_and_readers_go_on(
     catalog: Catalog, client: Callable[[], Catalog], many: TrackedLog[NamespaceState]
 ) -> None:
-    reader = client()
+    table = catalog.create_table("n.t0005", SCHEMA)
+    linked(catalog, range(300, 330))
+    reader, warm = client(), client()
     known = of(reader).current()
+    of(warm).current()
     before = pages(many)
     linked(catalog, range(100, 200))
     linked(catalog, range(200, 300))
@@ -158,12 +161,14 @@ def test_expiry_deletes_the_pages_that_its_base_does_not_need_and_readers_go_on(
     base = decode_base(many.store.get(many.log.keys.base(1)) or b"", "", number=1)
     assert pages(many) == set(base.root.uses or ()) and not before <= pages(many)
     # Pages of what it knows are gone: it reads its version anew, and where that has expired, the head.
-    assert at_head.state.names(RELATION, TABLE) == [f"t{number:03d}" for number in range(300)]
+    expected = sorted(["t0005", *(f"t{number:03d}" for number in range(330))])
+    assert at_head.state.names(RELATION, TABLE) == expected
+    assert warm.load_table("n.t0005").id == table.id and names(warm) == expected
     gone = sorted(before - pages(many))
     assert gone, "some page was made anew"
     with pytest.raises(Exception, match="can be read|expired"):
         known.state.names(RELATION, TABLE)
-    assert names(reader) == names(client()) == [f"t{number:03d}" for number in range(300)]
+    assert names(reader) == names(client()) == expected
 
 
 def test_a_crash_between_pages_and_root_leaves_what_the_next_expiry_deletes(
@@ -275,10 +280,21 @@ def test_fsck_names_a_forged_page_of_a_base(
 
 
 def test_an_older_lakelog_refuses_a_snapshot_with_pages_by_name(many: TrackedLog[NamespaceState]) -> None:
-    fields = [
-        (each.name, each.type, msgspec.field(default=each.default, default_factory=each.default_factory))
+    known = [
+        each
         for each in msgspec.structs.fields(namespace_projection._Root)
         if each.name not in ("paged", "version")
+    ]
+    factories = {
+        each.name: msgspec.field(default_factory=each.default_factory)
+        for each in known
+        if each.default_factory is not msgspec.NODEFAULT
+    }
+    fields: Any = [
+        (each.name, each.type)
+        if each.required
+        else (each.name, each.type, factories.get(each.name, each.default))
+        for each in known
     ]
     older = msgspec.defstruct("Root", fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
     with pytest.raises(UnsupportedFormat, match="paged"):

@@ -18,6 +18,8 @@ from tests.integration.catalog.rows_changed import (
 
 from lakelog.catalog import Catalog, CommitConflict, Table, col
 from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.parquet.copying import copied_files
+from lakelog.catalog.planning import bind
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.log import InvalidInput, Unsupported
 
@@ -169,6 +171,32 @@ def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(ta
             table.commit_write(table.begin_write(), deletes=wrong, **asked)
     table = table.commit_write(table.begin_write(), deletes=[positions(path, [3, 5])], **asked)
     assert ids(table) == [0, 1, 2, 4, *range(6, 20)]
+
+
+def test_rows_that_an_engine_has_copied_are_taken_from_it(catalog: Catalog, table: Table) -> None:
+    before, path = row_facts(table), path_with(table, 3)
+    write, plan = table.begin_write(), table.plan()
+    asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": col("id").is_in([3, 5])}
+    some = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
+    engines = copied_files(table.head, some, bind(asked["filter"], table.schema), write)
+    with pytest.raises(InvalidInput, match="must copy the rows that stay: 9, not 8"):
+        table.commit_write(write, deletes=[positions(path, [3])], copies=engines, **asked)
+    after = table.commit_write(write, deletes=[positions(path, [3, 5])], copies=engines, **asked)
+    assert row_facts(after) == {id: row for id, row in before.items() if id not in (3, 5)}
+    assert (engines[0].path in after.plan()["path"].to_pylist()) == copies(table)
+
+
+def test_copies_of_rows_that_a_compaction_has_moved_are_not_needed(catalog: Catalog, table: Table) -> None:
+    before, path = row_facts(table), path_with(table, 3)
+    write, plan = table.begin_write(), table.plan()
+    filter = col("id").is_in([3, 5])
+    some = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
+    engines = copied_files(table.head, some, bind(filter, table.schema), write)
+    table.compact(target_size_bytes=1 << 20)
+    deletes = [positions(path, [3, 5])]
+    after = table.commit_write(write, "overwrite", (), filter=filter, deletes=deletes, copies=engines)
+    assert row_facts(after) == {id: row for id, row in before.items() if id not in (3, 5)}
+    assert after.file_count == 1 and "deletes" in after.plan().column_names
 
 
 def test_a_write_that_is_committed_again_is_one_commit(client: Any, table: Table) -> None:

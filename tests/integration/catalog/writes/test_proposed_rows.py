@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from lakelog.log.changes import refusal_in
 from lakelog.log.format import ProposedChange
 from lakelog.log.proposals.inbox import Inbox, proposals_of
 
+NOW = dt.timedelta(0)
 SCHEMA = pa.schema({"id": pa.int64(), "part": pa.string()})
 
 
@@ -251,3 +253,55 @@ def test_rows_that_do_not_fit_fail_before_they_are_proposed(
     for wrong in (pa.table({"other": [1]}), rows(-1)):
         with pytest.raises((InvalidInput, CheckViolated)):
             table.append(wrong)
+
+
+def renamed_and_back(catalog: Catalog) -> None:
+    catalog.rename_table("n.t", "n.u")
+    catalog.rename_table("n.u", "n.t")
+
+
+def dropped_and_restored(catalog: Catalog) -> None:
+    catalog.drop_table("n.t")
+    catalog.undrop_table("n.t")
+
+
+def truncated_and_vacuumed(catalog: Catalog) -> None:
+    catalog.load_table("n.t").truncate()
+    catalog.vacuum(older_than=NOW, dry_run=False)
+
+
+def expired(catalog: Catalog) -> None:
+    """After which it is not known whether the change is in a version that saw it."""
+    catalog.load_table("n.t").append(rows(3))
+    catalog.expire("n.t", older_than=NOW, dry_run=False)
+
+
+def in_a_transaction(catalog: Catalog) -> None:
+    with catalog.transaction() as transaction:
+        transaction.load_table("n.t").append(rows(3))
+        transaction.create_table("n.other", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "there"),
+    [
+        (renamed_and_back, [1, 1]),
+        (dropped_and_restored, [1, 1]),
+        (truncated_and_vacuumed, [1, 10]),
+        (expired, [1, 1, 3]),
+        (in_a_transaction, [1, 1, 3, 10]),
+    ],
+)
+def test_rows_pass_what_leaves_the_table_as_it_is_and_nothing_else(
+    meanwhile: Callable[[Catalog], object], there: list[int], table: Table, tmp_path: Path
+) -> None:
+    [id] = propose(table, shaped(table, rows(10)))
+    meanwhile(Catalog(str(tmp_path)))
+    combine(tmp_path, table=True, rows=rows(1))
+    done = Catalog(str(tmp_path)).load_table("n.t")
+    assert ids(done) == there
+    assert not fsck_finds(Catalog(str(tmp_path)))
+    # A retry is that change where it happened, and else happens now, or fails for good.
+    token = Token(commit_id=id, bases={done.head.tracked.location: 2})
+    if 10 in there:
+        assert ids(done.append(rows(10), token=token)) == there

@@ -123,3 +123,26 @@ def test_what_others_did_elsewhere_is_not_in_the_way_of_an_overwrite(catalog: Ca
     table = compact(table).delete((col("name") == "a") & (col("id") == 9))
     after = mine.overwrite(rows(range(5, 6)).set_column(1, "name", [["b"]]), col("name") == "b")
     assert rows_of(after) == [(0, "a"), (1, "a"), (2, "a"), (5, "b")]
+
+
+@pytest.mark.parametrize("others", ["nothing", "an append", "a delete", "an append elsewhere"])
+def test_a_serializable_transaction_that_has_read_rows_goes_on_where_they_have_only_moved(
+    catalog: Catalog, table: Table, others: str
+) -> None:
+    other = catalog.create_table("u", table.schema)
+    tx = catalog.begin("serializable")
+    assert tx.load_table("t").scan(filter=col("id") < 15).to_arrow().num_rows == 15
+    tx.load_table("u").append(rows(range(1)))
+    if others == "an append":
+        table.refresh().append(rows(range(1, 2)))
+    elif others == "an append elsewhere":
+        table.refresh().append(rows(range(70, 71)))
+    compact(table)
+    if others == "a delete":
+        table.refresh().delete(col("id") == 2)
+    if others in ("an append", "a delete"):
+        with pytest.raises(CommitConflict, match="has other rows now"):
+            tx.commit()
+    else:
+        tx.commit()
+    assert other.refresh().row_count == (others in ("nothing", "an append elsewhere"))

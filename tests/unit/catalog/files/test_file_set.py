@@ -44,8 +44,8 @@ def grown(count: int, every: int) -> tuple[FileSet, dict[str, bytes], list[int]]
     for number in range(count):
         files = files.added([a_file(number)], SCHEMA, [SPEC])
         if number % every == every - 1:
-            _, blobs = files.dump(number)
-            files.stored(blobs)
+            _, blobs, kept = files.dump(number)
+            files.stored(kept)
             objects |= blobs
             written.append(sum(decode_files(blob).num_rows for blob in blobs.values()))
     return files, objects, written
@@ -53,7 +53,7 @@ def grown(count: int, every: int) -> tuple[FileSet, dict[str, bytes], list[int]]
 
 def test_manifests_are_few_and_entries_are_rewritten_a_logarithmic_number_of_times() -> None:
     files, _, written = grown(20_000, 100)
-    root, blobs = files.dump(20_001)
+    root, blobs, _ = files.dump(20_001)
     assert not blobs
     assert len(root["manifests"]) <= 9
     assert sum(written) <= 20_000 * 9
@@ -61,10 +61,10 @@ def test_manifests_are_few_and_entries_are_rewritten_a_logarithmic_number_of_tim
 
 def test_manifests_that_are_not_in_memory_are_left_alone_unless_they_can_be_read() -> None:
     files, objects, _ = grown(200, 100)
-    root, _ = files.dump(201)
+    root, _, kept = files.dump(201)
     cold = FileSet.load(root).added([a_file(1000)], SCHEMA, [SPEC])
-    alone, _ = cold.dump(202)
-    merged, _ = cold.dump(202, lambda names: [objects[name] for name in names])
+    alone, _, kept = cold.dump(202)
+    merged, _, _ = cold.dump(202, lambda names: [objects[name] for name in names])
     assert len(alone["manifests"]) == len(root["manifests"]) + 1
     assert len(merged["manifests"]) == 1
 
@@ -86,7 +86,7 @@ def test_planning_a_loaded_set_reads_all_manifests_in_one_round_and_only_once() 
 def test_a_plan_decodes_the_statistics_that_it_looks_at_and_others_once_they_are_needed() -> None:
     stats = {id: ColumnStats(nulls=id, min=id, max=id) for id in (1, 2)}
     files = FileSet.empty().added([a_file(number, stats=stats) for number in range(300)], SCHEMA, [SPEC])
-    root, blobs = files.dump(1)
+    root, blobs, _ = files.dump(1)
     rounds: list[Sequence[str]] = []
 
     def fetch(names: Sequence[str]) -> list[bytes]:
@@ -137,10 +137,10 @@ def test_recent_files_are_found_in_the_manifests_that_were_written_since() -> No
         if version in (1200, 1310, 1350):
             files = files.removed([removed_file(a_file(version, path=named(version - 150)))])
         if version % 20 == 0:
-            _, blobs = files.dump(version)
-            files.stored(blobs)
+            _, blobs, kept = files.dump(version)
+            files.stored(kept)
             objects |= blobs
-    root, blobs = files.dump(1500)
+    root, blobs, _ = files.dump(1500)
     assert not blobs
     files = files.added([a_file(0, path="data/new.parquet")], SCHEMA, [SPEC])
     files = files.removed([removed_file(a_file(1, path=named(1499)))])
@@ -175,10 +175,10 @@ def test_long_lists_are_not_copied_to_be_joined() -> None:
 def test_many_removed_files_make_their_manifests_be_rewritten() -> None:
     files, _, _ = grown(8_000, 4_000)
     removed = [RemovedFile(path=a_file(number).path, rows=10, size_bytes=100) for number in range(3_000)]
-    root, _ = files.removed(removed).dump(8_001)
+    root, _, kept = files.removed(removed).dump(8_001)
     assert root["removed"] == []
     assert sum(each["entries"] for each in root["manifests"]) == 5_000
-    few, _ = files.removed(removed[:500]).dump(8_001)
+    few, _, _ = files.removed(removed[:500]).dump(8_001)
     assert [each["entries"] for each in few["removed"]] == [500]
 
 
@@ -284,9 +284,9 @@ def test_a_snapshot_of_an_older_version_than_a_tags_was_stored_with_has_no_file_
         return [objects[name] for name in names]
 
     def dumped(files: FileSet, version: int) -> FileSet:
-        root, blobs = files.dump(version, fetch)
+        root, blobs, kept = files.dump(version, fetch)
         objects.update(blobs)
-        files.stored(blobs)
+        files.stored(kept)
         return FileSet.load(root)
 
     tag = FileSet.empty().added([a_file(1), a_file(2)], SCHEMA, [SPEC])

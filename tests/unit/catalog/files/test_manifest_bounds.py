@@ -66,9 +66,9 @@ class Stored:
         self.files = self.loaded(files, 1)
 
     def loaded(self, files: FileSet, version: int) -> FileSet:
-        root, blobs = files.dump(version, self.fetch)
+        root, blobs, kept = files.dump(version, self.fetch)
         self.objects |= blobs
-        bounds = decode_bounds(encode_bounds(list(files.bounds().values())))
+        bounds = decode_bounds(encode_bounds(list(kept.bounds().values())))
         self.asked.clear()
         return FileSet.load(root, bounds=bounds)
 
@@ -130,12 +130,19 @@ def test_a_plan_of_a_set_whose_manifests_were_just_written_starts_from_them() ->
     later = files.added([a_file(1003)], SCHEMA, [SPEC])
     stored = Stored(files)
     assert stored.paths(later, "=", "day", 3) == of_day(3, range(1004))
-    root, blobs = files.dump(2, stored.fetch)
+    root, blobs, kept = files.dump(2, stored.fetch)
     stored.objects |= blobs
-    files.stored(blobs)
+    files.stored(kept)
     newest = later.added([a_file(1013)], SCHEMA, [SPEC])
     assert stored.paths(newest, "=", "day", 3) == of_day(3, range(1014))
     assert stored.paths(later, "=", "day", 3) == of_day(3, range(1004))
+
+
+def test_a_dump_has_its_bounds_though_another_thread_dumps_and_stores_the_set_meanwhile() -> None:
+    files = many()
+    root, _, kept = files.dump(2)
+    files.stored(files.dump(2)[2])
+    assert kept.bounds().keys() == {each["name"] for each in root["manifests"]} != set()
 
 
 @pytest.mark.parametrize("where", ["chosen", "_since_manifests", "_since"])
@@ -145,13 +152,13 @@ def test_manifests_that_another_thread_stores_meanwhile_hide_no_file(
     stored = Stored(many())
     before = stored.files.added([a_file(1003)], SCHEMA, [SPEC]).removed([removed_file(a_file(3))])
     files = before.added([a_file(1013)], SCHEMA, [SPEC])
-    _, blobs = before.dump(2, stored.fetch)
+    _, blobs, kept = before.dump(2, stored.fetch)
     stored.objects |= blobs
     owner = Manifests if where == "chosen" else FileSet
     real = getattr(owner, where)
 
     def meanwhile(self: object, *arguments: object) -> object:
-        before.stored(blobs)
+        before.stored(kept)
         return real(self, *arguments)
 
     monkeypatch.setattr(owner, where, meanwhile)
@@ -229,7 +236,7 @@ def test_all_columns_of_the_files_that_a_filter_may_match(monkeypatch: pytest.Mo
 
 def test_a_snapshot_without_bounds_is_read_whole() -> None:
     stored = Stored(many())
-    root, _ = stored.files.dump(2)
+    root, _, _ = stored.files.dump(2)
     assert stored.paths(FileSet.load(root), "=", "day", 3) == of_day(3)
     assert [len(names) for names in stored.asked] == [10]
 
@@ -238,10 +245,10 @@ def test_small_manifests_have_no_bounds_and_wide_entries_make_manifests_short(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files = FileSet.empty().added([a_file(number) for number in range(9)], SCHEMA, [SPEC])
-    files.dump(1)
-    assert encode_bounds(list(files.bounds().values())) is None and files.bounds() == {}
+    _, _, kept = files.dump(1)
+    assert encode_bounds(list(kept.bounds().values())) is None and kept.bounds() == {}
     monkeypatch.setattr(manifests, "LEAF_BYTES", many().table(lambda names: []).nbytes // 50)
-    root, _ = many().dump(1)
+    root, _, _ = many().dump(1)
     assert len(root["manifests"]) == 50
 
 
@@ -428,7 +435,7 @@ def test_text_that_holds_no_bounds_is_refused(text: str) -> None:
 
 def test_a_manifest_of_another_length_than_its_snapshot_says_is_refused() -> None:
     stored = Stored(many())
-    root, _ = stored.files.dump(2)
+    root, _, _ = stored.files.dump(2)
     root["manifests"][0]["entries"] -= 1
     with pytest.raises(FormatError, match="has 100 entries, and its snapshot says 99"):
         FileSet.load(root).table(stored.fetch)

@@ -7,7 +7,6 @@ or where its columns are known by Parquet's field ids, and then its footer only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -25,6 +24,7 @@ from lakelog.catalog.imports.delta.vectors import read_deletes
 from lakelog.catalog.parquet import open_parquet
 from lakelog.catalog.schema import AtomicType, Field, children, dotted
 from lakelog.log import OpenUrl
+from lakelog.log.costs import Threads
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, Unsupported
 
 FILES_AT_ONCE = 8
@@ -76,7 +76,7 @@ class Entries:
         paths: Sequence[str] = list(adds)
         if not any(self._needs_a_look(add, definition) for add in adds.values()):
             return tuple(map(entry, paths))
-        with ThreadPoolExecutor(FILES_AT_ONCE, thread_name_prefix="lakelog-delta") as pool:
+        with Threads(FILES_AT_ONCE, thread_name_prefix="lakelog-delta") as pool:
             return tuple(pool.map(entry, paths))
 
     def _needs_a_look(self, add: Add, definition: Definition) -> bool:

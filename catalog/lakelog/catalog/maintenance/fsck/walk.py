@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from lakelog.catalog.names import WALK_DEPTH_LIMIT, Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
 from lakelog.log.checks.findings import Findings, Severity
 from lakelog.log.checks.verify import Verified, verify
+from lakelog.log.costs import Threads
 from lakelog.log.errors import FormatError, NotFound, StorageError
 from lakelog.log.grammar import shortened
 from lakelog.log.view import UNREADABLE
@@ -274,7 +274,7 @@ class Walk:
                     tables.append(_later(self.table, entry.location, child, entry, location, dropped=gone))
         for id, was in state.dropped.items():
             self._dropped(id, was, location, path, tables)
-        with ThreadPoolExecutor(LOGS_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
+        with Threads(LOGS_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
             for _ in pool.map(lambda check: check(), tables):
                 pass
 

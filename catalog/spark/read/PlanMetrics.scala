@@ -1,0 +1,63 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
+
+/** A number that the driver knows, in Spark's UI. Spark makes each anew by its class's constructor without arguments. */
+private[lakelog] abstract class DriverMetric(override val name: String, override val description: String)
+  extends CustomSumMetric
+
+private[lakelog] class FilesPlanned extends DriverMetric("lakelogFilesPlanned", "files planned")
+
+private[lakelog] class FilesLeftOut extends DriverMetric("lakelogFilesLeftOut", "files left out")
+
+private[lakelog] class DeletedRowsPassed extends DriverMetric("lakelogDeletedRows", "deleted rows in planned files")
+
+private[lakelog] class PlanningTime extends DriverMetric("lakelogPlanningTime", "time of planning (ms)")
+
+private[lakelog] class PlanRequests extends DriverMetric("lakelogPlanRequests", "requests of planning")
+
+private[lakelog] class PlanBytes extends DriverMetric("lakelogPlanBytes", "bytes read by planning")
+
+/**
+ * What the plans of one scan found and cost: it is planned anew where more filters are known, or where other tables of the
+ * statement have moved. The files are those of the last plan.
+ */
+private[lakelog] final class PlanMetrics {
+
+  private var last: Option[(wire.Planned, PlannedFiles)] = None
+  private var time, requests, bytes = 0L
+
+  def planned(answer: wire.Planned, files: PlannedFiles, nanos: Long): Unit = synchronized {
+    last = Some((answer, files))
+    time += nanos
+    requests += answer.requests
+    bytes += answer.bytes
+  }
+
+  /** How many files are read, and of how many; None before they are planned. */
+  def words: Option[String] = synchronized(last.map { case (answer, files) =>
+    s"${files.paths.length} of ${answer.files} files"
+  })
+
+  def values: Array[CustomTaskMetric] = synchronized(last.toArray.flatMap { case (answer, files) =>
+    val planned = files.paths.length.toLong
+    Seq(
+      new FilesPlanned -> planned,
+      new FilesLeftOut -> (answer.files - planned),
+      new DeletedRowsPassed -> answer.deleted,
+      new PlanningTime -> time / 1000000,
+      new PlanRequests -> requests,
+      new PlanBytes -> bytes).map { case (metric, count) => PlanMetrics.of(metric, count) }
+  })
+}
+
+private[lakelog] object PlanMetrics {
+
+  val all: Array[CustomMetric] = Array(
+    new FilesPlanned, new FilesLeftOut, new DeletedRowsPassed, new PlanningTime, new PlanRequests, new PlanBytes)
+
+  def of(metric: CustomMetric, count: Long): CustomTaskMetric = new CustomTaskMetric {
+    override def name: String = metric.name
+    override def value: Long = count
+  }
+}

@@ -1,0 +1,40 @@
+"""What Spark's UI and EXPLAIN show of a scan: its files, the deleted rows in them, and what planning cost."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.internals
+
+FILES = ("files planned", "files left out", "deleted rows in planned files")
+
+
+def metrics(frame):
+    """Run a query, and return what its scan has told Spark, as the UI gets it."""
+    frame.collect()
+    plan = frame._jdf.queryExecution().executedPlan()
+    scans = plan.collectLeaves()
+    plan = scans.head()
+    while plan.nodeName().startswith("AdaptiveSparkPlan"):
+        plan = plan.executedPlan().collectLeaves().head()
+    found = {}
+    every = plan.metrics().values().iterator()
+    while every.hasNext():
+        metric = every.next()
+        if metric.name().isDefined():
+            found[metric.name().get()] = metric.value()
+    return found
+
+
+def test_a_scan_says_which_files_it_reads_and_what_planning_cost(lake):
+    lake.sql("CREATE TABLE lake.t (id INT, day INT) PARTITIONED BY (day)")
+    for day in range(4):
+        lake.sql(f"INSERT INTO lake.t SELECT /*+ COALESCE(1) */ id, {day} FROM range(10)")
+    lake.sql("DELETE FROM lake.t WHERE id = 3 AND day < 2")
+    frame = lake.frame("SELECT id FROM lake.t WHERE day = 1")
+    found = metrics(frame)
+    assert [found[name] for name in FILES] == [1, 3, 1]
+    assert {"time of planning (ms)", "requests of planning", "bytes read by planning"} <= set(found)
+    assert len(frame.collect()) == 9
+    shown = lake.sql("EXPLAIN SELECT id FROM lake.t WHERE day = 1")[0][0]
+    assert "1 of 4 files" in shown
