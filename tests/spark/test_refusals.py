@@ -87,19 +87,19 @@ def test_options_that_would_be_ignored_are_refused_by_name(lake):
     frame = lake.spark.sql("SELECT 2L AS id, 'b' AS k")
     with pytest.raises(UnsupportedOperationException, match="(?i)partitionOverwriteMode"):
         frame.write.option("partitionOverwriteMode", "dynamic").mode("overwrite").insertInto(f"{lake.name}.t")
-    with pytest.raises(UnsupportedOperationException, match="(?i)mergeSchema"):
-        frame.writeTo(f"{lake.name}.t").option("mergeSchema", "true").append()
-    with pytest.raises(UnsupportedOperationException, match="(?i)snapshot-id"):
-        lake.spark.read.option("snapshot-id", "5").table(f"{lake.name}.t").collect()
+    with pytest.raises(UnsupportedOperationException, match="(?i)fanout-enabled"):
+        frame.writeTo(f"{lake.name}.t").option("fanout-enabled", "true").append()
+    with pytest.raises(UnsupportedOperationException, match="(?i)start-snapshot-id"):
+        lake.spark.read.option("start-snapshot-id", "5").table(f"{lake.name}.t").collect()
     assert lake.sql("SELECT * FROM lake.t") == [(1, "a")]
 
 
 def test_options_are_refused_when_a_query_makes_the_table_too(lake, tmp_path):
     frame = lake.spark.sql("SELECT 1 AS id")
-    with pytest.raises(UnsupportedOperationException, match="(?i)mergeSchema"):
-        frame.write.option("mergeSchema", "true").saveAsTable(f"{lake.name}.t")
-    with pytest.raises(UnsupportedOperationException, match="(?i)mergeSchema"):
-        frame.writeTo(f"{lake.name}.t").option("mergeSchema", "true").createOrReplace()
+    with pytest.raises(UnsupportedOperationException, match="(?i)fanout-enabled"):
+        frame.write.option("fanout-enabled", "true").saveAsTable(f"{lake.name}.t")
+    with pytest.raises(UnsupportedOperationException, match="(?i)fanout-enabled"):
+        frame.writeTo(f"{lake.name}.t").option("fanout-enabled", "true").createOrReplace()
     assert lake.catalog.list_tables() == []
     lake.sql("CREATE TABLE lake.t OPTIONS ('Kept' = 'v') AS SELECT 1 AS id")
     assert lake.catalog.load_table("t").properties["option.Kept"] == "v"

@@ -267,7 +267,7 @@ class Transaction(CatalogNames, OutsideOnly):
         except NoSuchRef:
             self._changed(log, now, f"no longer has the {known.kind} {name}")
         bound = None if predicate is None else bind(as_predicate(predicate), before.state.current.schema)
-        # What compactions of a branch have moved counts as changed: its commits are not told apart here.
+        # What compactions of a branch have moved counts as changed: its own commits are not looked up here.
         if changed_rows(self._head(log, before), self._head(log, after), bound, lambda: ()):
             self._changed(log, now, f"has other rows on {name} now")
 

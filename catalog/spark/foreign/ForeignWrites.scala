@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import java.util.Locale
 
 import org.apache.spark.sql.{Row, SparkSession}
-import org.apache.spark.sql.catalyst.analysis.{NamedRelation, UnresolvedIdentifier, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedIdentifier, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, CreateTableAsSelect, Filter, LogicalPlan, OverwriteByExpression, OverwritePartitionsDynamic, ReplaceTableAsSelect, V2WriteCommand}
 
@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{AppendData, CreateTableAsSel
  * and an overwrite of the rows that match a condition.
  */
 private[lakelog] object ForeignWrites extends EarlyRewrite {
+  import PlanInternals.Target
 
   private val merges = Set("mergeschema", "merge-schema")
   private val (replaceWhere, overwriteSchema) = ("replacewhere", "overwriteschema")
@@ -62,7 +63,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
         if areIn(options) && LakeNames.isOfLake(name) => create.copy(writeOptions = others(options))
   }
 
-  private def isLakes(target: NamedRelation): Boolean = target match {
+  private def isLakes(target: Target): Boolean = target match {
     case relation: UnresolvedRelation => LakeNames.isTable(relation.multipartIdentifier)
     case PlanInternals.TableOf(_: LakeTable | _: PlaceToBe) => true
     case _ => false
@@ -72,12 +73,13 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
    * The write to that table. Where a writer has loaded the table itself, Spark has begun no transaction for the statement, without
    * which a schema does not change: so it is made a statement of its own.
    */
-  private def written(target: NamedRelation, write: NamedRelation => V2WriteCommand): LogicalPlan = target match {
-    case PlanInternals.LoadedFrom(table: LakeTable, ident, options) =>
-      PlaceCatalog.check(ident, table.access.catalog, options)
-      WriteInWords(write(UnresolvedRelation(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
-    case other => write(PlanInternals.withOptions(other, others))
-  }
+  private def written(target: Target, write: Target => V2WriteCommand): LogicalPlan =
+    target match {
+      case PlanInternals.LoadedFrom(table: LakeTable, ident, options) =>
+        PlaceCatalog.check(ident, table.access.catalog, options)
+        WriteInWords(write(UnresolvedRelation(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
+      case other => write(PlanInternals.withOptions(other, others))
+    }
 
   private def areIn(options: Map[String, String]): Boolean = options.keys.exists(key => all(folded(key)))
 

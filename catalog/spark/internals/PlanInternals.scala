@@ -45,12 +45,15 @@ private[lakelog] object PlanInternals extends PredicateHelper {
       ChangelogContextUtils.fromOptions(said, state.conf.sessionLocalTimeZone))
   }
 
+  /** What a write names as its table, found or not. */
+  type Target = NamedRelation
+
   /** Runs a command as a statement of its own. */
   def run(session: org.apache.spark.sql.SparkSession, command: LogicalPlan): Unit =
     session.asInstanceOf[SparkSession].sessionState.executePlan(command).assertCommandExecuted()
 
   /** A table to write to with some of its options: Spark gives it those of the write too. */
-  def withOptions(target: NamedRelation, some: Map[String, String] => Map[String, String]): NamedRelation = {
+  def withOptions(target: Target, some: Map[String, String] => Map[String, String]): Target = {
     def of(options: CaseInsensitiveStringMap) =
       new CaseInsensitiveStringMap(some(options.asCaseSensitiveMap.asScala.toMap).asJava)
     target match {

@@ -428,7 +428,7 @@ def test_save_as_table_and_insert_into_have_all_modes(shared, source):
     with pytest.raises(AnalysisException, match="json"):
         shared.spark.sql("SELECT 7 AS id").write.format("json").mode("append").saveAsTable("t")
     with pytest.raises((AnalysisException, UnsupportedOperationException)):
-        writer(8, "append").option("mergeSchema", "true").saveAsTable("t")
+        writer(8, "append").option("fanout-enabled", "true").saveAsTable("t")
     assert shared.sql("SELECT * FROM t") == [(6,)]
     assert shared.without_lakelog().sql(f"SHOW TABLES IN {shared.database}") == []
 

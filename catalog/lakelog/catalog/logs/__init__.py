@@ -44,7 +44,6 @@ from lakelog.catalog.logs.file_entries import (
 from lakelog.catalog.logs.live_files import (
     as_removed,
     file_keys,
-    files_only_in,
 )
 from lakelog.catalog.logs.name_path import (
     follow,
@@ -167,7 +166,6 @@ __all__ = [
     "file_keys",
     "files_event",
     "files_of_commits",
-    "files_only_in",
     "follow",
     "gone_as_no_such_table",
     "has_happened",

@@ -56,8 +56,8 @@ def follow(logs: LogCache, namespace: Identifier, look: Look) -> Iterator[Level]
 
 
 def known_path_to(logs: LogCache, location: str) -> Identifier | None:
-    """Return the path of the namespace whose log is at a location; None where it is not known. No request, but for
-    pages of names."""
+    """Return the path of the namespace whose log is at a location; None where it is not known. It requests pages
+    of names at most."""
     level: list[tuple[Identifier, str]] = [((), "")]
     seen: set[str] = set()
     while level:
@@ -73,8 +73,8 @@ def known_path_to(logs: LogCache, location: str) -> Identifier | None:
 
 
 def known_on_path(logs: LogCache, namespace: Identifier, table: str | None = None) -> list[TrackedLog[Any]]:
-    """Return the logs that lead to a namespace, or to a table in it, as far as known. No request, but for the page of a
-    name."""
+    """Return the logs that lead to a namespace, or to a table in it, as far as known. It requests pages of names at
+    most."""
     levels = list(follow(logs, namespace, lambda path, entry, tracked: tracked.known))
     known: list[TrackedLog[Any]] = [level.tracked for level in levels]
     if table is not None and len(levels) > len(namespace):

@@ -93,7 +93,6 @@ from lakelog.catalog.state.history import (
 from lakelog.catalog.state.link import (
     Link,
 )
-from lakelog.catalog.state.name_pages import PageSource
 from lakelog.catalog.state.namespace_projection import (
     NamespaceProjection,
     names_difference,
@@ -259,7 +258,6 @@ __all__ = [
     "OriginsReleased",
     "Origin",
     "Promise",
-    "PageSource",
     "names_difference",
     "names_digest",
     "pages_in",

@@ -12,7 +12,7 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -22,9 +22,6 @@ from lakelog.catalog.schema import Definition, ready
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Hash, Name, Number
-
-if TYPE_CHECKING:
-    from lakelog.catalog.state.namespace_state import NamespaceState
 
 T = TypeVar("T")
 
@@ -59,8 +56,8 @@ class PageSource(Protocol):
         """Return pages by their names, in one round. NotFound where one has expired."""
         ...
 
-    def state_at(self, version: int) -> NamespaceState:
-        """Return the state of a version, read anew. NotFound where it has expired."""
+    def state_at(self, version: int) -> Any:
+        """Return the namespace's state at a version, read anew. NotFound where that has expired."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""How the log folds, dumps and loads a namespace: its root, and the pages beside it. Pure, but for reading pages.
+"""How the log folds, dumps and loads a namespace: its root, and the pages beside it. Pure, except that pages are read.
 
 A mapping of few names stands in the root, one of many in pages, of which the root has the hashes and what was changed
 since they were written (see `paged_map`). A dump writes the pages that are new.
@@ -210,7 +210,7 @@ def names_digest(state: NamespaceState, read: Callable[[Sequence[str]], list[byt
 
 
 class _Anew:
-    """Reads pages of a version that is not asked for again."""
+    """Reads pages, and does not replace those that have expired."""
 
     def __init__(self, read: Callable[[Sequence[str]], list[bytes]]) -> None:
         self.read = read

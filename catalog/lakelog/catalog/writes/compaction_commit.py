@@ -108,7 +108,7 @@ class _Groups:
         known = head.entries(self._paths) if since else None
         rebases = [Rebase(prepared, head, since, known) for prepared in self._prepared]
         found = [(each, each.touched(ChangeKind.REMOVED_FILES)) for each in rebases]
-        fit = [each for each, why in found if why is None and _is_worth_it(each)]
+        fit = [each for each, why in found if why is None and _is_worth_it(each) and _keeps_rows(each)]
         if len(fit) < len(rebases) and head.tracked.transaction.is_open:
             raise CommitConflict(
                 f"the compaction of {head.name} conflicts with another change of the files that it rewrites. Nothing "
@@ -126,6 +126,15 @@ class _Groups:
 def _is_worth_it(group: Rebase) -> bool:
     left, before = len(group.removed), len(group.prepared.change.removed)
     return left == before or left > len(group.new_files)
+
+
+def _keeps_rows(group: Rebase) -> bool:
+    """Return whether as many rows are live in the new files as in the old ones that are still there.
+
+    It holds by construction; a commit of rows that are lost or there twice could not be repaired.
+    """
+    dead = sum(map(len, group.moves.dead.values()))
+    return sum(file.rows for file in group.removed) == sum(f.rows for f in group.new_files.values()) - dead
 
 
 def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit_id: str) -> list[int]:
