@@ -19,9 +19,10 @@ class LogOptions:
 
     A snapshot is written by the committer of every version divisible by `snapshot_every_versions` and of every
     commit of at least `snapshot_size_bytes` (sidecars included; up to 16 times that where many changes share it): no
-    state to keep, and only one of many writers does it. `in_background` runs it; 0 versions switch snapshots off. The hint alone is written by the committer of
-    every version divisible by what `hint_every_versions` returns for its state: for states that need no manifests, and
-    that are read far more often than changed. None: as the room above has it for its logs, or with snapshots only.
+    state to keep, and only one of many writers does it. `in_background` runs it; 0 versions switch snapshots off. The
+    hint alone is written by the committer of every version divisible by what `hint_every_versions` returns for its
+    state: for states that need no manifests, and that are read far more often than changed. None: as the room above has
+    it for its logs, or with snapshots only.
 
     An undecided transaction of another client at the head of a log is waited for `patience_s` and
     `patience_each_s` more for each of its participants, then aborted. `in_parallel` runs what is independent.
