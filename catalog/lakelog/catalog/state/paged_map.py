@@ -246,12 +246,12 @@ class _Values(ValuesView[T]):
 class ChangingPages(Generic[T]):
     """The version after another one, while it is made. Reads nothing but where a name is asked for."""
 
-    __slots__ = ("_before", "_pages", "_different")
+    __slots__ = ("_before", "_pages", "_was", "_different")
 
     def __init__(self, before: PagedMap[T]) -> None:
         self._before = before
-        self._pages, different = before.based()
-        self._different = dict(different)
+        self._pages, self._was = before.based()
+        self._different = dict(self._was)
 
     def _now(self) -> PagedMap[T]:
         return PagedMap(self._pages, self._different, self._before.version, self._before.field)
@@ -276,7 +276,9 @@ class ChangingPages(Generic[T]):
         self._different[key] = value
 
     def discard(self, key: str) -> None:
-        if self._pages.is_known(key) and not self._pages.has(key):
+        # What the version before has is noted as gone even if no page has it: a step of a transaction rests on that
+        # version, whose newer pages may have it (see `PagedMap._renew`).
+        if key not in self._was and self._pages.is_known(key) and not self._pages.has(key):
             self._different.pop(key, None)
         else:
             self._different[key] = Gone

@@ -384,3 +384,23 @@ def test_a_name_that_a_forged_commit_gave_up_is_an_error_where_it_is_asked_for(s
         state.entry(RELATION, "new")
     with pytest.raises(FormatError, match="did not exist"):
         reader.dump(state, 2)
+
+
+def test_what_a_step_of_a_transaction_drops_stays_dropped_on_newer_pages(small: None) -> None:
+    store = Store()
+    writer, projection = NamespaceProjection(store), NamespaceProjection(store)
+    written = writer.apply(writer.initial(), commit_of(1, many(20)), ())
+    state = projection.load(store.dump(writer, written, 1))
+    assert "n001" in state.entries[RELATION]  # its page is read
+    created = commit_of(2, [linked("n001x")])
+    state = projection.apply(state, created, ())
+    drop = EntryUnlinked(space=RELATION, name="n001x", id="id-n001x", dropped=False)
+    state = projection.apply(state, msgspec.structs.replace(commit_of(3, [drop]), commit_id=""), ())
+    # Expiry replaces the pages by those of version 2, one of which has the name.
+    anew = NamespaceProjection(store)
+    full = anew.apply(anew.initial(), commit_of(1, [*many(20), linked("n001x")]), ())
+    store.blobs.clear()
+    store.states[2] = NamespaceProjection(store).load(store.dump(anew, full, 2))
+    assert "n015" in state.entries[RELATION]  # reads the newer pages
+    assert "n001x" not in state.entries[RELATION]
+    assert len(state.entries[RELATION]) == 20
