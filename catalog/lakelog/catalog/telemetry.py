@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from lakelog.catalog.logs import Observation, Observe
-from lakelog.catalog.tools.packages import package
+from lakelog.catalog.tools import package
 
 _INSTALL = "lakelog[otel]"
 _SCOPE = "lakelog"

@@ -47,21 +47,21 @@ private[lakelog] object Plan extends Companion[Plan] {
 }
 
 /** How many files the version has, how many deleted rows those have that are planned, and what planning cost. */
-private[lakelog] final case class Planned(files: Long, deleted: Long, requests: Long, bytes: Long)
+private[lakelog] final case class Planned(files: Long = 0, deleted: Long = 0, requests: Long = 0, bytes: Long = 0)
   extends Message {
   override def members: Members = List(
-    "files" -> put(files),
-    "deleted" -> put(deleted),
-    "requests" -> put(requests),
-    "bytes" -> put(bytes))
+    "files" -> putUnless(files)(0),
+    "deleted" -> putUnless(deleted)(0),
+    "requests" -> putUnless(requests)(0),
+    "bytes" -> putUnless(bytes)(0))
 }
 
 private[lakelog] object Planned extends Companion[Planned] {
   override def of(json: JObject): Planned = Planned(
-    take[Long](json, "files"),
-    take[Long](json, "deleted"),
-    take[Long](json, "requests"),
-    take[Long](json, "bytes"))
+    takeIfAny[Long](json, "files").getOrElse(0),
+    takeIfAny[Long](json, "deleted").getOrElse(0),
+    takeIfAny[Long](json, "requests").getOrElse(0),
+    takeIfAny[Long](json, "bytes").getOrElse(0))
 }
 
 /** The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream. */

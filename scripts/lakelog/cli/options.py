@@ -39,7 +39,7 @@ class Place:
     path_style: bool
     as_json: bool
     costs: Costs | None = None
-    """What is told of each operation."""
+    """What each operation has cost."""
 
     @property
     def store_options(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 A commit of a few rows every 30 seconds, in memory, by a clock that is moved: nothing waits. `off` is never compacted,
 `auto` by its writer after commits, `daily` by `lakelog compact` once a day. Bytes are those of data files: written
 by the stream, and written again by upkeep. Requests are those of a process that knows nothing. Exact on any machine,
-but for seconds of CPU, and for which commits `auto` works after, as that follows its own CPU time.
+except for seconds of CPU, and for which commits `auto` works after, as that follows its own CPU time.
 """
 
 from __future__ import annotations

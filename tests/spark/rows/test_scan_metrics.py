@@ -10,7 +10,7 @@ FILES = ("files planned", "files left out", "deleted rows in planned files")
 
 
 def metrics(frame):
-    """Run a query, and return what its scan has told Spark, as the UI gets it."""
+    """Run a query, and return what its scan has reported to Spark, as the UI gets it."""
     frame.collect()
     plan = frame._jdf.queryExecution().executedPlan()
     scans = plan.collectLeaves()

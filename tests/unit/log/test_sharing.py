@@ -71,9 +71,10 @@ def together(
     They are one group, in their order.
     """
     outcomes: list[Any] = [None] * len(decides)
-    all_wait = threading.Event()
+    leads, all_wait = threading.Event(), threading.Event()
 
     def first(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        leads.set()
         assert all_wait.wait(20)
         return Draft(events=({"word": "first"},))
 
@@ -91,6 +92,8 @@ def together(
 
     leader = threading.Thread(target=lead)
     leader.start()
+    while not leads.wait(0.001) and leader.is_alive():
+        pass  # another one would lead, and not wait
     threads = [threading.Thread(target=change, args=(i,)) for i in range(len(decides))]
     for i, thread in enumerate(threads):
         thread.start()

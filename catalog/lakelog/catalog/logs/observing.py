@@ -163,7 +163,7 @@ def kind_of(error: BaseException) -> str:
 
 
 class Observable(Protocol):
-    """Logs under a warehouse, whose operations a hook may be told of."""
+    """Logs under a warehouse, whose operations a hook may observe."""
 
     observe: Hook | None
 
@@ -195,7 +195,7 @@ class Hook:
 
 
 class Unwatched:
-    """An operation that no hook is told of, or that is a part of another one."""
+    """An operation that no hook observes, or that is a part of another one."""
 
     def working(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -241,7 +241,7 @@ def in_background(hook: Hook, warehouse: str, name: str, work: Callable[[], None
 # Methods as operations
 
 _NAMES = ("table", "name", "namespace", "old", "parent", "location")
-"""Parameters that say what an operation is about, the most telling first."""
+"""Parameters that say what an operation is about, the most specific first."""
 
 
 def observed(

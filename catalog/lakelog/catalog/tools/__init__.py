@@ -15,6 +15,9 @@ from lakelog.catalog.tools.notebook import (
     ROWS_MAX,
     as_html,
 )
+from lakelog.catalog.tools.packages import (
+    package,
+)
 from lakelog.catalog.tools.queries import (
     answer_of,
 )
@@ -24,5 +27,6 @@ __all__ = [
     "ROWS_MAX",
     "answer_of",
     "as_html",
+    "package",
     "visible",
 ]

@@ -52,7 +52,7 @@ class KeepingUp:
         try:
             if not is_auto(logs, view):
                 return
-        except LakelogError:  # a link that leads nowhere: whoever follows it for the name reports that
+        except LakelogError:  # a link that leads nowhere: a reader of the name reports that
             return
         with self._lock:
             if self._since_s is None:

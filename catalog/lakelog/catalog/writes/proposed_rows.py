@@ -42,7 +42,7 @@ ROWS_PROPOSED_MAX = 256 * 1024
 
 
 class _TableChanged(Exception):
-    """The rows are to be shaped anew for what the table is now: no conflict, and no client is told of it."""
+    """The rows are to be shaped anew for what the table is now: no conflict, and no client learns of it."""
 
 
 def append_proposed(

@@ -27,10 +27,10 @@ class Plan(OfLoaded, frozen=True, kw_only=True, tag="plan"):
 class Planned(Answer, frozen=True, kw_only=True):
     """How many files the version has, how many deleted rows those have that are planned, and what planning cost."""
 
-    files: int
-    deleted: int
-    requests: int
-    bytes: int
+    files: int = 0
+    deleted: int = 0
+    requests: int = 0
+    bytes: int = 0
 
 
 class PlanCut(OfLoaded, frozen=True, kw_only=True, tag="plan_cut"):

@@ -1,4 +1,4 @@
-"""Rows that processes propose: whoever combines writes those of all as files, and what does not fit harms no other."""
+"""Rows that processes propose: a combiner writes those of all as files, and what does not fit harms no other."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def proposing(monkeypatch: pytest.MonkeyPatch, propose: Callable[..., Any]) -> N
     monkeypatch.setattr(Log, "propose", propose)
 
 
-def test_rows_that_nobody_commits_are_appended_by_their_author_under_the_same_id(
+def test_rows_that_no_client_commits_are_appended_by_their_author_under_the_same_id(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
