@@ -81,7 +81,7 @@ class KeepingUp:
 
     def _run(self, logs: LogCache) -> None:
         while (tracked := self._next()) is not None:
-            work = partial(self._look_after, logs, tracked)
+            work: Callable[[], None] = partial(self._look_after, logs, tracked)
             if logs.observe is not None:
                 work = in_background(logs.observe, logs.warehouse, tracked.log.location, work)
             try:
