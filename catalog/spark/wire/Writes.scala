@@ -225,7 +225,7 @@ private[lakelog] object MakeToken extends Companion[MakeToken] {
 }
 
 /**
- * Files shall be of about that size, and have less than that share of deleted rows; small ones are joined only where
+ * Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
  * `fan_in` of about one size are there.
  */
 private[lakelog] final case class CompactionGoal(targetSizeBytes: Long, deletedRatio: Double, fanIn: Long = 1)

@@ -118,7 +118,9 @@ def _row(
         )  # fmt: skip
         statistics = 0 if job.statistics is None else len(job.statistics.columns)
         if job.lost:
-            note = note or "other writers changed files of some steps: what is left of these is for the next run"
+            note = (
+                note or "other writers changed files of some steps: what is left of these is for the next run"
+            )
         error = error or (None if job.error is None else masked(job.error))
     freed = (each.versions, each.freed_files, each.freed_bytes)
     return (each.name, *counts, statistics, *freed, is_left, note, error)

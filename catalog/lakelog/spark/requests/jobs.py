@@ -72,8 +72,8 @@ class KeepTable(Message, frozen=True, kw_only=True):
 
 
 class Maintain(_Job, frozen=True, kw_only=True, tag="maintain"):
-    """Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes were
-    read."""
+    """Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes
+    were read."""
 
     tables: tuple[KeepTable, ...]
     limit_us: int | None

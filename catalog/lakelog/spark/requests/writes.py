@@ -97,7 +97,7 @@ class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
 
 
 class CompactionGoal(Message, frozen=True, kw_only=True):
-    """Files shall be of about that size, and have less than that share of deleted rows; small ones are joined only where
+    """Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
     `fan_in` of about one size are there."""
 
     target_size_bytes: int
