@@ -9,6 +9,7 @@ from lakelog.catalog.changelog import Asked, Changelog, asked_versions, changes_
 from lakelog.catalog.schema import schema_to_spark
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import files_in_arrow
+from lakelog.spark.frames import Beside
 from lakelog.spark.facts import of_table
 from lakelog.spark.handlers.tables import named
 from lakelog.spark.handles import on_named
@@ -63,7 +64,7 @@ def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
     )
 
 
-def plan(at: OpenCatalog, asked: ask.PlanChanges) -> tuple[Done, bytes]:
+def plan(at: OpenCatalog, asked: ask.PlanChanges) -> tuple[Done, Beside]:
     log = _log(at, asked.transaction, at.loaded(asked), asked.first, asked.last)
     return Done(), files_in_arrow(log.plan(asked.predicate))
 
