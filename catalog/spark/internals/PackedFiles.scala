@@ -86,7 +86,8 @@ private[lakelog] final class PackedFiles(
   /** As Spark reads it. Tasks are sent by other threads than that of the statement. */
   def partition(index: Int): FilePartition = SQLConf.withExistingConf(conf) {
     val from = if (index == 0) 0 else ends(index - 1)
-    FilePartition(index, Array.tabulate(ends(index) - from) { i =>
+    FilePartition(index,
+      Array.tabulate(ends(index) - from) { i =>
         val part = order(from + i)
         val place = file(part)
         PartitionedFile(

@@ -34,7 +34,8 @@ private[lakelog] object FileColumns {
 
     /** Adds files: of each column, what it has for the file at a place among these, and None where none has anything. */
     def add(
-        more: Int, path: Int => Array[Byte], size: Int => Long, live: Int => Long, numbers: String => Option[Int => Long],
+        more: Int, path: Int => Array[Byte], size: Int => Long, live: Int => Long,
+        numbers: String => Option[Int => Long],
         texts: String => Option[Int => Array[Byte]], keys: Option[Iterator[InternalRow]]): Unit = {
       paths.add(more, path)
       (0 until more).foreach { i =>

@@ -150,7 +150,8 @@ def _from_spark(warehouse: Path, folder: Path, arguments: argparse.Namespace) ->
     """Ask catalogs that have read nothing yet, each another path to the same warehouse, in a session and in a Python
     process that have planned before."""
     texts = {
-        name: "true" if question is None else str(question) for name, question in _questions(arguments).items()
+        name: "true" if question is None else str(question)
+        for name, question in _questions(arguments).items()
     }
     spark = spark_on(str(folder / "none"), **{"spark.driver.memory": "1g"})
 
@@ -179,7 +180,13 @@ def _from_spark(warehouse: Path, folder: Path, arguments: argparse.Namespace) ->
             if number:
                 cold.append(first)
                 warm.append(again)
-        lines.append([name, f"{tasks:,}", *(f"{median(some):.0f} ({min(some):.0f}–{max(some):.0f})" for some in (cold, warm))])
+        lines.append(
+            [
+                name,
+                f"{tasks:,}",
+                *(f"{median(some):.0f} ({min(some):.0f}–{max(some):.0f})" for some in (cold, warm)),
+            ]
+        )
     spark.stop()
     title = f"{arguments.files:,} files, {arguments.days:,} days, from Spark with 1 GB"
     story.table(["", "tasks", "cold: ms", "again: ms"], lines, title=title)

@@ -89,7 +89,7 @@ def test_an_answer_that_ends_between_its_parts_is_asked_for_again_or_is_an_error
 
 
 def in_the_log_only(warehouse, sizes):
-    """Make a table whose files nobody has written: planning opens none."""
+    """Make a table whose files are in its log only: planning opens none."""
     table = Catalog(warehouse, options={"fsync": "off"}).load_table("t")
     write = table.begin_write()
     files = [
@@ -145,7 +145,7 @@ def test_parts_of_files_are_those_that_spark_makes(lake, most):
     flat = [length for files in lengths(ours) for length in files]
     assert flat == sorted(flat, reverse=True)
     assert max(flat) == split
-    covered = Counter()
+    covered: Counter[tuple[str, int]] = Counter()
     for part in parts:
         assert part.start() % split == 0
         covered[part.toPath().toString(), part.fileSize()] += part.length()

@@ -33,7 +33,9 @@ class Side:
         """Return the answer's JSON as it crosses the pipe, and the bytes, in one piece."""
         text = msgspec.json.encode(params)
         answer, body = self.dispatch.answer(method, text, self._catalog, is_first=is_first)
-        return msgspec.json.decode(msgspec.json.encode(answer)), body if isinstance(body, bytes) else b"".join(body)
+        return msgspec.json.decode(msgspec.json.encode(answer)), body if isinstance(
+            body, bytes
+        ) else b"".join(body)
 
 
 def ask(side: Side, method: str, **params: Any) -> Any:

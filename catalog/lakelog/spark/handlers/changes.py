@@ -9,8 +9,8 @@ from lakelog.catalog.changelog import Asked, Changelog, asked_versions, changes_
 from lakelog.catalog.schema import schema_to_spark
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import files_in_arrow
-from lakelog.spark.frames import Beside
 from lakelog.spark.facts import of_table
+from lakelog.spark.frames import Beside
 from lakelog.spark.handlers.tables import named
 from lakelog.spark.handles import on_named
 from lakelog.spark.open_catalog import OpenCatalog
