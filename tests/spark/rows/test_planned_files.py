@@ -71,7 +71,7 @@ def test_files_that_come_in_parts_are_read_as_those_that_come_together(make_lake
 
 
 @pytest.mark.parametrize("what", ["os.kill(os.getpid(), signal.SIGKILL)", "raise OSError('no such luck')"])
-def test_an_answer_that_ends_between_its_parts_is_asked_for_again_or_is_an_error(
+def test_an_answer_that_ends_between_its_parts_is_requested_anew_or_is_an_error(
     make_lake, warm, tmp_path, what
 ):
     armed = tmp_path / "armed"
