@@ -303,7 +303,13 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
     asked = {"procedure": "maintain", "catalog_name": "lake", "current_namespace": []}
     job = ask(side, "call_prepare", **asked, arguments={"dry_run": False, **limits, **both})["job"]
     assert [(each["table"], each["goal"]["fan_in"]) for each in job["tables"]] == [(["t"], 8)]
-    counts = {"rewritten_files": 9, "rewritten_bytes": 900, "added_files": 1, "added_bytes": 90, "deleted_rows": 0}
+    counts = {
+        "rewritten_files": 9,
+        "rewritten_bytes": 900,
+        "added_files": 1,
+        "added_bytes": 90,
+        "deleted_rows": 0,
+    }
     kept = {"table": ["t"], **counts, "lost": 0, "is_left": True, "error": None}
     [row] = run(side, "maintain", result={**nothing, "tables": [kept]}, dry_run=False, **limits, **both)
     found = dict(zip(columns["maintain"], row, strict=True))
