@@ -1,8 +1,8 @@
 """An I/O manager: the rows of an asset are a lakelog table of its name, and each run's are a version of it.
 
-An asset returns anything that is an Arrow stream (a table of Arrow, pandas by Arrow, Polars, DuckDB), and receives an
-Arrow table. A partition of an asset is the rows with its key in one column, which the metadata `partition_column` names:
-a run replaces these and no others, by one commit. Runs of different partitions at the same time do not disturb each other.
+An asset returns anything that is an Arrow stream (a table of Arrow, pandas by Arrow, Polars, DuckDB), and receives
+an Arrow table. A partition of an asset is the rows with its key in one column, which the metadata `partition_column`
+names: a run replaces these and no others, by one commit. Runs of different partitions do not disturb each other.
 """
 
 from __future__ import annotations

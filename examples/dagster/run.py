@@ -5,7 +5,13 @@ import sys
 import pyarrow as pa
 import pyarrow.compute as pc
 from dagster import (
-    AssetCheckResult, AssetExecutionContext, AssetIn, DagsterInstance, DailyPartitionsDefinition, asset, asset_check,
+    AssetCheckResult,
+    AssetExecutionContext,
+    AssetIn,
+    DagsterInstance,
+    DailyPartitionsDefinition,
+    asset,
+    asset_check,
     materialize,
 )  # fmt: skip
 from lake import LakeIOManager
@@ -22,7 +28,11 @@ def orders(context: AssetExecutionContext) -> pa.Table:
     day = context.partition_key
     count = 2 + (LATE[day] if context.run.tags.get("late") == "yes" else 0)
     return pa.table(
-        {"day": [day] * count, "customer": ["ada", "grace", "joan", "ada", "alan"][:count], "amount": [10.0] * count}
+        {
+            "day": [day] * count,
+            "customer": ["ada", "grace", "joan", "ada", "alan"][:count],
+            "amount": [10.0] * count,
+        }
     )
 
 

@@ -24,7 +24,8 @@ def free_port() -> int:
 
 @contextmanager
 def spark_server(
-    name: str, settings: Mapping[str, str], port: int, folder: Path, *, options: Sequence[str] = (), last: Sequence[str] = ()
+    name: str, settings: Mapping[str, str], port: int, folder: Path, *,
+    options: Sequence[str] = (), last: Sequence[str] = (),
 ) -> Iterator[None]:  # fmt: skip
     """Run a server's class until the block ends; the block begins once it listens on `port`."""
     output = folder / "server.log"
