@@ -1,7 +1,7 @@
 """Lists of folders with many objects: of a bucket, several parts of one are listed side by side.
 
 A bucket answers with a page of 1,000 keys, and the next page can be asked for only by the last key of the one before. So
-a folder of a million is a thousand answers, one after the other. Whoever knows keys that may be there can begin
+a folder of a million is a thousand answers, one after the other. Who knows keys that may be there can begin
 between them. Such bounds decide how the work is split and nothing else: each key is in exactly one part, wherever the
 bounds are.
 """
@@ -47,7 +47,9 @@ def listed(store: ObjectStore, prefix: str, bounds: Sequence[str]) -> Iterator[L
         return
     reached = first[-1][0]
     # Keys are in the order of their bytes, which that of Python's texts is not.
-    between = sorted({key for key in bounds if key.startswith(prefix) and key.encode() > reached.encode()}, key=str.encode)
+    between = sorted(
+        {key for key in bounds if key.startswith(prefix) and key.encode() > reached.encode()}, key=str.encode
+    )
     yield from _side_by_side(store, prefix, list(zip([reached, *between], [*between, None], strict=True)))
 
 
@@ -57,13 +59,19 @@ def bounds_of(prefix: str, live: Sequence[pa.Table], version: int) -> list[str]:
     known = [
         path
         for files in live
-        for path in files["path"].take(pa.array(range(0, files.num_rows, FILES_BETWEEN), pa.int64())).to_pylist()
+        for path in files["path"]
+        .take(pa.array(range(0, files.num_rows, FILES_BETWEEN), pa.int64()))
+        .to_pylist()
     ]
     step = max(1, version // VERSIONS_BETWEEN)
-    return [f"{prefix}{path}" for path in (*known, *(f"data/{each:020d}" for each in range(step, version, step)))]
+    return [
+        f"{prefix}{path}" for path in (*known, *(f"data/{each:020d}" for each in range(step, version, step)))
+    ]
 
 
-def _side_by_side(store: ObjectStore, prefix: str, parts: Sequence[tuple[str, str | None]]) -> Iterator[Listed]:
+def _side_by_side(
+    store: ObjectStore, prefix: str, parts: Sequence[tuple[str, str | None]]
+) -> Iterator[Listed]:
     """List the parts, each the keys after the first bound up to the second one, as many ahead as there are threads."""
 
     def part(after: str, until: str | None) -> tuple[list[Listed], bool]:

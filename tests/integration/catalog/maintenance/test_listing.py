@@ -40,7 +40,11 @@ def test_each_object_is_listed_once_and_in_order_wherever_the_bounds_are(paged: 
     letters = "ab-é\uffee\U0001f600/"
 
     def key() -> str:
-        inner = "".join(chance.choice(letters) for _ in range(chance.randrange(1, 5))).strip("/").replace("//", "/")
+        inner = (
+            "".join(chance.choice(letters) for _ in range(chance.randrange(1, 5)))
+            .strip("/")
+            .replace("//", "/")
+        )
         return f"t/data/{inner or 'a'}"
 
     store = filled({key() for _ in range(chance.choice([0, 3, 8, 60, 300]))} | {"t/data2/x", "t/dat"})
@@ -76,7 +80,9 @@ def test_an_error_of_one_part_ends_the_list(paged: None, monkeypatch: pytest.Mon
         list(listing.listed(store, "t/data/", [f"t/data/{number:03}" for number in range(8, 40, 4)]))
 
 
-def test_a_vacuum_of_parts_deletes_what_one_list_would_show(paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vacuum_of_parts_deletes_what_one_list_would_show(
+    paged: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     catalog = Catalog(f"memory://{uuid.uuid4().hex}")
     table = catalog.create_table("t", pa.schema({"id": pa.int64()}))
     for number in range(30):
