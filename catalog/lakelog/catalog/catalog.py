@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
@@ -16,6 +17,7 @@ from lakelog.catalog.backups import (
     Restored,
     TableRestored,
     create_backup,
+    remade_clones,
     restore_table,
     restore_warehouse,
     verify_backup,
@@ -222,12 +224,9 @@ class Catalog(CatalogNames):
         out of the folder are removed. A restore that was stopped goes on with the next call. InvalidInput."""
         self._logs.check_writable()
         found = self._backups_at(place)
-        done = restore_warehouse(self._logs, found, backup, progress or no_progress)
-        # Their logs name files of the warehouse that was backed up.
-        for clone in done.backup.clones:
-            if clone in {each.name for each in done.backup.tables}:
-                self.restore_table(place, clone, backup=done.backup.id, replace=True, progress=progress)
-        return done
+        return restore_warehouse(
+            self._logs, found, backup, partial(remade_clones, self._tree, found), progress or no_progress
+        )
 
     def restore_table(
         self,

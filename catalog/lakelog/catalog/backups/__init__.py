@@ -28,6 +28,7 @@ from lakelog.catalog.backups.restoring import (
 )
 from lakelog.catalog.backups.tables import (
     TableRestored,
+    remade_clones,
     restore_table,
 )
 
@@ -43,6 +44,7 @@ __all__ = [
     "Restored",
     "TableRestored",
     "create_backup",
+    "remade_clones",
     "restore_table",
     "restore_warehouse",
     "summary",

@@ -8,8 +8,9 @@ next run finds what was noted and goes on with the same cut. Nothing is read fro
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lakelog.catalog.backups.contents import TRIES_MAX, Contents, LogAt, contents_of, logs_of
 from lakelog.catalog.backups.place import (
@@ -38,6 +39,9 @@ LISTED_AT_ONCE = 200
 """After so many copies a list of them is written: what a next run need not copy."""
 
 REFUSE, LEAVE = "refuse", "leave"
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +255,7 @@ class _Making:
     def _put(self, each: tuple[Listed, bytes]) -> None:
         self.place.store.put(each[0].stored, each[1])
 
-    def _each(self, work, inputs):  # type: ignore[no-untyped-def]
+    def _each(self, work: Callable[[Input], Output], inputs: Sequence[Input]) -> list[Output]:
         try:
             return self.tree.logs.in_parallel(work, inputs)
         except StorageError as error:

@@ -10,6 +10,7 @@ warehouse: that commit is the last object of all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,8 +48,15 @@ class Restored:
     left: tuple[Left, ...]
 
 
-def restore_warehouse(target: LogCache, place: BackupPlace, id: str | None, progress: Progress) -> Restored:
-    """Make the warehouse of `target`, an empty folder, what a backup has. InvalidInput where it is not empty."""
+def restore_warehouse(
+    target: LogCache,
+    place: BackupPlace,
+    id: str | None,
+    finish: Callable[[Backup], None],
+    progress: Progress,
+) -> Restored:
+    """Make the warehouse of `target`, an empty folder, what a backup has. InvalidInput where it is not empty. `finish`
+    does what is left to do once it is a warehouse, and may be called again."""
     backup = place.backup(id)
     if backup.kind != WAREHOUSE:
         raise InvalidInput(
@@ -77,6 +85,7 @@ def restore_warehouse(target: LogCache, place: BackupPlace, id: str | None, prog
             location=error.location,
         ) from error
     _unlink(target, backup)
+    finish(backup)
     store.delete([RESTORING])
     return Restored(
         backup=backup,

@@ -8,7 +8,7 @@ do values of identity columns; older versions, tags and branches are in the back
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -19,7 +19,7 @@ from pyroaring import BitMap
 from lakelog.catalog.backups.checking import sound
 from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogHead
 from lakelog.catalog.clones import first_commit, stage_like
-from lakelog.catalog.ddl import Stage, create_from
+from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.files import (
     DELETES,
@@ -32,16 +32,20 @@ from lakelog.catalog.files import (
     physical_rows,
 )
 from lakelog.catalog.logs import (
+    Found,
     LogCache,
     NameTree,
     Places,
     Progress,
     TableHead,
     Token,
+    no_progress,
     read_vector,
     write_vectors,
 )
+from lakelog.catalog.maintenance import drop_and_purge
 from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import TableState
 from lakelog.log import LogOptions
 from lakelog.log.errors import NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
@@ -95,6 +99,55 @@ def restore_table(
     draft = first_commit(source, source.view, stage, (), own)
     made = create_from(tree, stage, draft, lambda tracked, view: view)
     return TableRestored(made, backup, len(paths), size_bytes)
+
+
+def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
+    """Replace each clone, whose log names files of the warehouse that was backed up, by a table with its own files.
+
+    Stopped anywhere, it is finished by the next call. What was the clone is purged, those that others are clones of after
+    these; where a saved cut has it, it is dropped only, and that cut shows it as long as the other warehouse is there.
+    """
+    pending = [at for at in backup.tables if at.name in backup.clones]
+    while pending:
+        later = [at for at in pending if not _remade(tree, place, backup, at, drop_and_purge)]
+        if len(later) == len(pending):
+            later = [at for at in pending if not _remade(tree, place, backup, at, drop_table)]
+            assert not later, "a drop is never refused for what is kept"
+        pending = later
+
+
+def _remade(
+    tree: NameTree,
+    place: BackupPlace,
+    backup: Backup,
+    at: LogHead,
+    drop: Callable[[NameTree, Identifier, Token | None], bool],
+) -> bool:
+    beside = (*at.name[:-1], f"{at.name[-1][:200]}-restored-{backup.id[:8]}")
+    found = tree.find_table(at.name) or _undropped(tree, at)
+    if found is not None:
+        if found.tracked.location != at.location:
+            return True
+        if tree.find_table(beside) is None:
+            restore_table(tree, place, backup.id, at.name, beside, None, no_progress)
+        try:
+            drop(tree, at.name, None)
+        except Unsupported:
+            return False
+    rename_table(tree, beside, at.name, None)
+    return True
+
+
+def _undropped(tree: NameTree, at: LogHead) -> Found[TableState] | None:
+    """Bring back what a run dropped that died before it had purged it; None where it is purged."""
+    for entry in list_dropped(tree, at.name[:-1], recursive=False):
+        if entry.location == tree.logs.url(at.location):
+            try:
+                undrop_table(tree, at.name, entry.id, None, None)
+            except NotFound:
+                continue
+            return tree.find_table(at.name)
+    return None
 
 
 def _table_in(backup: Backup, place: BackupPlace, name: Identifier) -> LogHead:
