@@ -124,7 +124,9 @@ def restore_backup(
     TABLE, that table comes back into a warehouse in use, with its rows as of the backup and a history of its own.
     """
     if table is None and (to is not None or replace):
-        raise click.UsageError("--to and --replace are for a TABLE: a warehouse is restored to an empty folder")
+        raise click.UsageError(
+            "--to and --replace are for a TABLE: a warehouse is restored to an empty folder"
+        )
     with Progress() as progress:
         if table is None:
             catalog = Catalog(place.required_warehouse, options=place.store_options, observe=place.costs)
@@ -151,9 +153,7 @@ def restore_backup(
             )
         return
     if place.as_json:
-        answer.in_json(
-            {**_in_json(whole.backup), "copied": whole.copied, "copied_bytes": whole.copied_bytes}
-        )
+        answer.in_json({**_in_json(whole.backup), "copied": whole.copied, "copied_bytes": whole.copied_bytes})
         return
     answer.say(
         f"Restored the backup {whole.backup.id} to {place.required_warehouse}: {whole.tables:,} tables in "

@@ -7,7 +7,6 @@ saved cut keeps what is copied.
 
 from lakelog.catalog.backups.checking import (
     Checked,
-    Problem,
     verify_backup,
 )
 from lakelog.catalog.backups.making import (
@@ -39,7 +38,6 @@ __all__ = [
     "Checked",
     "LEAVE",
     "Left",
-    "Problem",
     "REFUSE",
     "Restored",
     "TableRestored",

@@ -41,9 +41,13 @@ def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: 
     for begin in range(0, len(objects), COPIES_AT_ONCE):
         progress(f"object {begin:,} of {len(objects):,}")
         batch = objects[begin : begin + COPIES_AT_ONCE]
-        for listed, wrong in zip(batch, logs.in_parallel(lambda each: _wrong(place.store, each), batch), strict=True):
+        for listed, wrong in zip(
+            batch, logs.in_parallel(lambda each: _wrong(place.store, each), batch), strict=True
+        ):
             if wrong is not None:
-                problems.append(Problem(what=wrong, place=f"{place.store.url}/{listed.stored}", key=listed.key))
+                problems.append(
+                    Problem(what=wrong, place=f"{place.store.url}/{listed.stored}", key=listed.key)
+                )
     return Checked(
         backup=backup,
         objects=len(objects),

@@ -2,8 +2,8 @@
 
 Commits and tombstones up to the version, the bases on the way, one snapshot that no base has outdated, the manifests
 and sidecars that these name, the decisions of transactions, the objects of saved cuts, and the data files of all
-versions that can be read. Expiry may go on meanwhile, up to the version: where a base came to be while the log was read,
-it is read again, so that what is returned never depends on an object that the base gives up.
+versions that can be read. Expiry may go on meanwhile, up to the version: where a base came to be while the log was
+read, it is read again, so that what is returned never depends on an object that the base gives up.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class LogAt:
 @dataclass(slots=True)
 class Contents:
     """The objects of one log. `read` have their bytes here already; `named` are read when they are copied, with the
-    size that they have to have (None: not known). `elsewhere` are the places of files outside of the warehouse, `borrowed` those of other tables in it."""
+    size that they have to have (None: not known). `elsewhere` are the places of files outside of the warehouse,
+    `borrowed` those of other tables in it."""
 
     read: dict[str, bytes] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)
@@ -66,9 +67,7 @@ def logs_of(
             return
         if location in found:
             return
-        tracked: TrackedLog[Any] = (
-            logs.namespace(location) if kind == NAMESPACE else logs.table(location)
-        )
+        tracked: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
         version = versions.get(location) if not dropped else None
         if version is None:
             version = _version_then(tracked, until_us)
@@ -119,9 +118,7 @@ def _version_then(tracked: TrackedLog[Any], until_us: int) -> int | None:
         return None
 
 
-def contents_of(
-    logs: LogCache, at: LogAt, progress: Progress = no_progress
-) -> Contents:
+def contents_of(logs: LogCache, at: LogAt, progress: Progress = no_progress) -> Contents:
     """Return the objects of a log up to its version. CommitConflict where its versions expire again and again."""
     tracked: TrackedLog[Any] = (
         logs.namespace(at.location) if at.kind == NAMESPACE else logs.table(at.location)
@@ -238,4 +235,3 @@ def _files(
 
 def _inside(tracked: TrackedLog[Any], location: str) -> str:
     return location.removeprefix(tracked.store.url.rstrip("/") + "/")
-

@@ -1,6 +1,6 @@
 """Making a backup: a saved cut keeps its versions, its objects are copied, and one object says that it is whole.
 
-The order: what has begun is noted at the place of backups, then the cut is saved in the source, then objects are copied,
+The order: what has begun is noted at the place of backups, the cut is saved in the source, objects are copied, with
 lists of these now and then, the list of all, the backup itself, and only then the cut is dropped. Stopped anywhere, a
 next run finds what was noted and goes on with the same cut. Nothing is read from a backup that is not whole.
 """
@@ -63,7 +63,7 @@ def create_backup(
     outside: str,
     progress: Progress,
 ) -> BackedUp:
-    """Back up a table, or a namespace with all below it, () for the warehouse, as of one moment. See `Catalog.backup`."""
+    """Back up a table, or a namespace with all below it, () for the warehouse, as of one moment: `Catalog.backup`."""
     if outside not in (REFUSE, LEAVE):
         raise InvalidInput(f"outside is {outside!r}: give {REFUSE} or {LEAVE}")
     logs = tree.logs
@@ -84,9 +84,7 @@ def create_backup(
     )
 
 
-def _running(
-    tree: NameTree, place: BackupPlace, name: Identifier, is_table: bool
-) -> tuple[Running, bool]:
+def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: bool) -> tuple[Running, bool]:
     """Return the run to go on with, or note a new one."""
     kind = TABLE if is_table else NAMESPACE if name else WAREHOUSE
     for found in place.running():
@@ -192,7 +190,9 @@ class _Making:
         left = [Left(kind=TABLE, name=name, place=logs.url(at)) for name, at in outside]
         wanted = self.running.name
         if self.running.kind == TABLE:
-            chosen = [each for each in chosen if each.path == wanted and not each.dropped and each.kind != NAMESPACE]
+            chosen = [
+                each for each in chosen if each.path == wanted and not each.dropped and each.kind != NAMESPACE
+            ]
             left = [each for each in left if each.name == wanted]
             if not chosen and not left:
                 raise NotFound(f"there is no table {quoted(wanted)}: nothing was backed up")
@@ -238,7 +238,11 @@ class _Making:
         named: list[tuple[str, int | None]] = []
         for key, size in contents.named.items():
             known = self._known.get(stored_name(key, None))
-            if known is not None and known.size == self._there.get(known.stored) and size in (None, known.size):
+            if (
+                known is not None
+                and known.size == self._there.get(known.stored)
+                and size in (None, known.size)
+            ):
                 taken[key] = known
             else:
                 named.append((key, size))
@@ -246,7 +250,8 @@ class _Making:
             if begin:
                 self.progress(f"object {begin:,} of {len(named):,}")
             copies = self._each(
-                lambda each: copied(source, each[0], each[1], self.place.store), named[begin : begin + COPIES_AT_ONCE]
+                lambda each: copied(source, each[0], each[1], self.place.store),
+                named[begin : begin + COPIES_AT_ONCE],
             )
             taken |= {each.key: each for each in copies}
             self._note(copies)
@@ -320,5 +325,3 @@ def summary(backup: Backup) -> Mapping[str, object]:
             for each in backup.left
         ],
     }
-
-

@@ -260,7 +260,7 @@ def _listed(data: bytes, key: str) -> list[Listed]:
         columns: Mapping[str, list[object]] = pq.read_table(io.BytesIO(data), schema=_LIST).to_pydict()
     except (pa.ArrowException, OSError, StorageError) as error:
         raise FormatError(f"{key} is not a list of a backup ({error}): use another backup") from error
-    return [Listed(*row) for row in zip(*(columns[name] for name in _LIST.names), strict=True)]  # type: ignore[arg-type]
+    return [Listed(*row) for row in zip(*(columns[name] for name in _LIST.names), strict=True)]
 
 
 def _decoded(data: bytes, type: type[T], location: str) -> T:

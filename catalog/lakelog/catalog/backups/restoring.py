@@ -116,11 +116,13 @@ def _mark(target: LogCache, backup: Backup) -> None:
     try:
         mark = msgspec.json.decode(found, type=Restoring)
     except msgspec.MsgspecError as error:
-        raise FormatError(f"{target.warehouse}/{RESTORING} cannot be read ({error}): remove the folder") from error
+        raise FormatError(
+            f"{target.warehouse}/{RESTORING} cannot be read ({error}): remove the folder"
+        ) from error
     if mark.backup != backup.id:
         raise InvalidInput(
-            f"a restore of the backup {mark.backup} to {target.warehouse} has not ended: go on with that one, or remove "
-            "the folder first"
+            f"a restore of the backup {mark.backup} to {target.warehouse} has not ended: go on with that one, or "
+            "remove the folder first"
         )
 
 
@@ -167,5 +169,3 @@ def _unlink(target: LogCache, backup: Backup) -> None:
             commit_in(found, left.name[:-1], decide, None)
         except AlreadyExists:
             continue
-
-

@@ -104,8 +104,8 @@ def restore_table(
 def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
     """Replace each clone, whose log names files of the warehouse that was backed up, by a table with its own files.
 
-    Stopped anywhere, it is finished by the next call. What was the clone is purged, those that others are clones of after
-    these; where a saved cut has it, it is dropped only, and that cut shows it as long as the other warehouse is there.
+    Stopped anywhere, it is finished by the next call. What was the clone is purged, after those that are
+    clones of it; where a saved cut has it, it is dropped only, and that cut shows it while the source is there.
     """
     pending = [at for at in backup.tables if at.name in backup.clones]
     while pending:
@@ -197,7 +197,7 @@ def _own(
     store: ObjectStore,
     prefix: str,
 ) -> pa.Table:
-    """Return the entries of the copies, with the same rows deleted: vectors in objects of their own are written anew."""
+    """Return the entries of the copies, with the same rows deleted: vectors that stand apart are written anew."""
     paths: list[str] = files["path"].to_pylist()
     if DELETES in files.column_names:
         vectors: dict[str, BitMap] = {}
@@ -273,5 +273,3 @@ class BackupStore:
 
     def now_us(self, near: str = "") -> int | None:
         return self._store.now_us(near)
-
-

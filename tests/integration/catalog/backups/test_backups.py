@@ -306,9 +306,7 @@ def test_a_place_that_is_full_says_how_to_go_on(
     assert ids(Catalog(elsewhere), "b") == [7, 8]
 
 
-def test_changes_go_on_in_what_was_restored(
-    filled: Catalog, place: str, elsewhere: str
-) -> None:
+def test_changes_go_on_in_what_was_restored(filled: Catalog, place: str, elsewhere: str) -> None:
     changes = filled.load_table("b").version
     filled.backup(place)
     restored = Catalog(elsewhere)
