@@ -26,6 +26,7 @@ from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
 )
 from lakelog.catalog.maintenance.promises import (
+    release_lost,
     settle_origins,
 )
 from lakelog.catalog.maintenance.reachable import (
@@ -60,6 +61,7 @@ __all__ = [
     "expire_logs",
     "first_readable",
     "named_by",
+    "release_lost",
     "settle_origins",
     "vacuum_logs",
     "vacuum_wish",
