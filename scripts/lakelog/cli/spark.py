@@ -44,7 +44,7 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 @click.option(
     "--maintenance",
     type=click.Choice(MAINTENANCES),
-    help="Whether the session compacts what it writes: auto (the default), on-demand (where a property says so), or off.",
+    help="Whether the session compacts what it writes: auto (the default), on-demand (by a property), or off.",
 )
 @click.option(
     "--statement-text",

@@ -249,8 +249,8 @@ def _known(name: str) -> Property:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a table is kept: `said` is off, on-demand or auto, None where no property says. Without an age, nothing expires
-    or is deleted."""
+    """How a table is kept: `said` is off, on-demand or auto, None where no property says. Without an age, nothing
+    expires or is deleted."""
 
     said: str | None
     deleted_ratio: float

@@ -42,7 +42,13 @@ class Rewritten:
 
 
 def plan_groups(
-    head: TableHead, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int, only_own: bool = False
+    head: TableHead,
+    goal: Goal,
+    filter: Filter | None,
+    *,
+    until: int,
+    limit_bytes: int,
+    only_own: bool = False,
 ) -> tuple[pa.Table, list[Group]]:
     """Return the next groups to be rewritten, and their files (see `plan_compaction`), of the files that may have
     rows which match; with `only_own`, of those in the table's own folder. Unsupported for a filter that cannot be

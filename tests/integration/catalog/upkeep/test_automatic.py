@@ -144,7 +144,12 @@ def test_it_takes_a_tenth_of_the_time_and_one_group_more(
 
 @pytest.mark.parametrize(
     ("default", "own", "files"),
-    [("auto", {}, 1), ("auto", {"lakelog.maintenance": "on-demand"}, 15), ("on-demand", {}, 15), ("off", AUTO, 15)],
+    [
+        ("auto", {}, 1),
+        ("auto", {"lakelog.maintenance": "on-demand"}, 15),
+        ("on-demand", {}, 15),
+        ("off", AUTO, 15),
+    ],
 )
 def test_a_catalog_s_default_holds_where_no_property_says_otherwise(
     begun: list[Callable[[], None]], default: str, own: dict[str, str], files: int
@@ -162,7 +167,9 @@ def test_without_a_user_s_word_it_takes_a_tenth_of_the_time_of_writes(
     begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = Now()
-    catalog = Catalog(f"memory://{uuid.uuid4().hex}", log_options=LogOptions(monotonic_s=now), maintenance="auto")
+    catalog = Catalog(
+        f"memory://{uuid.uuid4().hex}", log_options=LogOptions(monotonic_s=now), maintenance="auto"
+    )
     table = catalog.create_table("orders", SCHEMA)
     took: list[float] = []
     real = step
@@ -176,7 +183,9 @@ def test_without_a_user_s_word_it_takes_a_tenth_of_the_time_of_writes(
     for id in range(200):
         write = table.begin_write()
         now.s += 1.0  # an engine's executors write
-        table = table.commit_write(write, "append", written_files(table.head.tracked, table.metadata, write, rows(id)))
+        table = table.commit_write(
+            write, "append", written_files(table.head.tracked, table.metadata, write, rows(id))
+        )
         now.s += 9.0  # nothing is written
         while begun:
             begun.pop()()
