@@ -209,7 +209,7 @@ def test_the_statements_that_health_advises_run_and_maintain_finds_nothing_left(
 
 
 @pytest.mark.parametrize("by", ["default", "property"])
-def test_spark_compacts_by_itself_after_a_commit_unless_it_is_told_not_to(make_lake, by):
+def test_spark_compacts_by_itself_after_a_commit_by_default_or_by_a_property(make_lake, by):
     lake = make_lake(**({"maintenance": None} if by == "default" else {}))
     lake.sql("CREATE TABLE lake.t (id INT)")
     table = lake.catalog.load_table("t")

@@ -122,8 +122,8 @@ def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
 
     Costs, for each table, three to five LISTs (more for more than 1000 files, of many of which several at a time) and a
     few GETs; where a file is met that the current version does not have, one GET for each retained version since its
-    write began; a PUT for the fence, and a request for every 1000 deletions. For each namespace a LIST of its folders, and one GET for each folder that no
-    name leads to.
+    write began; a PUT for the fence, and a request for every 1000 deletions. For each namespace a LIST of its folders,
+    and one GET for each folder that no name leads to.
     """
 
     def goes(now_us: int) -> set[str]:
