@@ -26,6 +26,7 @@ from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
 )
 from lakelog.catalog.maintenance.promises import (
+    release_lost,
     settle_origins,
 )
 from lakelog.catalog.maintenance.vacuum import (
@@ -50,6 +51,7 @@ __all__ = [
     "check_warehouse",
     "drop_and_purge",
     "expire_logs",
+    "release_lost",
     "settle_origins",
     "vacuum_logs",
     "vacuum_wish",
