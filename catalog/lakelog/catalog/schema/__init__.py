@@ -27,6 +27,18 @@ from lakelog.catalog.schema.constraints import (
     with_all,
     without,
 )
+from lakelog.catalog.schema.curve import (
+    BITS,
+    COLUMNS_MAX,
+    Bounds,
+    Curve,
+    Ints,
+    Ranks,
+    boundaries_below,
+    bounds_from,
+    bounds_now,
+    curve_of,
+)
 from lakelog.catalog.schema.definition import (
     FUNCTION,
     SPACES,
@@ -210,6 +222,16 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "COLUMNS_MAX",
+    "BITS",
+    "boundaries_below",
+    "Ints",
+    "curve_of",
+    "bounds_now",
+    "bounds_from",
+    "Ranks",
+    "Curve",
+    "Bounds",
     "DECIMAL_PRECISION_LIMIT",
     "bind_field",
     "is_iceberg_promotion",

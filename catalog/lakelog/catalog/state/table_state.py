@@ -206,7 +206,7 @@ def apply(
         case SortOrderChanged():
             return _with(state, sort_order=event.sort_order)
         case ClusteringChanged():
-            return _with(state, clustering=event.columns)
+            return _with(state, clustering=event.columns, ranks=event.ranks)
         case TableAltered():
             return _with(state, **_altered(state.current, event.set, event.removed))
         case ConstraintAdded():
