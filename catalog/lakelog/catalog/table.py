@@ -225,7 +225,7 @@ class Table(TableVersion):
         No row changes. Files without that order are rewritten, together with others where these are not much larger: so
         a call after some new rows rewrites little more than these. It ends when nothing is due, or once about
         `limit_bytes` were read; the next call goes on. InvalidInput for a table that is not clustered; conflicts as
-        `compact`. For large tables, CALL lake.system.cluster in Spark does the same by its executors.
+        `compact`.
         """
         head = self._writable("cluster").refreshed()
         goal = clustering_goal(self.properties, limit_bytes)

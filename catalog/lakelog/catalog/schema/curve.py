@@ -2,13 +2,12 @@
 
 A value's rank is how many boundaries of its column are not above it; NULL has the lowest rank, NaN the highest. So any
 type with an order gives a small number, common prefixes cost no resolution, and a value that is frequent takes one
-rank. With one column the curve is that column's order. Spark's side computes the same numbers (`Curve.scala`); golden
-vectors hold both. Pure.
+rank. With one column the curve is that column's order. Pure.
 """
 
 from __future__ import annotations
 
-import os.path
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -218,7 +217,9 @@ def bounds_from(sample: pa.Array, id: int, type: AtomicType, bits: int) -> Bound
     stored = value_type(type)
     values = sample.drop_null()
     if pa.types.is_floating(values.type):
-        values = values.filter(pc.invert(pc.is_nan(values)))
+        # Added to 0, -0.0 is 0.0, which is the same value.
+        zero = pa.scalar(0.0, values.type)
+        values = pc.add(values.filter(pc.invert(pc.is_nan(values))), zero)
     ordered = values.take(pc.array_sort_indices(values))
     distinct = pc.unique(ordered)
     most = (1 << bits) - 1
@@ -250,13 +251,19 @@ def _chosen(distinct: pa.Array, ordered: pa.Array, most: int) -> pa.Array:
 
 def _shortest(below: Any, value: Any) -> Any:
     """Return the shortest beginning of `value` that is above `below`."""
-    return value[: len(os.path.commonprefix([below, value])) + 1]
+    return value[: _common(below, value) + 1]
+
+
+def _common(one: Any, other: Any) -> int:
+    """Return how long the beginning is that two texts have in common."""
+    lengths = range(1, min(len(one), len(other)) + 1)
+    return bisect_left(lengths, True, key=lambda length: one[:length] != other[:length])
 
 
 def _stored(chosen: pa.Array, id: int, type: AtomicType, stored: pa.DataType) -> Bounds:
     if pa.types.is_string(stored) and len(chosen):
         texts: list[str] = chosen.to_pylist()
-        prefix = os.path.commonprefix(texts)
+        prefix = texts[0][: _common(texts[0], texts[-1])] if len(texts) > 1 else ""
         return Bounds(
             id=id, type=type.name, prefix=prefix, values=tuple(text[len(prefix) :] for text in texts)
         )

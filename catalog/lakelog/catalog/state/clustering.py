@@ -2,8 +2,8 @@
 
 A run is a number of files that do not overlap on the curve; the files of a table make several, since each write adds
 one. Runs are merged from the smallest on: one goes with all that are smaller where it has at most `SHARE` of their size
-together. So a row that is rewritten is in a run three times as large then, at least, and a run that stays has more than
-half of the size of all that are smaller. Files of older boundaries of the same columns count as one run. Of what is
+together. So a row that is rewritten is in a run more than twice as large then, at least, and a run that stays has more
+than that share of all that are smaller. Files of older boundaries of the same columns count as one run. Of what is
 merged, a file that overlaps no other stays as it is.
 """
 
@@ -31,7 +31,7 @@ from lakelog.catalog.schema import (
 from lakelog.catalog.state.compaction import Group, added_until
 from lakelog.log.errors import InvalidInput
 
-SHARE = 0.5
+SHARE = 0.75
 
 FILES_AT_ONCE = 64
 """About so many files of the target size are rewritten together, unless a limit says less."""
