@@ -35,6 +35,7 @@ from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken
 from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, clustering_goal, goal_of
 from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.upkeep import Health, health_of_table
+from lakelog.catalog.upkeep import cluster as cluster_rows
 from lakelog.catalog.writes import (
     Clause,
     Does,
@@ -43,7 +44,6 @@ from lakelog.catalog.writes import (
     StreamBatch,
     alter,
     arrow_rows,
-    clustering,
     compaction_commit,
     delete,
     file_changes,
@@ -229,7 +229,7 @@ class Table(TableVersion):
         """
         head = self._writable("cluster").refreshed()
         goal = clustering_goal(self.properties, limit_bytes)
-        head, _ = clustering.cluster(head, goal, limit_bytes, progress or no_progress)
+        head, _ = cluster_rows(head, goal, limit_bytes, progress or no_progress)
         return self._with(head)
 
     def health(self, *, listing: bool = False) -> Health:

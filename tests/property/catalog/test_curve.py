@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.schema import Bounds, bounds_from, from_arrow, to_arrow, value_type
-from lakelog.catalog.schema.curve import BITS, BOUNDS_BYTES_MAX, hilbert, ranks_of
+from lakelog.catalog.schema import bounds_from, from_arrow, to_arrow, value_type
+from lakelog.catalog.schema.curve import BITS, BOUNDS_BYTES_MAX, Bounds, hilbert, ranks_of
 from lakelog.catalog.schema.types import AtomicType
 
 GOLDEN = {

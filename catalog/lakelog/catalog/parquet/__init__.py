@@ -11,12 +11,12 @@ from lakelog.catalog.parquet.add_files import (
     data_files,
     literal_of,
 )
-from lakelog.catalog.parquet.along_curve import (
-    along_curve,
-)
 from lakelog.catalog.parquet.copying import (
     copied_files,
     live_rows,
+)
+from lakelog.catalog.parquet.curve_order import (
+    along_curve,
 )
 from lakelog.catalog.parquet.discovery import (
     found_files,

@@ -15,10 +15,6 @@ from lakelog.catalog.schema.arrow_types import (
     type_from_arrow,
     type_to_arrow,
 )
-from lakelog.catalog.schema.clustered_by import (
-    clustering_from,
-    order_within_files,
-)
 from lakelog.catalog.schema.constraints import (
     Check,
     Constraint,
@@ -36,8 +32,9 @@ from lakelog.catalog.schema.curve import (
     Ranks,
     boundaries_below,
     bounds_from,
-    bounds_now,
+    clustering_from,
     curve_of,
+    order_within_files,
 )
 from lakelog.catalog.schema.definition import (
     FUNCTION,
@@ -224,14 +221,13 @@ from lakelog.catalog.schema.types import (
 __all__ = [
     "COLUMNS_MAX",
     "BITS",
+    "Bounds",
     "boundaries_below",
     "Ints",
     "curve_of",
-    "bounds_now",
     "bounds_from",
     "Ranks",
     "Curve",
-    "Bounds",
     "DECIMAL_PRECISION_LIMIT",
     "bind_field",
     "is_iceberg_promotion",

@@ -1,5 +1,6 @@
-"""The curve along which clustered rows are ordered: Hilbert's, over ranks of the values by quantile boundaries.
+"""Clustering: the columns that rows are clustered by, and the curve along which they are ordered then.
 
+The curve is Hilbert's, over ranks of the values by quantile boundaries.
 A value's rank is how many boundaries of its column are not above it; NULL has the lowest rank, NaN the highest. So any
 type with an order gives a small number, common prefixes cost no resolution, and a value that is frequent takes one
 rank. With one column the curve is that column's order. Pure.
@@ -18,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.schema.literals import Scalar, from_arrow, to_arrow, value_type
-from lakelog.catalog.schema.schema import Schema
+from lakelog.catalog.schema.partitioning import IDENTITY, SortField, SortOrder, sort_order_from
+from lakelog.catalog.schema.schema import Schema, dotted
 from lakelog.catalog.schema.types import AtomicType
 from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.grammar import Int32, Number
@@ -268,3 +270,25 @@ def _stored(chosen: pa.Array, id: int, type: AtomicType, stored: pa.DataType) ->
             id=id, type=type.name, prefix=prefix, values=tuple(text[len(prefix) :] for text in texts)
         )
     return Bounds(id=id, type=type.name, values=tuple(from_arrow(chosen)))
+
+
+def clustering_from(
+    columns: Sequence[str | Sequence[str]], schema: Schema, *, case_sensitive: bool = False
+) -> tuple[int, ...]:
+    """Return the ids of the columns, each the name of one or the names that lead to a field of structs.
+
+    NoSuchColumn; InvalidInput for one that is named twice, or whose values have no order.
+    """
+    paths = [[column] if isinstance(column, str) else list(column) for column in columns]
+    wanted = [{"transform": IDENTITY.name, "column": path} for path in paths]
+    ids = [field.source_id for field in sort_order_from(wanted, schema, case_sensitive=case_sensitive).fields]
+    for index, id in enumerate(ids):
+        if id in ids[:index]:
+            raise InvalidInput(f"the clustering names {dotted(paths[index])} twice: leave one out")
+    return tuple(ids)
+
+
+def order_within_files(clustering: Sequence[int], sort_order: SortOrder) -> SortOrder:
+    """Return the order of the rows in a new file: by the clustering first, then as the sort order says."""
+    clustered = tuple(SortField(source_id=id) for id in clustering)
+    return msgspec.structs.replace(sort_order, fields=(*clustered, *sort_order.fields))

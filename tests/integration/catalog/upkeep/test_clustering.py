@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, DoneInPart, InvalidInput, Table
-from lakelog.catalog.parquet.along_curve import along_curve
+from lakelog.catalog.parquet.curve_order import along_curve
+from lakelog.catalog.schema import curve_of
 from lakelog.catalog.state import clustering as planning
-from lakelog.catalog.writes import clustering
+from lakelog.catalog.upkeep import clustering
 
 SCHEMA = pa.schema({"id": pa.int64(), "day": pa.date32(), "part": pa.string(), "pad": pa.string()})
 DAY = dt.date(2024, 1, 1)
@@ -203,7 +204,7 @@ def test_rows_of_any_number_are_sorted_on_the_disk(table: Table) -> None:
 
 
 def test_rows_deleted_and_updated_meanwhile_and_a_new_key(catalog: Catalog, table: Table) -> None:
-    rewrite = clustering.along_curve
+    rewrite = along_curve
 
     def beside(*args: Any, **more: Any) -> Any:
         yield from rewrite(*args, **more)
@@ -262,7 +263,7 @@ def test_a_key_that_is_dropped_while_clustering_runs_ends_it_and_loses_nothing(
     catalog: Catalog, table: Table
 ) -> None:
     before = of(table)
-    rewrite = clustering.along_curve
+    rewrite = along_curve
 
     def beside(*args: Any, **more: Any) -> Any:
         yield from rewrite(*args, **more)
@@ -298,7 +299,8 @@ def test_branches_and_partitions(catalog: Catalog) -> None:
 def test_plans_are_pure_and_small_files_wait_where_asked(table: Table) -> None:
     table = table.cluster()
     metadata, files = table.metadata, table.head.all_files()
-    curve = planning.Curve(metadata.ranks, metadata.schema)  # type: ignore[arg-type]
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    assert curve is not None
     goal = planning.ClusteringGoal(target_size_bytes=65_536, limit_bytes=1 << 40, fresh_min=3)
     found, groups = planning.plan_clustering(files, metadata, curve, goal, until=table.version)
     assert not groups and not found.num_rows

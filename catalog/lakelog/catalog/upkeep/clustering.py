@@ -39,7 +39,7 @@ from lakelog.catalog.state import (
     is_skewed,
     plan_clustering,
 )
-from lakelog.catalog.writes.compaction_commit import TRIES_MAX, Rewritten, commit
+from lakelog.catalog.writes import Rewritten, compaction_commit
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, StorageError
 
@@ -193,7 +193,9 @@ def rewritten(
     paths = [file.path for file in copied]
     with leftovers.kept_by_commit(head.tracked, copied):
         check()
-        head, lost = commit(head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None)
+        head, lost = compaction_commit.commit(
+            head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None
+        )
     if lost:
         leftovers.delete(head.tracked, paths)
     return head, copied, bool(lost)
@@ -209,7 +211,13 @@ def cluster(
     where some were rewritten before the store failed.
     """
     head = ranked(head)
-    key, until, tries_left, done, commits = head.metadata.clustering, head.version, TRIES_MAX, Done(), 0
+    key, until, tries_left, done, commits = (
+        head.metadata.clustering,
+        head.version,
+        compaction_commit.TRIES_MAX,
+        Done(),
+        0,
+    )
     while limit_bytes is None or done.size_bytes < limit_bytes:
         if head.metadata.clustering != key:
             raise DoneInPart(
@@ -241,7 +249,7 @@ def cluster(
         tries_left -= 1
         if not tries_left:
             raise CommitConflict(
-                f"the clustering of {head.name} conflicted with other writers, which changed its files, {TRIES_MAX} "
+                f"the clustering of {head.name} conflicted with other writers, which changed its files, {compaction_commit.TRIES_MAX} "
                 "times. What it had committed stays. Cluster the rest when fewer rows are changed",
                 version=head.version,
             )
