@@ -43,6 +43,8 @@ from lakelog.catalog.writes import Rewritten, compaction_commit
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, StorageError
 
+TRIES_MAX = compaction_commit.TRIES_MAX
+
 SAMPLE_FILES = 32
 SAMPLE_ROWS = 256 * 1024
 """Boundaries are computed from about so many rows of so many files, of which the key columns are read."""
@@ -214,7 +216,7 @@ def cluster(
     key, until, tries_left, done, commits = (
         head.metadata.clustering,
         head.version,
-        compaction_commit.TRIES_MAX,
+        TRIES_MAX,
         Done(),
         0,
     )
@@ -249,7 +251,7 @@ def cluster(
         tries_left -= 1
         if not tries_left:
             raise CommitConflict(
-                f"the clustering of {head.name} conflicted with other writers, which changed its files, {compaction_commit.TRIES_MAX} "
+                f"the clustering of {head.name} conflicted with other writers, which changed its files, {TRIES_MAX} "
                 "times. What it had committed stays. Cluster the rest when fewer rows are changed",
                 version=head.version,
             )
