@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -82,6 +82,14 @@ class Dump:
     root: Json
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     uses: Sequence[str] | None = None
+
+
+class BlobRange(NamedTuple):
+    """A part of a blob: `size` bytes from `first` on."""
+
+    name: str
+    first: int
+    size: int
 
 
 class Projection(Protocol[S]):

@@ -86,13 +86,22 @@ from lakelog.catalog.files.manifest_bounds import (
     decode_bounds,
     encode_bounds,
 )
+from lakelog.catalog.files.leaves import (
+    Fetch,
+    Leaf,
+)
+from lakelog.catalog.files.manifest_parts import (
+    Kept,
+    decode_directories,
+    encode_directories,
+)
 from lakelog.catalog.files.manifests import (
     Choice,
-    Fetch,
+    Entries,
     Manifest,
     Manifests,
-    StoredList,
 )
+from lakelog.catalog.files.stored_list import StoredList
 from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
     HEAD_BYTES,
@@ -142,6 +151,11 @@ __all__ = [
     "EXACT_BELOW_BYTES",
     "decode_bounds",
     "encode_bounds",
+    "Entries",
+    "Kept",
+    "Leaf",
+    "decode_directories",
+    "encode_directories",
     "AROUND_BYTES",
     "HEAD_BYTES",
     "VECTOR_MAGIC",
