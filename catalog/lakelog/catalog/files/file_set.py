@@ -21,7 +21,7 @@ from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arro
 from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
 from lakelog.catalog.files.leaves import Fetch, Leaf, leaf_of
 from lakelog.catalog.files.manifest_bounds import BoundsAt
-from lakelog.catalog.files.manifest_parts import SUFFIX, Kept
+from lakelog.catalog.files.manifest_parts import Kept
 from lakelog.catalog.files.manifests import Choice, Entries, Manifest, Manifests, bounds_key
 from lakelog.catalog.files.stored_list import StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
@@ -416,8 +416,10 @@ class FileSet:
             found = shared.get(each)
             if found is None:
                 own = (bounds or {}).get(bounds_key(each))
-                is_leaf = each.name.endswith(SUFFIX)
-                found = leaf_of(each, directories or {}, own) if is_leaf else Manifest(each, bounds=own)
+                if each.is_leaf:
+                    found = leaf_of(each, directories or {}, own)
+                else:
+                    found = Manifest(each, bounds=own)
                 shared[each] = found
             return found
 

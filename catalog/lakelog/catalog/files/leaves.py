@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from lakelog.catalog.files.arrow_lists import EncodedTable
+from lakelog.catalog.files.data_file import checked_values
 from lakelog.catalog.files.manifest_bounds import BoundsAt
 from lakelog.catalog.files.manifest_parts import (
     FILES,
@@ -105,8 +106,17 @@ class LeafContent:
             return self._of_its_length(table)["path"]
 
     def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
-        """As `columns`, of some rows."""
-        return self.columns(statistics).take(rows)
+        """As `columns`, of some rows: the others are not looked at, and parts stay encoded."""
+        columns = dict[str, pa.ChunkedArray]()
+        for kind in kinds_of_columns(self.leaf.parts, statistics):
+            known = self._held[self.leaf.parts[kind].sha256]
+            if kind == JUDGED:
+                continue
+            with self.leaf.naming():
+                whole = known.columns(known.names) if isinstance(known, EncodedTable) else known
+                table = checked_values(self._of_its_length(whole).take(rows))
+            columns |= {name: table[name] for name in table.column_names}
+        return pa.table(columns)
 
     def _joined(self, kinds: Iterable[str], *, keep: bool) -> pa.Table:
         tables = [self._part(kind, keep=keep) for kind in kinds]

@@ -28,8 +28,6 @@ from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Hash, Number
 
-SUFFIX = ".pack"
-
 FILES, JUDGED, REST = "files", "judged", "rest"
 
 PARTS_MAX = 20_000

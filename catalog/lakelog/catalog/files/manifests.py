@@ -27,8 +27,8 @@ from lakelog.catalog.files.data_file import EncodedFiles, is_judged, started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
 from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Wanted
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
-from lakelog.catalog.files.manifest_parts import SUFFIX, Kept, hash_of, packed
-from lakelog.catalog.files.stored_list import StoredList
+from lakelog.catalog.files.manifest_parts import Kept, hash_of, packed
+from lakelog.catalog.files.stored_list import PACK, StoredList
 from lakelog.log import BlobRange
 from lakelog.log.errors import FormatError
 
@@ -570,7 +570,7 @@ def _packs(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> 
         step = -(-some.num_rows // -(-some.num_rows // PACK_LEAF_ENTRIES))
         leaves = [some.slice(at, step).combine_chunks() for at in range(0, some.num_rows, step)]
         blob, directories = packed(leaves)
-        name = f"{version:020d}-{hashlib.sha256(blob).hexdigest()[:16]}{SUFFIX}"
+        name = f"{version:020d}-{hashlib.sha256(blob).hexdigest()}{PACK}"
         blobs[name] = blob
         for leaf, directory in zip(leaves, directories, strict=True):
             stored = StoredList(name=name, entries=leaf.num_rows, seq=seq, sha256=hash_of(directory))
@@ -579,7 +579,7 @@ def _packs(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> 
 
 def bounds_key(stored: StoredList) -> str:
     """Return the name of a manifest, or of a leaf, in a table of bounds."""
-    return f"{stored.name}/{stored.sha256[:16]}" if stored.name.endswith(SUFFIX) else stored.name
+    return f"{stored.name}/{stored.sha256[:16]}" if stored.is_leaf else stored.name
 
 
 _EVERYTHING = Wanted(lambda leaf: leaf.parts)
