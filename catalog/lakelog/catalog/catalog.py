@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
@@ -49,11 +49,14 @@ from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
 from lakelog.catalog.upkeep import (
+    ACTIONS,
     COMMITS_MAX,
+    Due,
     Health,
     KeepingUp,
     Limits,
     Maintained,
+    due_in,
     health_in,
     maintain_tables,
 )
@@ -295,6 +298,7 @@ class Catalog(CatalogNames):
         dry_run: bool = False,
         limit_time: dt.timedelta | None = None,
         limit_bytes: int | None = None,
+        actions: Collection[str] = ACTIONS,
         stopped: Callable[[], bool] = lambda: False,
         progress: Callable[[str], None] | None = None,
     ) -> list[Maintained]:
@@ -304,10 +308,12 @@ class Catalog(CatalogNames):
         Small files of about one size are joined, and files with many deleted rows rewritten without these; versions
         expire, and files are deleted, only where a policy says how long to keep them. It stops after about that time,
         or once so many bytes were read for compactions, or when `stopped` returns true, with all that was committed by
-        then; the next call goes on. With `dry_run`, it only reports what is due. A table that fails is reported, and
-        hides no other. NoSuchTable where there is neither.
+        then; the next call goes on. `actions` are some of compact, expire and vacuum. With `dry_run`, it only reports
+        what is due. A table that fails is reported, and hides no other. NoSuchTable where there is neither.
         """
         self._logs.check_writable()
+        if limit_time is not None and not isinstance(limit_time, dt.timedelta):
+            raise InvalidInput(f"a limit of {limit_time!r} is not a time: give a datetime.timedelta")
         limits = Limits(
             now_s=self._logs.log_options.monotonic_s,
             limit_s=None if limit_time is None else limit_time.total_seconds(),
@@ -315,7 +321,14 @@ class Catalog(CatalogNames):
             stopped=stopped,
         )
         scope = self._scope_of(name, location, progress)
-        return maintain_tables(self._tree, scope, limits, dry_run=dry_run, progress=progress or no_progress)
+        return maintain_tables(
+            self._tree, scope, limits, actions=actions, dry_run=dry_run, progress=progress or no_progress
+        )
+
+    def plan_upkeep(self, name: Name | None = None) -> list[Due]:
+        """Return what is due for the tables that `maintain` would look at, for an engine that rewrites rows itself."""
+        self._logs.check_writable()
+        return due_in(self._tree, self._scope_of(name, None, None))
 
     # Inspection
 

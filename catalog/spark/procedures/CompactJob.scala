@@ -12,40 +12,53 @@ import scala.annotation.tailrec
 private[lakelog] object CompactJob {
 
   def run(job: wire.Compact, catalog: String): wire.Compacted = {
-    val name = SchemaInternals.quoted(catalog +: job.table)
-    val table = ProcedureTables.load(name)
-    val condition = job.where.map(PlanInternals.condition(name, _))
-    val wanted = (version: wire.LoadedTable) =>
-      wire.PlanCompaction(
-        version, job.goal, condition, until = table.facts.version,
-        limitBytes = job.goal.targetSizeBytes * CompactRows.filesAtOnce)
-    val newest = () => {
-      val now = ProcedureTables.load(name)
-      if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
-        s"$name was dropped and re-created while it was compacted: compact the new table.")
-      now
-    }
-    val (done, version) = compact(table, newest, wanted, job.mostBytes, Compacted.Nothing, TriesMax)
+    val table = new CompactedTable(SchemaInternals.quoted(catalog +: job.table))
+    val condition = job.where.map(PlanInternals.condition(table.name, _))
+    val (done, version) = compact(job, table, condition, Compacted.Nothing, TriesMax)
     wire.Compacted(done.files, done.bytes, done.addedFiles, done.addedBytes, done.deleted, version)
   }
 
   @tailrec
   private def compact(
-      table: LakeTable, newest: () => LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long,
-      done: Compacted,
+      job: wire.Compact, table: CompactedTable, condition: Option[wire.Expression], done: Compacted,
       triesLeft: Int): (Compacted, Long) = {
-    val batch = CompactBatch.plan(table, wanted, mostBytes)
-    if (batch.isEmpty) (done, table.facts.version)
+    val batch = table.next(job.goal, condition, job.goal.targetSizeBytes * CompactRows.filesAtOnce, job.mostBytes)
+    if (batch.isEmpty) (done, batch.version)
     else if (triesLeft == 0) throw new LakelogException(
       s"Compaction of ${table.name} conflicted $TriesMax times: other writers changed files while they were rewritten. " +
         s"${done.files} files were compacted, and stay so: compact the rest when fewer rows are being changed.", null)
     else {
       val (more, isWhole) = batch.run()
-      compact(newest(), newest, wanted, mostBytes, done + more, if (isWhole) triesLeft else triesLeft - 1)
+      compact(job, table, condition, done + more, if (isWhole) triesLeft else triesLeft - 1)
     }
   }
 
   private val TriesMax = 5
+}
+
+/** A table while it is compacted: only files count that it had at first, and it has to stay the same table. */
+private[lakelog] final class CompactedTable(val name: String) {
+
+  private val first = ProcedureTables.load(name)
+  private var known = Option(first)
+
+  /** What is to be done next, up to about so many bytes. */
+  def next(
+      goal: wire.CompactionGoal, condition: Option[wire.Expression], limitBytes: Long, mostBytes: Long)
+      : CompactBatch = {
+    val table = known.getOrElse(newest())
+    known = None
+    val wanted = (version: wire.LoadedTable) =>
+      wire.PlanCompaction(version, goal, condition, until = first.facts.version, limitBytes = limitBytes)
+    CompactBatch.plan(table, wanted, mostBytes)
+  }
+
+  private def newest(): LakeTable = {
+    val now = ProcedureTables.load(name)
+    if (now.facts.ownId != first.facts.ownId) throw Failures.invalid(
+      s"$name was dropped and re-created while it was compacted: compact the new table.")
+    now
+  }
 }
 
 /** How many files, and with how many bytes, gave way to how many others; and how many deleted rows they had. */
@@ -73,12 +86,16 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
 
   def isEmpty: Boolean = groups.isEmpty
 
+  def version: Long = table.facts.version
+
+  def bytes: Long = groups.map(_.bytes).sum
+
   /** What was done, and whether that is all of it: others may have changed some of the files first. */
   def run(): (Compacted, Boolean) = {
     val facts = table.facts
     val write = new TableWrite(table.access, facts.reference, table.access.ask(wire.BeginWrite(facts.reference)))
     val text =
-      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
+      s"lakelog compaction of ${table.name}: ${groups.map(_.files.length).sum} files in ${groups.length} groups"
     val written = CompactRows.write(table, groups, write.filePrefix, mostBytes, text)
     val lost =
       try {
@@ -94,7 +111,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
     table.access.wrote(facts.location, stay.flatMap(written(_)))
     val done = stay.map { i =>
       val group = groups(i)
-      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(_.size).sum,
+      Compacted(group.files.length, group.bytes, written(i).length, written(i).map(_.size).sum,
         group.deleted)
     }
     (done.foldLeft(Compacted.Nothing)(_ + _), gone.isEmpty)
@@ -103,7 +120,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   /** The groups that were left out. */
   private def commit(write: TableWrite, written: Seq[Seq[wire.DataFile]]): Set[Int] = {
     val rewritten = groups.zip(written).map { case (group, files) =>
-      wire.Rewritten(group.files.paths.toSeq, files)
+      wire.Rewritten(group.files.paths, files)
     }
     val answer = write.commit((version, write) => wire.CommitCompaction(version, write.token, write.write, rewritten))
     answer.lost.map(_.toInt).toSet
@@ -112,7 +129,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   private def check(group: CompactGroup, files: Seq[wire.DataFile]): Unit = {
     val rows = files.map(_.rows).sum
     if (rows != group.rows) throw new IllegalStateException(
-      s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would be replaced by files with $rows")
+      s"Files with ${group.rows} rows, from ${group.files.path(0)} on, would be replaced by files with $rows")
   }
 }
 
@@ -121,8 +138,8 @@ private[lakelog] object CompactBatch {
   def plan(
       table: LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long): CompactBatch =
     table.access.failures.table(table.access.ident) {
-      val (answer, body) = table.access.channel.withBytes(wanted(table.facts.reference))
-      val files = ArrowInternals.plannedFiles(body, table.facts.location)
+      val (answer, files) =
+        table.access.channel.withFiles(wanted(table.facts.reference), table.facts.location)
       val starts = answer.groups.scanLeft(0)(_ + _.files.toInt)
       new CompactBatch(table,
         answer.groups.zip(starts).map { case (group, start) =>

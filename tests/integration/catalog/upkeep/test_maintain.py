@@ -122,6 +122,34 @@ def test_a_limit_of_time_begins_nothing_more() -> None:
     assert left.is_left and table.refresh().file_count == 9
 
 
+def test_only_the_actions_that_are_named_are_done(catalog: Catalog) -> None:
+    filled(catalog, 9)
+    (done,) = catalog.maintain("shop.orders", actions=("expire", "vacuum"))
+    assert done.compacted.read_files == 0 and not done.is_left
+    with pytest.raises(InvalidInput, match="compact, expire, vacuum"):
+        catalog.maintain(actions=("cluster",))
+    (due,) = catalog.plan_upkeep()
+    assert (due.path, due.compacts, due.statistics) == (("shop", "orders"), True, ())
+    assert catalog.maintain("shop.orders", actions=("compact",))[0].compacted.read_files == 9
+    assert catalog.plan_upkeep() == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ({"limit_bytes": "1GB"}, "number of bytes"),
+        ({"limit_bytes": 0.5}, "number of bytes"),
+        ({"limit_bytes": True}, "number of bytes"),
+        ({"limit_bytes": 0}, "leaves nothing"),
+        ({"limit_time": 5}, "not a time"),
+        ({"limit_time": dt.timedelta(0)}, "leaves no time"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(catalog: Catalog, limit: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        catalog.maintain(**limit)
+
+
 def test_it_stops_in_the_middle_of_a_step_where_it_is_asked_to_and_leaves_nothing(catalog: Catalog) -> None:
     table = filled(catalog, 9)
     store, prefix = catalog.places.open(table.head.tracked.location)
