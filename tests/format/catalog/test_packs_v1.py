@@ -11,6 +11,7 @@ from tests.format.catalog.packs_v1 import FILES, build
 from tests.format.catalog.warehouse_v1 import released
 
 from lakelog.catalog import Catalog, col
+from lakelog.log import LogOptions
 
 GOLDEN = Path(__file__).parent / "packs_v1"
 LIVE = [number for number in range(FILES + 15) if number % 5 != 1 or number > FILES + 11]
@@ -44,6 +45,14 @@ def test_all_files_are_read_and_those_of_a_filter(catalog: Catalog) -> None:
     assert numbers(table.plan(col("name") == "name 033a")) == [33]
     base = catalog.load_table("n.t", version=2)
     assert numbers(base.plan(col("id") < 25)) == [0, 1, 2]
+
+
+def test_what_is_kept_of_it_has_a_limit(catalog: Catalog) -> None:
+    few = Catalog(catalog.warehouse, log_options=LogOptions(blobs_kept_bytes=5000))
+    table = few.load_table("n.t")
+    for day in (0, 2, 3, 4, 0):
+        assert numbers(table.plan(col("day") == day)) == [number for number in LIVE if number % 5 == day]
+        assert 0 < few._logs._kept.bytes <= 5000
 
 
 def test_without_snapshots_they_are_read_from_the_base(catalog: Catalog) -> None:
