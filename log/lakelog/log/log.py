@@ -23,7 +23,7 @@ from lakelog.log.proposals.pending import ByData
 from lakelog.log.replay import Replay
 from lakelog.log.sharing import Sharing
 from lakelog.log.stores import ObjectStore
-from lakelog.log.view import BlobRange, Committed, Draft, Projection, S, View, empty_view
+from lakelog.log.view import Committed, Draft, Projection, S, View, empty_view
 from lakelog.log.writing import Placed, Writer
 
 
@@ -104,8 +104,8 @@ class Log(Generic[S]):
                 return entry.version
         return None
 
-    def read_blobs(self, names: Sequence[str | BlobRange]) -> list[bytes]:
-        """Return the blobs of a dump by their names, or parts of them, in one round. Raises NotFound where one has expired."""
+    def read_blobs(self, names: Sequence[str]) -> list[bytes]:
+        """Return the blobs of a dump by their names, or parts of them, in one round. NotFound where one expired."""
         return snapshots.read_blobs(self.store, self.keys, names)
 
     def snapshot(self, view: View[S]) -> None:

@@ -117,12 +117,12 @@ def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
     return dump
 
 
-def read_blobs(store: ObjectStore, log: Keys, names: Sequence[str | BlobRange]) -> list[bytes]:
+def read_blobs(store: ObjectStore, log: Keys, names: Sequence[str]) -> list[bytes]:
     """Return the blobs of a log's dump by their names, or parts of them, in one round. Raises NotFound where one has
     expired."""
     blobs = []
     ranges = [
-        ObjectRange(log.manifest(each.name), each.first, each.size)
+        ObjectRange(log.manifest(each), each.first, each.size)
         if isinstance(each, BlobRange)
         else ObjectRange(log.manifest(each))
         for each in names

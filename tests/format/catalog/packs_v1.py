@@ -20,7 +20,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.int32()), ("name", pa.string(
 
 
 def fill(catalog: Catalog) -> None:
-    """Have files come and go: most are in a pack of a base, some in a pack or a manifest of a snapshot, some in commits."""
+    """Have files come and go: they are in a pack of a base, in another of a snapshot, in a manifest, and in commits."""
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", SCHEMA, partition_by=["day"])
     table = _added(table, range(FILES))

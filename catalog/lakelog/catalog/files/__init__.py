@@ -74,6 +74,10 @@ from lakelog.catalog.files.file_tables import (
     without,
 )
 from lakelog.catalog.files.kept_statistics import with_kept_statistics
+from lakelog.catalog.files.leaves import (
+    Fetch,
+    Leaf,
+)
 from lakelog.catalog.files.live_rows import (
     LiveRows,
     Numbers,
@@ -86,10 +90,6 @@ from lakelog.catalog.files.manifest_bounds import (
     decode_bounds,
     encode_bounds,
 )
-from lakelog.catalog.files.leaves import (
-    Fetch,
-    Leaf,
-)
 from lakelog.catalog.files.manifest_parts import (
     Kept,
     decode_directories,
@@ -101,7 +101,6 @@ from lakelog.catalog.files.manifests import (
     Manifest,
     Manifests,
 )
-from lakelog.catalog.files.stored_list import StoredList
 from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
     HEAD_BYTES,
@@ -135,6 +134,7 @@ from lakelog.catalog.files.statistics import (
     measured_columns,
     upper_text,
 )
+from lakelog.catalog.files.stored_list import StoredList
 from lakelog.catalog.files.taken_values import (
     check_taken,
 )

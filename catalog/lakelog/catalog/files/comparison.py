@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import joined, without
-from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_table, holds
 from lakelog.catalog.files.leaves import Fetch
+from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_table, holds
 from lakelog.catalog.files.manifests import Entries, Manifests, contents
 from lakelog.catalog.files.stored_list import StoredList
 

@@ -233,8 +233,8 @@ class FileSet:
         return [*grouped(without(table, changes.gone) for table in tables), *changes.added]
 
     def _is_known(self, manifests: Manifests, statistics: frozenset[int] | None) -> bool:
-        """Return whether all files are known by what a plan looks at, or are from now on: of manifests that were searched
-        before. What was looked at in packs is kept as it is."""
+        """Return whether all files are known by what a plan looks at, or are from now on: of manifests that were
+        searched before. What was looked at in packs is kept as it is."""
         if statistics is None:
             return False
         narrow = self._narrow
@@ -416,10 +416,7 @@ class FileSet:
             found = shared.get(each)
             if found is None:
                 own = (bounds or {}).get(bounds_key(each))
-                if each.is_leaf:
-                    found = leaf_of(each, directories or {}, own)
-                else:
-                    found = Manifest(each, bounds=own)
+                found = leaf_of(each, directories or {}, own) if each.is_leaf else Manifest(each, bounds=own)
                 shared[each] = found
             return found
 

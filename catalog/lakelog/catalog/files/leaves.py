@@ -1,7 +1,7 @@
 """Leaves of packs (see `manifest_parts`) as the set of files knows them, and how parts of them are read.
 
-Rule: a leaf says the same as a manifest of its entries would. It holds nothing that was read: that is in `Kept`, or with
-who asked for it.
+Rule: a leaf says the same as a manifest of its entries would. It holds nothing that was read: that is in `Kept`, or
+with who asked for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lakelog.catalog.files.stored_list import StoredList
 from lakelog.log import BlobRange
 from lakelog.log.errors import FormatError
 
-Fetch = Callable[[Sequence[str | BlobRange]], list[bytes]]
+Fetch = Callable[[Sequence[str]], list[bytes]]
 """Reads manifests by name, or parts of packs, in one parallel round."""
 
 Held = dict[str, EncodedTable | pa.Table]
@@ -189,7 +189,7 @@ class Reading:
         """Take what the ranges hold. FormatError for other bytes than directories name."""
         found: dict[str, list[tuple[BlobRange, bytes]]] = {}
         for range, blob in zip(self.ranges, blobs, strict=True):
-            found.setdefault(range.name, []).append((range, blob))
+            found.setdefault(range, []).append((range, range.of(blob)))
         for leaf, part in self._missing:
             range, blob = next(
                 (range, blob)

@@ -29,8 +29,8 @@ from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Want
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
 from lakelog.catalog.files.manifest_parts import Kept, hash_of, packed
 from lakelog.catalog.files.stored_list import PACK, StoredList
-from lakelog.log import BlobRange
 from lakelog.log.errors import FormatError
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -403,9 +403,11 @@ class Manifests:
     ) -> dict[Entries, Content]:
         """Read what is `wanted` and not in memory yet, and the lists of removed paths, in one round. With `keep`, parts
         of leaves are kept as far as there is room."""
-        whole = [each for each in (*manifests, *self.removed) if isinstance(each, Manifest) and not each.is_read]
+        whole = [
+            each for each in (*manifests, *self.removed) if isinstance(each, Manifest) and not each.is_read
+        ]
         parts = Reading((each for each in manifests if isinstance(each, Leaf)), wanted, self.kept)
-        names: list[str | BlobRange] = [*(each.stored.name for each in whole), *parts.ranges]
+        names: list[str] = [*(each.stored.name for each in whole), *parts.ranges]
         blobs = fetch(names) if names else []
         for manifest, blob in zip(whole, blobs, strict=False):
             manifest.read(blob, removed=manifest in self.removed)
@@ -416,9 +418,7 @@ class Manifests:
             for each in manifests
         }
 
-    def _available(
-        self, manifests: Sequence[Entries], fetch: Fetch | None
-    ) -> dict[Entries, Content] | None:
+    def _available(self, manifests: Sequence[Entries], fetch: Fetch | None) -> dict[Entries, Content] | None:
         """Return what these hold, where that and what is removed is in memory or can be read."""
         if fetch is not None:
             return self._load(manifests, fetch, _EVERYTHING, keep=False)

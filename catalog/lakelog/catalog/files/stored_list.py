@@ -6,7 +6,6 @@ import msgspec
 
 from lakelog.log.grammar import BlobName, Hash, Number
 
-
 PACK = ".pack"
 """How names of packs end."""
 

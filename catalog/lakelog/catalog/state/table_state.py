@@ -469,8 +469,8 @@ class _TableDump(Dump):
 class TableProjection:
     """How the log folds, dumps and loads a table (see `lakelog.log.Projection`).
 
-    `fetch` reads manifests by name, so that a dump can merge small ones that are not in memory. What states have read of
-    packs is in `kept`.
+    `fetch` reads manifests by name, so that a dump can merge small ones that are not in memory. What states have read
+    of packs is in `kept`.
     """
 
     def __init__(self, fetch: Fetch | None = None, kept: Kept | None = None) -> None:

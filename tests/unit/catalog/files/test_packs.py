@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.property.examples import examples
 
 from lakelog.catalog.files import file_set, manifest_bounds, manifests
 from lakelog.catalog.files.arrow_lists import encode_table
@@ -37,7 +38,6 @@ from lakelog.catalog.schema.schema import assign_ids
 from lakelog.catalog.schema.types import AtomicType, Field
 from lakelog.log import BlobRange
 from lakelog.log.errors import FormatError
-from tests.property.examples import examples
 
 SCHEMA = assign_ids(
     [Field(name=name, type=AtomicType("long")) for name in ("n", "m")]
@@ -79,7 +79,7 @@ class Stored:
 
     def __init__(self, kept: Kept | None = None) -> None:
         self.objects: dict[str, bytes] = {}
-        self.asked: list[list[str | BlobRange]] = []
+        self.asked: list[list[str]] = []
         self.kept = Kept() if kept is None else kept
 
     def stored(self, files: FileSet, version: int) -> FileSet:
@@ -95,19 +95,15 @@ class Stored:
         directories = decode_directories(encode_directories(self.own.directories()))
         return FileSet.load(self.root, bounds=bounds, directories=directories, kept=self.kept)
 
-    def fetch(self, names: Sequence[str | BlobRange]) -> list[bytes]:
+    def fetch(self, names: Sequence[str]) -> list[bytes]:
         self.asked.append(list(names))
-        return [
-            self.objects[each]
-            if isinstance(each, str)
-            else self.objects[each.name][each.first : each.first + each.size]
-            for each in names
-        ]
+        found = [(each, self.objects[each]) for each in names]
+        return [each.of(blob) if isinstance(each, BlobRange) else blob for each, blob in found]
 
     @property
     def bytes_asked(self) -> int:
         return sum(
-            len(self.objects[each]) if isinstance(each, str) else each.size
+            each.size if isinstance(each, BlobRange) else len(self.objects[each])
             for some in self.asked
             for each in some
         )
@@ -121,7 +117,7 @@ def added(files: FileSet, numbers: Sequence[int]) -> FileSet:
     return files.added([a_file(number) for number in numbers], SCHEMA, [SPEC])
 
 
-def nothing(names: Sequence[str | BlobRange]) -> list[bytes]:
+def nothing(names: Sequence[str]) -> list[bytes]:
     raise AssertionError("what is in memory is not read")
 
 
@@ -158,15 +154,19 @@ def test_a_plan_by_ranges_is_a_plan_over_all_entries(few: int, seed: int, limit:
         for _ in range(4):
             op, column = chance.choice(("=", "<", ">=")), chance.choice(("n", "m", "day"))
             bound = condition(op, column, chance.randrange(number if column == "n" else 100) % 12)
-            for files in (files, stored.loaded()):
+            for files in (stored.loaded(), stored.loaded()):
                 found = plan_scan(files, stored.fetch, bound, [SPEC], statistics=(1, 2))
                 wanted = plan_scan(plain, nothing, bound, [SPEC], statistics=(1, 2))
                 assert rows_of(found) == rows_of(wanted)
-                assert count_rows(files, stored.fetch, bound, [SPEC]) == count_rows(plain, nothing, bound, [SPEC])
+                assert count_rows(files, stored.fetch, bound, [SPEC]) == count_rows(
+                    plain, nothing, bound, [SPEC]
+                )
     paths = pa.array([a_file(at).path for at in range(0, number, 3)])
     named = {file.path: file for at, file in expected.items() if at % 3 == 0}
     assert by_path(stored.loaded().named(stored.fetch, paths)) == named
-    assert by_path(list(stored.loaded().parts(stored.fetch))) == {file.path: file for file in expected.values()}
+    assert by_path(list(stored.loaded().parts(stored.fetch))) == {
+        file.path: file for file in expected.values()
+    }
     assert by_path(stored.loaded().chunks(stored.fetch)) == {file.path: file for file in expected.values()}
     assert stored.kept.bytes <= limit
 
@@ -305,10 +305,18 @@ def test_a_leaf_whose_parts_a_snapshot_does_not_say_is_an_error() -> None:
         decode_directories(base64.b64encode(encode_table(pa.table({"x": ["y"]}))).decode())
 
 
+def test_a_store_without_ranges_is_read_whole() -> None:
+    stored, files = a_pack()
+    found = plan_scan(
+        files, lambda names: [stored.objects[name] for name in names], condition("=", "day", 3), [SPEC]
+    )
+    assert found.num_rows == 20
+
+
 def test_parts_are_read_by_few_ranges_of_an_object() -> None:
     far = [("a", Part("files", at * 10**6, 10, "")) for at in range(5)]
     assert [(each.first, each.size) for each in ranges_of(far[:2])] == [(0, 10), (10**6, 10)]
     assert sum(each.size for each in ranges_of(far)) >= 3 * 10**6 and len(ranges_of(far)) <= 2
     near = [("a", Part("files", 0, 10, "")), ("a", Part("judged", GAP_BYTES, 10, ""))]
     assert [(each.first, each.size) for each in ranges_of(near)] == [(0, GAP_BYTES + 10)]
-    assert [each.name for each in ranges_of([*near, ("b", near[0][1])])] == ["a", "b"]
+    assert [str(each) for each in ranges_of([*near, ("b", near[0][1])])] == ["a", "b"]
