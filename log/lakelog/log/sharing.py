@@ -10,10 +10,10 @@ safety, which is the put-if-absent's alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic
+from typing import Generic, TypeAlias
 
 from lakelog.log.costs import attempted, rebased
-from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
 from lakelog.log.parallel import Turns
 from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
@@ -24,6 +24,9 @@ from lakelog.log.proposals.waiting import Waiting, own_error, unknown
 from lakelog.log.view import Committed, Projection, S, View
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
 
+Send: TypeAlias = Callable[[Sequence[Waiting[S]]], None]
+"""Hands changes over to a courier."""
+
 
 class Sharing(Generic[S]):
     """The changes of one log that wait in this process."""
@@ -33,6 +36,7 @@ class Sharing(Generic[S]):
         self._writer = writer
         self._replay = writer.replay
         self._by_data = by_data if writer.replay.options.proposals else None
+        self._lets_pass = None if by_data is None else by_data.lets_pass
         self._turns: Turns[Waiting[S]] = Turns(writer.replay.options.wait)
         self._trail: Trail[S] = Trail()
         self._courier: Courier[S] | None = None
@@ -48,7 +52,7 @@ class Sharing(Generic[S]):
         passes. Raises what `Placing.place` raises."""
         own: Waiting[S] = Waiting(placing=placing)
         if self._turns.is_inside:
-            _Group(self._writer, Trail(), [own]).commit()
+            self._group(Trail(), [own]).commit()
             return own.outcome()
         placing.yields = self._by_data is not None
         try:
@@ -60,7 +64,7 @@ class Sharing(Generic[S]):
             self._replay.options.wait(own.returned, None)
             if own.done is None:
                 placing.yields = False
-                _Group(self._writer, Trail(), [own]).commit()
+                self._group(Trail(), [own]).commit()
         return own.outcome()
 
     @property
@@ -79,7 +83,12 @@ class Sharing(Generic[S]):
         return None if own.done is None else own.outcome()
 
     def _commit(self, group: Sequence[Waiting[S]]) -> None:
-        _Group(self._writer, self._trail, group, self._send).commit()
+        self._group(self._trail, group, self._send).commit()
+
+    def _group(
+        self, trail: Trail[S], group: Sequence[Waiting[S]], send: Send[S] | None = None
+    ) -> _Group[S]:
+        return _Group(self._writer, trail, group, self._lets_pass, send)
 
     def _unfinished(self, each: Waiting[S]) -> CommitUnknown | None:
         if each.sent:
@@ -115,8 +124,10 @@ class _Group(Generic[S]):
         writer: Writer[S],
         trail: Trail[S],
         group: Sequence[Waiting[S]],
-        send: Callable[[Sequence[Waiting[S]]], None] | None = None,
+        lets_pass: Callable[[Commit], bool] | None,
+        send: Send[S] | None,
     ) -> None:
+        self.lets_pass = lets_pass
         self.send = send
         self.writer = writer
         self.replay = writer.replay
@@ -186,7 +197,7 @@ class _Group(Generic[S]):
 
     def _judge(self) -> _JudgedGroup[S]:
         view = self.pending[0].placing.view
-        judged = _JudgedGroup(view, self.replay.projection)
+        judged = _JudgedGroup(view, self.replay.projection, self.lets_pass)
         for each in list(self.pending):
             if judged.is_full:
                 break
@@ -304,8 +315,8 @@ class _Group(Generic[S]):
             each.done = each.run(place)
         except Contended:
             return
-        except StorageError as error:
-            # Nothing happened, but what was proposed may.
+        except (StorageError, FormatError) as error:
+            # Nothing happened, but what was proposed may: also where this client cannot read what follows.
             each.done = each.placing.unknown(str(error)) if each.placing.is_proposed else error
         except Exception as error:
             each.done = error
@@ -333,7 +344,9 @@ class _Group(Generic[S]):
 class _JudgedGroup(Judged[S]):
     """What was decided of a group's changes. `whose` are those of what is decided, in its order."""
 
-    def __init__(self, before: View[S], projection: Projection[S]) -> None:
-        super().__init__(before, projection)
+    def __init__(
+        self, before: View[S], projection: Projection[S], lets_pass: Callable[[Commit], bool] | None
+    ) -> None:
+        super().__init__(before, projection, lets_pass)
         self.whose: list[Waiting[S]] = []
         self.refused: list[tuple[Waiting[S], Exception]] = []

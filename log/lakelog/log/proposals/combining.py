@@ -111,7 +111,7 @@ class Combining(Generic[S]):
 
     def _judge(self) -> _JudgedRound[S]:
         pending = self._pending
-        judged = _JudgedRound(pending.view, self._replay.projection)
+        judged = _JudgedRound(pending.view, self._replay.projection, pending.by_data.lets_pass)
         for each in list(pending.mine.values()):
             if judged.is_full:
                 break
@@ -330,8 +330,10 @@ class _JudgedRound(Judged[S]):
     decided anew, `keys` are those of the proposals that were decided with it, and `rows` are changes whose rows are
     yet to be gathered."""
 
-    def __init__(self, before: View[S], projection: Projection[S]) -> None:
-        super().__init__(before, projection)
+    def __init__(
+        self, before: View[S], projection: Projection[S], lets_pass: Callable[[Commit], bool]
+    ) -> None:
+        super().__init__(before, projection, lets_pass)
         self.errors: dict[str, LakelogError] = {}
         self.refused: list[Waiting[S]] = []
         self.keys: list[str] = []

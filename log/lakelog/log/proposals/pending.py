@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol
 
 from lakelog.log.changes import combined_ids
-from lakelog.log.errors import LakelogError, StorageError
+from lakelog.log.errors import FormatError, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
 from lakelog.log.placing import REMEMBERED, Trail, following
 from lakelog.log.proposals.inbox import Inbox
@@ -184,8 +184,8 @@ class Pending(Generic[S]):
         except StorageError:
             raise
         except LakelogError as error:
-            if each.placing.will_be_refused(error):
-                self.give_back(each)
+            if isinstance(error, FormatError) or each.placing.will_be_refused(error):
+                self.give_back(each)  # what it is, its own thread meets, and knows that it was proposed
             else:
                 self.end(each, error)
         except Exception as error:
