@@ -209,7 +209,7 @@ class Log(Generic[S]):
 
 
 def _asked_before(placing: Placing[S]) -> Committed[S] | None:
-    """Return the commit that a retry finds; what others may yet apply is refused in the log, from where it is placed."""
+    """Return the commit that a retry finds. What others may yet apply is refused in the log, once it is placed."""
     try:
         return placing.asked_before()
     except ConflictError as error:

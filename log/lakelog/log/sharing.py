@@ -85,9 +85,7 @@ class Sharing(Generic[S]):
     def _commit(self, group: Sequence[Waiting[S]]) -> None:
         self._group(self._trail, group, self._send).commit()
 
-    def _group(
-        self, trail: Trail[S], group: Sequence[Waiting[S]], send: Send[S] | None = None
-    ) -> _Group[S]:
+    def _group(self, trail: Trail[S], group: Sequence[Waiting[S]], send: Send[S] | None = None) -> _Group[S]:
         return _Group(self._writer, trail, group, self._lets_pass, send)
 
     def _unfinished(self, each: Waiting[S]) -> CommitUnknown | None:

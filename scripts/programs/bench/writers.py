@@ -1,8 +1,9 @@
 """Writers that append to one table at the same time: appends a second, waits, and what each writer gets of them.
 
 Each line is a run of its own: so many processes, each with so many threads that append small Arrow tables one after
-another for some seconds; what was appended in the first ones does not count. On S3 (versitygw) a proxy holds each PUT 60 ms, each GET 25 ms and each LIST 50 ms. At the end
-the table is counted: every append that was acknowledged has to be there once.
+another for some seconds; what was appended in the first ones does not count. On S3 (versitygw) a proxy holds each PUT
+60 ms, each GET 25 ms and each LIST 50 ms. At the end the table is counted: every append that was acknowledged has to be
+there once.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def _run(
 ) -> list[str]:
     catalog = Catalog(place, options=direct)
     catalog.create_table("t", SCHEMA)
-    catalog.create_table("other", SCHEMA)
+    for number in range(processes):
+        catalog.create_table(f"other_{number}", SCHEMA)
     wait_for_background()
     order = json.dumps(
         {
@@ -171,7 +173,7 @@ def work(number: int) -> None:
         log_options=LogOptions(proposals=order["proposals"]),
     )
     # What a process imports, and asks S3, when it first writes is no part of an append.
-    catalog.load_table("other").append(pa.table({"id": [number], "text": [""]}, schema=SCHEMA))
+    catalog.load_table(f"other_{number}").append(pa.table({"id": [number], "text": [""]}, schema=SCHEMA))
     catalog.load_table("t")
     print("ready", flush=True)
     sys.stdin.readline()

@@ -81,7 +81,7 @@ def append_proposed(
     except CommitUnknown:
         raise
     except (StorageError, FormatError) as error:
-        # Nothing came of this try, as this client could not read what follows, for one. The rows may be in a version yet.
+        # Nothing came of this try: this client could not read what follows, for one. The rows may be in a version yet.
         raise unknown(token.commit_id, tracked.log.location, str(error)) from error
     except LakelogError as error:
         if is_final(tracked, token, error):

@@ -51,12 +51,16 @@ class Courier(Pending[S]):
             self.close()
 
     def _work(self) -> None:
-        missed = False
+        missed, look_at_s = False, self.pace.now_s()
         while self.wait_for_callers():
             try:
+                self.await_served()
                 self.take()
                 self._propose([each for each in self.mine.values() if not each.placing.proposed_until])
                 if not self.mine:
+                    continue
+                if (early_s := look_at_s - self.pace.now_s()) > 0:
+                    self.sleep(early_s)  # what arrives meanwhile is proposed, and is no reason to look
                     continue
                 missed = not self._look(missed)
                 if self.pace.is_impatient and self._combines():
@@ -72,8 +76,7 @@ class Courier(Pending[S]):
                     return
             except LakelogError:
                 return  # each that waits meets it by itself
-            if self.mine:
-                self.sleep(self.pace.next_look_s(missed=missed))
+            look_at_s = self.pace.now_s() + self.pace.next_look_s(missed=missed)
 
     def _look(self, missed: bool) -> bool:
         """Read the next version, if it is there, and what follows where this is late."""

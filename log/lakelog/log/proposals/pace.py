@@ -18,6 +18,8 @@ TURNS_MAX = 16
 LINGER_PUTS = 8.0
 """How long after its last caller a process goes on: a caller that writes one thing after another comes back."""
 LINGER_MIN_S = 0.05
+COMPANY_PUTS = 0.2
+"""How long the first of several callers that had an outcome at once waits for the others."""
 
 
 class Pace:
@@ -51,6 +53,10 @@ class Pace:
     @property
     def linger_s(self) -> float:
         return max(LINGER_MIN_S, LINGER_PUTS * self.put_s)
+
+    @property
+    def company_s(self) -> float:
+        return COMPANY_PUTS * self.put_s
 
     def seen(self, commit: Commit, *, at_first_look: bool) -> None:
         """Learn from a version that was just found."""
