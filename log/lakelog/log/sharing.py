@@ -49,7 +49,8 @@ class Sharing(Generic[S]):
     def commit(self, placing: Placing[S]) -> Committed[S]:
         """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away no file that another
         one may have added. Those before it in its version show in the state of its view, and are not among what it
-        passes. Raises what `Placing.place` raises."""
+        passes. Raises what `Placing.place` raises; ConflictError for one that carries others', where processes propose:
+        each of these is to be tried by itself."""
         own: Waiting[S] = Waiting(placing=placing)
         if self._turns.is_inside:
             self._group(Trail(), [own]).commit()
@@ -62,6 +63,8 @@ class Sharing(Generic[S]):
                 self._trail = Trail()  # it holds states
         if own.sent:
             self._replay.options.wait(own.returned, None)
+            if own.done is None and own.is_of_many and not placing.is_open_elsewhere:
+                raise lost_too_often(placing)  # alone, it would go on to lose
             if own.done is None:
                 placing.yields = False
                 self._group(Trail(), [own]).commit()

@@ -14,6 +14,7 @@ import pytest
 from tests.unit.log.projections import Words, WordsProjection, begin, new_log, say
 
 from lakelog.log import (
+    Carried,
     Commit,
     CommitUnknown,
     ConflictError,
@@ -253,6 +254,18 @@ def test_what_others_do_not_pass_shares_no_version_with_them() -> None:
         other.commit(view, say("barrier"), shared=True)
         other.commit(other.load(), say("after"), shared=True)
     assert log.load().state == ("one", "barrier", "after")
+
+
+def test_what_carries_others_is_for_these_to_propose_one_by_one() -> None:
+    """Put by its own process, it would lose one race after another to who combines."""
+    log, view = marked(MemoryStore())
+    carried = Carried("theirs", 1, {}, ({"word": "theirs"},))
+    draft = Draft(events=({"word": "mine"},), carries=(carried,))
+    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0), pytest.raises(ConflictError, match="lost"):
+        log.commit(view, lambda view, passed: draft, shared=True)
+    assert log.load().state == ("one",)
+    log = log_of(log.store, proposals=False)
+    assert log.commit(view, lambda view, passed: draft, shared=True).view.state == ("one", "theirs", "mine")
 
 
 def test_a_retry_behind_what_has_expired_is_not_refused_before_the_log_says_so() -> None:

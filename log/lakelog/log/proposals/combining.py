@@ -146,6 +146,8 @@ class Combining(Generic[S]):
         try:
             if draft.blobs:
                 raise ValueError("what has sidecars goes by itself")
+            if judged.decided and not judged.has_room_for(draft):
+                return
             decided = Decided(placing.commit_id, placing.base, draft, writer)
             if draft.rows:
                 judged.add_rows(decided)

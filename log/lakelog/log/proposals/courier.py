@@ -51,7 +51,7 @@ class Courier(Pending[S]):
             self.close()
 
     def _work(self) -> None:
-        missed, look_at_s = False, self.pace.now_s()
+        misses, look_at_s = 0, self.pace.now_s()
         while self.wait_for_callers():
             try:
                 self.await_served()
@@ -62,7 +62,7 @@ class Courier(Pending[S]):
                 if (early_s := look_at_s - self.pace.now_s()) > 0:
                     self.sleep(early_s)  # what arrives meanwhile is proposed, and is no reason to look
                     continue
-                missed = not self._look(missed)
+                misses = 0 if self._look(missed=misses > 0) else misses + 1
                 if self.pace.is_impatient and self._combines():
                     if not Combining(self).work():
                         return
@@ -76,9 +76,9 @@ class Courier(Pending[S]):
                     return
             except LakelogError:
                 return  # each that waits meets it by itself
-            look_at_s = self.pace.now_s() + self.pace.next_look_s(missed=missed)
+            look_at_s = self.pace.now_s() + self.pace.next_look_s(misses)
 
-    def _look(self, missed: bool) -> bool:
+    def _look(self, *, missed: bool) -> bool:
         """Read the next version, if it is there, and what follows where this is late."""
         data = self.replay.store.get(self.replay.keys.commit(self.view.version + 1))
         if data is None:
@@ -137,6 +137,7 @@ class Courier(Pending[S]):
                 self.by_data.redo(self.view, draft)
         except Exception:
             return None, Draft()
+        each.is_of_many = bool(draft.carries)
         if replace(draft, events=(), write=None, features=(), rows=b"") != Draft():
             return None, Draft()  # it has more than a proposal can say
         change = ProposedChange(
