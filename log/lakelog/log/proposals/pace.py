@@ -14,7 +14,7 @@ FIRST_PUT_S = 0.06
 PATIENCE_PUTS = 4.0, 8.0
 TURN_PUTS = 4.0
 """For each client that is to combine first: it lists, reads, writes a file and puts."""
-TURNS_MAX = 16
+TURNS_MAX = 8
 LINGER_PUTS = 8.0
 """How long after its last caller a process goes on: a caller that writes one thing after another comes back."""
 LINGER_MIN_S = 0.05
@@ -78,6 +78,6 @@ class Pace:
         one before it: where processors are what is short, looks of all would only make the version come later."""
         if misses:
             soon_s = max(self.put_s / 6, self._interval_s / 4)
-            return min(soon_s * 2 ** min(misses - 1, 8), max(self._interval_s, soon_s))
+            return min(soon_s * (1 << min(misses - 1, 8)), max(self._interval_s, soon_s))
         due_s = self._last_put_s + self._interval_s + self._lag_s - self.now_s()
         return min(max(0.0, due_s), 2 * self._interval_s)
