@@ -43,6 +43,7 @@ from lakelog.catalog.ddl.saved_cuts import (
     drop_cut,
     folder_of_cuts,
     save_cut,
+    versions_of,
 )
 from lakelog.catalog.ddl.staging import (
     CREATE,
@@ -94,4 +95,5 @@ __all__ = [
     "undrop_definition",
     "undrop_namespace",
     "undrop_table",
+    "versions_of",
 ]
