@@ -23,6 +23,7 @@ from lakelog.catalog.ddl.dropped import (
 )
 from lakelog.catalog.ddl.kept_for_cuts import (
     NeededVersions,
+    holders_of,
 )
 from lakelog.catalog.ddl.namespaces import (
     alter_namespace,
@@ -43,6 +44,7 @@ from lakelog.catalog.ddl.saved_cuts import (
     drop_cut,
     folder_of_cuts,
     save_cut,
+    versions_of,
 )
 from lakelog.catalog.ddl.staging import (
     CREATE,
@@ -82,6 +84,7 @@ __all__ = [
     "drop_table",
     "drop_table_at",
     "find_definition",
+    "holders_of",
     "folder_of_cuts",
     "list_dropped",
     "load_definition",
@@ -94,4 +97,5 @@ __all__ = [
     "undrop_definition",
     "undrop_namespace",
     "undrop_table",
+    "versions_of",
 ]

@@ -333,16 +333,17 @@ class FileSet:
         self._check(count, rows)
 
     def dump(
-        self, version: int, fetch: Fetch | None = None, order: Sequence[int] = ()
+        self, version: int, fetch: Fetch | None = None, order: Sequence[int] = (), since: int = 0
     ) -> tuple[Any, dict[str, bytes], Manifests]:
         """Return the root, to be stored at `version`, the new objects that it needs, by name, and its manifests.
 
         With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
-        the `order` of these columns, by their ids.
+        the `order` of these columns, by their ids. Manifests from before the version `since` are written anew, so that
+        no entry of a file that is gone is left.
         """
         if self.file_count:
             manifests, added, removed = self.since_manifests()
-            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order)
+            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order, since)
         else:
             manifests, blobs = Manifests(), {}
         root = Root(

@@ -340,17 +340,23 @@ class Manifests:
         removed: Collection[str],
         fetch: Fetch | None,
         order: Sequence[int] = (),
+        since: int = 0,
     ) -> tuple[Manifests, dict[str, bytes]]:
         """Return the manifests of the dump at `version`, and the objects to be written for them.
 
         `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged. Within partitions,
-        files are in the `order` of these columns, by their ids.
+        files are in the `order` of these columns, by their ids. With those from before the version `since`, all are written anew.
         """
         blobs: dict[str, bytes] = {}
         seq = max([version, *(each.stored.seq + 1 for each in (*self.entries, *self.removed))])
         base = self._with_removed(version, seq, removed, fetch, blobs) if removed else self
         kept, lists, tail = base.entries, base.removed, [added]
-        if base._worth_rewriting() and base._available(base.entries, fetch):
+        if base._is_from_before(since) and base._available(base.entries, fetch):
+            # Bounds of what was erased may be in any of them: in entries of files that are gone.
+            gone = base._gone()
+            kept, lists, tail = (), (), [*(_live_of(each, gone) for each in base.entries), added]
+            blobs.clear()
+        elif base._worth_rewriting() and base._available(base.entries, fetch):
             kept, rewritten = base._rewritten()
             lists, tail = (), [*rewritten, added]
             blobs.clear()
@@ -407,6 +413,9 @@ class Manifests:
             lists, tail = lists[:-1], [lists[-1].columns(), *tail]
         merged = pa.concat_tables(tail).combine_chunks()
         return Manifests(self.entries, (*lists, Manifest.new(merged, version, seq, blobs)))
+
+    def _is_from_before(self, version: int) -> bool:
+        return any(each.version < version for each in (*self.entries, *self.removed))
 
     def _worth_rewriting(self) -> bool:
         entries = sum(manifest.stored.entries for manifest in self.entries)

@@ -418,6 +418,30 @@ class OriginsReleased(_Event, frozen=True, tag="origins-released"):
     logs: tuple[Id, ...]
 
 
+class RowsErased(_Event, frozen=True, kw_only=True, tag="rows-erased"):
+    """From here on no line of the table has a row that an erasure is about, nor a file with one.
+
+    Versions before this one expire. Lists of files that are stored from here on are written anew, as older ones have
+    entries of the files that are gone. `filter` is text for people, with `?` for every literal.
+    """
+
+    erasure: Id
+    filter: str
+    reference: str | None = None
+
+
+class ErasureEnded(_Event, frozen=True, kw_only=True, tag="erasure-ended"):
+    """All objects that an erasure was about are gone, as `statement` says, the receipt in JSON.
+
+    `signature` is that of its bytes in UTF-8 by the key `signed_by`, Ed25519, both as hexadecimal digits.
+    """
+
+    erasure: Id
+    statement: str
+    signature: str | None = None
+    signed_by: str | None = None
+
+
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
     """Stands in the sealing commit: the moment at which the table is gone."""
 
@@ -506,6 +530,8 @@ TableEvent: TypeAlias = (
     | CloneReleased
     | TableCloned
     | OriginsReleased
+    | RowsErased
+    | ErasureEnded
     | TableDropped
     | TableMoved
     | TableRestored

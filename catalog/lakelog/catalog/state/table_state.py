@@ -55,6 +55,7 @@ from lakelog.catalog.state.events import (
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
+    ErasureEnded,
     FastForwarded,
     FileChange,
     FilesAdopted,
@@ -69,6 +70,7 @@ from lakelog.catalog.state.events import (
     RefSet,
     RolledBack,
     RowsAppended,
+    RowsErased,
     SchemaChanged,
     SortOrderChanged,
     SourceImported,
@@ -114,6 +116,9 @@ class TableState:
     `clones` has what is kept for clones of the table, by the ids of their logs. Of a clone, `origins` are the logs that
     keep files for it.
 
+    `erased` is the last version from which on no line has a file with rows that an erasure was about: what is stored of
+    sets of files from then on has no entry from before. `erasing` is the id of the erasure that has not ended yet.
+
     `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
     members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
     `metadata`) are its own, and `whole` is the state itself.
@@ -133,6 +138,8 @@ class TableState:
     adopted: Adopted | None = None
     clones: Mapping[str, Promise] = field(default_factory=dict)
     origins: tuple[Origin, ...] = ()
+    erased: int = 0
+    erasing: str | None = None
     line: str = MAIN
     whole: TableState | None = None
 
@@ -262,6 +269,10 @@ def apply(
             )
         case OriginsReleased():
             return replace(state, origins=without_origins(state.origins, event.logs))
+        case RowsErased():
+            return replace(state, estimates=None, erased=version, erasing=event.erasure)
+        case ErasureEnded():
+            return replace(state, erasing=None if state.erasing == event.erasure else state.erasing)
         case TablePurged():
             return replace(
                 state, files=state.files.cleared(), refs={}, main=None, adopted=None, clones={}, origins=()
@@ -451,6 +462,8 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     adopted: StoredAdopted | None = None
     clones: dict[Id, StoredPromise] = {}
     origins: tuple[Origin, ...] = ()
+    erased: Number = 0
+    erasing: Id | None = None
     bounds: str | None = None
 
 
@@ -491,7 +504,7 @@ class TableProjection:
 
         def dumped(files: FileSet, order: Sequence[int] = order) -> Any:
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more, manifests = files.dump(version, self._fetch, order)
+            named, more, manifests = files.dump(version, self._fetch, order, since=state.erased)
             sets.append((files, manifests))
             blobs.update(more)
             return named
@@ -528,6 +541,8 @@ class TableProjection:
             adopted=adopted,
             clones=clones,
             origins=state.origins,
+            erased=state.erased,
+            erasing=state.erasing,
             bounds=encode_bounds(list(bounds.values())),
         )
         root = msgspec.to_builtins(stored)
@@ -592,4 +607,6 @@ class TableProjection:
             else Adopted(stored.adopted.source, FileSet.load(stored.adopted.files, known, bounds)),
             clones=loaded_promises(stored.clones, lambda files: FileSet.load(files, known, bounds)),
             origins=stored.origins,
+            erased=stored.erased,
+            erasing=stored.erasing,
         )

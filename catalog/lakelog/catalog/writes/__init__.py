@@ -23,6 +23,9 @@ from lakelog.catalog.writes.merge_clauses import (
 from lakelog.catalog.writes.partial_files import (
     matching_files,
 )
+from lakelog.catalog.writes.prepared_rows import (
+    RowChange,
+)
 from lakelog.catalog.writes.proposed_rows import (
     gathered_rows,
 )
@@ -33,16 +36,21 @@ from lakelog.catalog.writes.stream_batches import (
     StreamBatch,
     check_takes,
 )
+from lakelog.catalog.writes.tags_and_branches import (
+    drop_ref,
+)
 
 __all__ = [
     "Clause",
     "Does",
     "FilesMatchInPart",
     "Rewritten",
+    "RowChange",
     "Rows",
     "StreamBatch",
     "changed_rows",
     "check_takes",
+    "drop_ref",
     "gathered_rows",
     "known_taken",
     "matching_files",
