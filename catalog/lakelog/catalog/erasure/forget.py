@@ -179,7 +179,7 @@ class _Forgetting:
             if holds:
                 self.left.append(f"the clone at {self.tree.logs.url(location)} cannot be read: {error}")
             return
-        if view.log_id != id or view.purged:
+        if view.log_id != id or (view.purged and not holds):
             self._released.add(id)
             return
         path = self._path_of(view)
@@ -241,17 +241,18 @@ class _Forgetting:
             tracked = self.tree.logs.table(dropped.location)
             try:
                 view = tracked.at_its_place()
-                if view.log_id != id or view.purged:
+                if view.log_id != id:
                     continue
                 title = f"{quoted(self._identifier)}, dropped, {id}"
                 head = TableHead(self.tree.logs, tracked, view, title)
-                held = held_by(head, self.predicate)
+                # A purge that is still on the list was stopped, and is to be ended.
+                held = Held() if view.purged else held_by(head, self.predicate)
             except LakelogError as error:
                 self.left.append(
                     f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
                 )
                 continue
-            log = _Log(head, self._identifier, "dropped-table", held)
+            log = _Log(head, self._identifier, "dropped-table", held, is_due=view.purged)
             if log.is_due:
                 self.dropped.append(log)
         for log in self.dropped:

@@ -42,7 +42,7 @@ def parts_of(data: bytes, depth: int = 0) -> Iterator[tuple[str, Any]]:
     elif data[:3] == b"Obj":
         for record in fastavro.reader(io.BytesIO(data)):
             yield "avro", record
-    elif data[:1] == b"{":
+    elif data[:2] == b'{"':
         for text in _texts(json.loads(data)):
             yield "json", text
             for what, part in _encoded(text, depth):
