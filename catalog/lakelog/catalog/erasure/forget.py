@@ -341,6 +341,8 @@ class _Forgetting:
             if not checked.again:
                 break
         self.left += checked.left
+        for version in versions_quoting(log.head.tracked, self.values):
+            self.left.append(f"{log.head.name}: the statement of version {version}, committed meanwhile, quotes a value")
         log.say(
             erased_at=log.head.state.erased,
             written=tuple(sorted(written)),

@@ -48,6 +48,7 @@ _MODULES = (
     "iceberg",
     "iceberg_words",
     "upkeep",
+    "erasure",
 )
 
 
