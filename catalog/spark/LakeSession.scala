@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.types.DataType
 
 /**
  * One catalog instance in one Spark session: the transaction that is open in it, and what its requests carry.
@@ -252,6 +253,15 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
 
   /** Sends a request that changes nothing; returns the answer and the bytes beside it. */
   def withBytes[A](request: wire.Request[A]): (A, Array[Byte]) = asked.ask(request, scope)
+
+  /** Sends a request that changes nothing; returns the answer and the files beside it, whose keys are of these types. */
+  def withFiles[A](request: wire.Request[A], location: String, keyTypes: Seq[DataType] = Nil): (A, PlannedFiles) = {
+    val files = new PlannedParts(location, keyTypes)
+    (asked.askInParts(request, scope, files), files.result())
+  }
+
+  /** The files beside the answer. */
+  def files(request: wire.Request[_], location: String): PlannedFiles = withFiles(request, location)._2
 
   /** The bytes beside the answer. */
   def bytes(request: wire.Request[_]): Array[Byte] = withBytes(request)._2

@@ -23,6 +23,7 @@ TESTS = {
         "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
     "MergeKeys": "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
+    "PackedFiles": "rows/test_planned_files.py::test_parts_of_files_are_those_that_spark_makes",
     "PlanInternals": "rows/test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
     "ReadInternals": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
     "RepeatableRows": (

@@ -310,6 +310,8 @@ class Catalog(CatalogNames):
         hides no other. NoSuchTable where there is neither.
         """
         self._logs.check_writable()
+        if limit_time is not None and not isinstance(limit_time, dt.timedelta):
+            raise InvalidInput(f"a limit of {limit_time!r} is not a time: give a datetime.timedelta")
         limits = Limits(
             now_s=self._logs.log_options.monotonic_s,
             limit_s=None if limit_time is None else limit_time.total_seconds(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -12,6 +12,9 @@ from lakelog.spark.requests.system import Streams
 
 STREAM_BYTES = 4 * 1024 * 1024
 """A stream of rows ends when it has about this size in memory: a task of Spark's reads each."""
+
+FILES_IN_PART = 50_000
+"""So many planned files come to Spark's driver at a time, some 5 MB of Arrow."""
 
 PLANNED_COLUMNS = (
     "path", "size", "rows", "footer", "names", "constants", "deleted", "deletes", "first_row", "version",
@@ -29,12 +32,14 @@ def in_arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
     return stream
 
 
-def files_in_arrow(files: pa.Table, keys: Sequence[pa.Array] = ()) -> bytes:
-    """Return planned files as an Arrow stream, the columns key0, key1, … behind."""
+def files_in_arrow(files: pa.Table, keys: Sequence[pa.Array] = ()) -> Iterator[bytes]:
+    """Return planned files as Arrow streams, the columns key0, key1, … behind: one of at most `FILES_IN_PART` files
+    each, so that neither side holds all of them encoded."""
     known = files.select([name for name in PLANNED_COLUMNS if name in files.column_names])
     for place, values in enumerate(keys):
         known = known.append_column(f"key{place}", values)
-    return in_arrow(known.schema, known.to_batches())
+    for first in range(0, max(known.num_rows, 1), FILES_IN_PART):
+        yield in_arrow(known.schema, known.slice(first, FILES_IN_PART).to_batches())
 
 
 def schema_json(schema: pa.Schema) -> FreeJson:

@@ -19,7 +19,7 @@ import msgspec
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.secrets import masked
 from lakelog.spark.dispatch import Dispatch
-from lakelog.spark.frames import Frame, read_frame, write_frame
+from lakelog.spark.frames import Beside, Frame, last_part, read_frame, write_frame
 from lakelog.spark.open_transactions import NotCommitted
 from lakelog.spark.requests import process
 
@@ -35,7 +35,7 @@ class Answering(Protocol):
 
     def answer(
         self, method: str, params: msgspec.Raw | bytes, catalog: int | None = None, *, is_first: bool = False
-    ) -> tuple[Any, bytes]: ...
+    ) -> tuple[Any, Beside]: ...
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Answering) -> None:
@@ -118,8 +118,9 @@ def _or_die() -> Iterator[None]:
 def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -> Frame:
     """Return the answer to a request; one with an error for whatever is raised."""
     try:
-        answer, body = _asked(dispatch, request, send)
-        return Frame(request.number, msgspec.json.encode({"ok": answer}), body)
+        answer, beside = _asked(dispatch, request, send)
+        text = msgspec.json.encode({"ok": answer})
+        return Frame(request.number, text, last_part(request.number, beside, send))
     except LakelogError as error:
         # The writer of a commit's files may remove them only when it is certain that the commit did not happen.
         known = not isinstance(error, CommitUnknown | StorageError) or isinstance(error, NotCommitted)
@@ -131,7 +132,7 @@ def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) 
     return Frame(request.number, msgspec.json.encode({"error": failed}))
 
 
-def _asked(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -> tuple[Any, bytes]:
+def _asked(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -> tuple[Any, Beside]:
     asked = _ASKED.decode(request.text)
     first = asked.first
     if first is None:

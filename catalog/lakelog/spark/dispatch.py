@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from lakelog.log.errors import InvalidInput, LakelogError
+from lakelog.spark.frames import Beside
 from lakelog.spark.jar import version
 from lakelog.spark.requests import process
 
@@ -50,8 +51,8 @@ class Dispatch:
 
     def answer(
         self, method: str, params: bytes | msgspec.Raw, catalog: int | None = None, *, is_first: bool = False
-    ) -> tuple[msgspec.Struct, bytes]:
-        """Return the answer and the bytes beside it. LakelogError for whatever the user should know about.
+    ) -> tuple[msgspec.Struct, Beside]:
+        """Return the answer and what stands beside it. LakelogError for whatever the user should know about.
 
         `is_first`: the request is not a retry.
         """

@@ -2,21 +2,29 @@
 
 On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
 request that the message is or is about (eight bytes), the JSON, the bytes. So a message is matched with its
-request even where its JSON cannot be read. The Scala side of the same is `bridge/Frame.scala`.
+request even where its JSON cannot be read. What stands beside an answer may come in parts: frames with a mark in place
+of the JSON, in their order, and the last part with the answer. The Scala side of the same is `bridge/Frame.scala`.
 """
 
 import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeAlias
 
 _LENGTHS_AND_NUMBER = struct.Struct(">IIQ")
 _COUNTED_BYTES = 12
 _LIMIT_BYTES = 2**31 - 1
 
+PART = b"+"
+"""In place of the JSON, in a part of what stands beside an answer that is still to come."""
+
+Beside: TypeAlias = bytes | Iterator[bytes]
+"""What stands beside an answer: one piece, or parts, each made when the one before it is on its way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`text` is JSON; it is empty for a request that has begun. ValueError where it is too large for a JVM."""
+    """`text` is JSON, empty for a request that has begun, or `PART`. ValueError where it is too large for a JVM."""
 
     number: int
     text: bytes
@@ -48,6 +56,17 @@ def write_frame(stream: IO[bytes], frame: Frame) -> None:
     stream.write(_LENGTHS_AND_NUMBER.pack(frame.length, len(frame.text), frame.number) + frame.text)
     stream.write(frame.body)
     stream.flush()
+
+
+def last_part(number: int, beside: Beside, send: Callable[[Frame], None]) -> bytes:
+    """Send all parts but the last, which goes with the answer: few things need more than one."""
+    if isinstance(beside, bytes):
+        return beside
+    last = next(beside, b"")
+    for part in beside:
+        send(Frame(number, PART, last))
+        last = part
+    return last
 
 
 def _read(stream: IO[bytes], size: int) -> bytes | None:

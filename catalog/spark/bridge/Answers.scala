@@ -4,14 +4,16 @@ import scala.collection.mutable
 
 /**
  * The answers to the requests under way, whose numbers they carry. `read` waits for the next one; None is the end of all.
- * Before the answer, what a request needs to be retried may come.
+ * Before the answer, what a request needs to be retried may come, and parts of the answer.
  *
  * Threads that wait take turns in reading, and hand over what is not for them: so a thread that waits alone, the usual
  * case, needs no other thread to wake up between the answer and itself.
  */
 private[lakelog] final class Answers(read: () => Option[Frame]) {
 
-  private final class Expected(var begun: Option[Array[Byte]] = None, var answer: Option[Frame] = None)
+  private final class Expected(var begun: Option[Array[Byte]] = None) {
+    val frames = mutable.Queue.empty[Frame]
+  }
 
   private val expected = mutable.LongMap.empty[Expected]
   private var isRead = false
@@ -26,7 +28,7 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
   /** What the request needs to be retried, if it has begun. */
   def begun(number: Long): Option[Array[Byte]] = synchronized(expected(number).begun)
 
-  /** Waits, through interrupts, for the answer to a request that is expected; None where the end comes first. */
+  /** Waits, through interrupts, for a part of the answer to a request that is expected, or for it; None at the end. */
   def await(number: Long): Option[Frame] = {
     var interrupted = false
     try {
@@ -37,11 +39,11 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
           isRead ||= isMissing(number)
           isMissing(number)
         }) handOver()
-      synchronized(expected(number).answer)
+      synchronized(expected(number).frames.removeHeadOption())
     } finally if (interrupted) Thread.currentThread().interrupt()
   }
 
-  private def isMissing(number: Long): Boolean = !ended && expected(number).answer.isEmpty
+  private def isMissing(number: Long): Boolean = !ended && expected(number).frames.isEmpty
 
   private def handOver(): Unit = {
     var frame: Option[Frame] = None
@@ -51,7 +53,7 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
         ended = frame.isEmpty
         // No thread waits any more where the sender failed before it could wait.
         for (read <- frame; request <- expected.get(read.number)) {
-          if (read.isOfBegin) request.begun = Some(read.body) else request.answer = frame
+          if (read.isOfBegin) request.begun = Some(read.body) else request.frames.enqueue(read)
         }
         notifyAll()
       }

@@ -39,20 +39,29 @@ private[lakelog] final class Bridge(
   def ask[A](
       request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[wire.First] = None)
       : (A, Array[Byte]) = {
-    val asked = wire.Asked(request.method, scope.on(request), first = first)
-    val (content, body) = answer(asked, attempt = 1, mayHaveBegun = false)
-    (content.to(request), body)
+    val beside = new OnePart
+    (askInParts(request, scope, beside, first), beside.result())
   }
+
+  /** As [[ask]], where what stands beside the answer goes to `beside` as it comes. */
+  def askInParts[A](
+      request: wire.Request[A], scope: wire.Scope, beside: Parts, first: Option[wire.First] = None): A =
+    answer(wire.Asked(request.method, scope.on(request), first = first), beside, attempt = 1, mayHaveBegun = false)
+      .to(request)
 
   /** `mayHaveBegun`: whether an earlier attempt was sent. What is answered first shows that a request has begun. */
   @tailrec
-  private def answer(asked: wire.Asked, attempt: Int, mayHaveBegun: Boolean): (wire.Answered, Array[Byte]) = {
+  private def answer(asked: wire.Asked, beside: Parts, attempt: Int, mayHaveBegun: Boolean): wire.Answered = {
     var wasSent = false
+    beside.begin()
     val died =
       try {
         val catalog = current()
         wasSent = true
-        return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
+        val (content, last) =
+          Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number)), beside.add))
+        beside.add(last)
+        return content
       } catch { case died: ChildDied => died }
     val begun = mayHaveBegun || (wasSent && died.wasAsked && (asked.first.isEmpty || died.begun.isDefined))
     if (attempt == Bridge.Attempts) throw Bridge.gone(asked, died, begun)
@@ -60,14 +69,15 @@ private[lakelog] final class Bridge(
       s"The Python side of lakelog ended during ${asked.method}; starting it again. Last output: ${died.lastOutput}")
     val again = died.begun.fold(asked)(wire.Envelope.afterFirst(asked, _))
     // What had not been sent yet cannot be what the process has died of.
-    if (isAlone || !died.wasAsked) answer(again, attempt + 1, begun) else answerAlone(again, attempt + 1, begun)
+    if (isAlone || !died.wasAsked) answer(again, beside, attempt + 1, begun)
+    else answerAlone(again, beside, attempt + 1, begun)
   }
 
-  private def answerAlone(asked: wire.Asked, attempt: Int, mayHaveBegun: Boolean): (wire.Answered, Array[Byte]) = {
+  private def answerAlone(asked: wire.Asked, beside: Parts, attempt: Int, mayHaveBegun: Boolean): wire.Answered = {
     Bridge.retried.acquireUninterruptibly()
     try {
       val own = alone()
-      try own.answer(asked, attempt, mayHaveBegun)
+      try own.answer(asked, beside, attempt, mayHaveBegun)
       finally own.end(isSound = false)
     } finally Bridge.retried.release()
   }

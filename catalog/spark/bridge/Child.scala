@@ -58,16 +58,23 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   /**
    * Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. Throws
-   * [[ChildDied]] where it can be retried, [[LakelogFailure]] where it is not known with which token.
+   * [[ChildDied]] where it can be retried, [[LakelogFailure]] where it is not known with which token. Parts of the answer
+   * that come before it go to `part`, one after the other.
    */
-  def ask(request: wire.Asked): Frame = {
+  def ask(request: wire.Asked, part: Array[Byte] => Unit): Frame = {
     val number = numbers.incrementAndGet()
     val sent = Frame(number, wire.Envelope.asked(request))
     answers.expect(number)
     try {
       if (!isAlive) throw died(wasAsked = false)
       send(sent)
-      answers.await(number).getOrElse(throw unanswered(number, request))
+      var frame = answers.await(number)
+      while (frame.exists(_.isPart)) {
+        part(frame.get.body)
+        frame = None // The next one is waited for without it.
+        frame = answers.await(number)
+      }
+      frame.getOrElse(throw unanswered(number, request))
     } finally answers.forget(number)
   }
 

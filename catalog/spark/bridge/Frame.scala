@@ -8,16 +8,21 @@ import java.io.{DataInputStream, DataOutputStream, EOFException}
  * On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
  * request that the message is or is about (eight bytes), the JSON, the bytes. A frame is at most 2 GiB, as a JVM's array
  * is. The thread that needs the JSON parses it: text that cannot be parsed must not affect others that share the pipe.
+ * What stands beside an answer may come in parts before it: frames with a mark in place of the JSON.
  */
 private[lakelog] final case class Frame(number: Long, text: Array[Byte], body: Array[Byte] = Array.emptyByteArray) {
 
   /** Whether it comes before the answer, and its bytes are JSON: what the request needs to be retried. */
   def isOfBegin: Boolean = text.isEmpty
+
+  /** Whether its bytes are a part of what stands beside an answer that is still to come. */
+  def isPart: Boolean = text.length == 1 && text(0) == Frame.Part
 }
 
 private[lakelog] object Frame {
 
   private val CountedBytes = 12
+  private val Part: Byte = '+'
 
   /** Reads the next frame; None at the end of the stream. One that does not fit into memory becomes an error's answer. */
   def read(in: DataInputStream): Option[Frame] =

@@ -53,7 +53,7 @@ private[lakelog] object Python {
 
   /** Asks the process itself. */
   def ask[A](child: Child, request: wire.Request[A]): A = {
-    val (answer, _) = answered(child.ask(wire.Asked(request.method, request.json)))
+    val (answer, _) = answered(child.ask(wire.Asked(request.method, request.json), (new OnePart).add))
     answer.to(request)
   }
 

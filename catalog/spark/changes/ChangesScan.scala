@@ -81,7 +81,7 @@ private[lakelog] final class ChangesScan(
   private lazy val files: PlannedFiles = table.access.failures.table(table.access.ident) {
     val ofRows = predicates.filterNot(FileNames.areIn(_, table.physical.metadata))
     val request = wire.PlanChanges(table.facts.reference, changes.first, changes.last, Predicates.toPython(ofRows))
-    ArrowInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
+    table.access.channel.files(request, table.facts.location)
   }
 
   override def equals(other: Any): Boolean = other match {

@@ -4,7 +4,7 @@ import java.io.ByteArrayInputStream
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.arrow.vector.{BigIntVector, ValueVector, VectorSchemaRoot}
+import org.apache.arrow.vector.{BigIntVector, ValueVector, VarCharVector, VectorSchemaRoot}
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -40,41 +40,22 @@ private[lakelog] object ArrowInternals {
   }
 
   /**
-   * Reads an Arrow stream of the columns path, size, rows and, where any file has some, footer, names, constants, deletes,
-   * first_row and version. Where all files have keys, their values are in the columns key0, key1, …, of `keyTypes`.
+   * Takes the files of an Arrow stream of the columns path, size, rows and, where any file has some, footer, names, constants,
+   * deletes, first_row and version. Where all files have keys, their values are in the columns key0, key1, …, of `keyTypes`.
    */
-  def plannedFiles(arrow: Array[Byte], location: String, keyTypes: Seq[DataType] = Nil): PlannedFiles = {
-    val (paths, sizes, rows) = (Array.newBuilder[String], Array.newBuilder[Long], Array.newBuilder[Long])
-    val (footers, ids, versions) =
-      (Array.newBuilder[Option[Long]], Array.newBuilder[Option[Long]], Array.newBuilder[Option[Long]])
-    val (names, constants, deletes) =
-      (Array.newBuilder[String], Array.newBuilder[String], Array.newBuilder[String])
-    val keys = Array.newBuilder[InternalRow]
-    var hasKeys = keyTypes.nonEmpty
+  def addFiles(arrow: Array[Byte], keyTypes: Seq[DataType], files: FileColumns.Builder): Unit = {
+    lazy val toUnsafe = UnsafeProjection.create(keyTypes.toArray)
     foreachBatch(arrow, "lakelog-plan") { root =>
-      def whole(column: String) = root.getVector(column).asInstanceOf[BigIntVector]
-      val (path, size, count) = (root.getVector("path"), whole("size"), whole("rows"))
-      val numbers = Seq("footer" -> footers, "first_row" -> ids, "version" -> versions).map { case (column, found) =>
-        (whole(column), found)
-      }
-      (0 until root.getRowCount).foreach { i =>
-        paths += path.getObject(i).toString
-        sizes += size.get(i)
-        rows += count.get(i)
-        numbers.foreach { case (known, found) =>
-          found += (if (known == null || known.isNull(i)) None else Some(known.get(i)))
-        }
-        Seq("names" -> names, "constants" -> constants, "deletes" -> deletes).foreach { case (column, texts) =>
-          texts += Option(root.getVector(column)).flatMap(v => Option(v.getObject(i))).map(_.toString).orNull
-        }
-      }
+      def whole(column: String): Option[Int => Long] =
+        Option(root.getVector(column).asInstanceOf[BigIntVector]).map(known =>
+          i => if (known.isNull(i)) FileColumns.Unknown else known.get(i))
+      def text(column: String): Option[Int => Array[Byte]] =
+        Option(root.getVector(column).asInstanceOf[VarCharVector]).map(known => known.get(_))
       val keyed = keyTypes.indices.map(i => root.getVector(s"key$i"))
-      hasKeys &&= !keyed.contains(null)
-      if (hasKeys) keys ++= unsafeRows(keyed, root.getRowCount, UnsafeProjection.create(keyTypes.toArray))
+      val keys =
+        if (keyed.isEmpty || keyed.contains(null)) None else Some(unsafeRows(keyed, root.getRowCount, toUnsafe))
+      files.add(root.getRowCount, text("path").get, whole("size").get, whole("rows").get, whole, text, keys)
     }
-    new PlannedFiles(
-      paths.result(), sizes.result(), rows.result(), footers.result(), names.result(), constants.result(),
-      deletes.result(), ids.result(), versions.result(), location, if (hasKeys) Some(keys.result()) else None)
   }
 
   /** Reads the rows of an Arrow stream whose columns have these types. */

@@ -27,7 +27,8 @@ private[lakelog] object JobInternals {
 
   /** The rows of some partitions, in tasks of several each. */
   def read(tasks: Seq[Seq[InputPartition]], readers: PartitionReaderFactory): RDD[InternalRow] =
-    session.sparkContext.parallelize(tasks, tasks.length).mapPartitions(PartitionRows.of(_, readers))
+    session.sparkContext.parallelize(tasks.map(_.map(ReadInternals.asSent)), tasks.length).mapPartitions(
+      PartitionRows.of(_, readers))
 
   def plan(rows: RDD[InternalRow], schema: StructType): LogicalPlan =
     session.internalCreateDataFrame(rows, schema).queryExecution.analyzed

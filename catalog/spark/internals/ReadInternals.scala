@@ -3,12 +3,10 @@ package org.apache.spark.sql.lakelog
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.ParquetInputFormat
 import org.roaringbitmap.RoaringBitmap
 
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -113,25 +111,23 @@ private[lakelog] object ReadInternals {
     ParquetOptions.DATETIME_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString,
     ParquetOptions.INT96_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString)
 
-  /** How large the parts are at most that Spark splits files of these sizes into. It depends on all that a scan reads. */
-  def splitBytes(sizes: Array[Long]): Long = {
+  /** How large the parts are at most that Spark splits these files into. It depends on all that a scan reads. */
+  def splitBytes(files: PlannedFiles): Long = {
     val openCost = conf.filesOpenCostInBytes
-    FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
+    FilePartition.maxSplitBytes(session, files.totalBytes + openCost * files.length)
   }
 
-  /** Files of these sizes, with these constants, split into parts of `splitBytes` and packed by Spark's own rules. */
+  /** Files with these constants, split into parts of `splitBytes` and packed by Spark's own rules. */
   def inputPartitions(
-      paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]], deletes: Array[Option[DeletionVector]],
-      constants: Int => InternalRow, splitBytes: Long): Array[InputPartition] = {
-    val parts = paths.indices.flatMap { i =>
-      val path = SparkPath.fromPath(paths(i))
-      val values = constants(i)
-      val known = footers(i).map(FooterCrc -> _).toMap[String, Any] ++ deletes(i).map(Deletes -> _)
-      (0L until sizes(i) by splitBytes).map { start =>
-        val length = math.min(splitBytes, sizes(i) - start)
-        PartitionedFile(values, path, start, length, Array.empty, 0L, sizes(i), known)
-      }
-    }
-    FilePartition.getFilePartitions(session, parts.sortBy(-_.length), splitBytes).toArray
+      files: PlannedFiles, constants: Int => InternalRow, splitBytes: Long): Array[InputPartition] = {
+    def facts(i: Int) = files.footer(i).map(FooterCrc -> _).toMap[String, Any] ++ files.deletes(i).map(Deletes -> _)
+    new PackedFiles(files, splitBytes, facts, constants, conf).partitions
+  }
+
+  /** What a task gets in the place of a partition, to be sent in other ways than Spark sends those of a scan. */
+  def asSent(partition: InputPartition): InputPartition = partition match {
+    case packed: PackedPartition => packed.files
+    case shaped: ShapedPartition => new ShapedPartition(shaped.shape, asSent(shaped.inner))
+    case other => other
   }
 }

@@ -14,10 +14,9 @@ private[lakelog] object RenameJob {
       table: LakeTable, old: Map[String, wire.Scalar], `new`: Map[String, wire.Scalar], from: InternalRow,
       to: InternalRow): Unit = {
     val reference = table.facts.reference
-    val (plan, body) = table.access.failures.table(table.access.ident)(
-      table.access.channel.withBytes(wire.PlanRename(reference, old, `new`)))
-    val files = ArrowInternals.plannedFiles(body, table.facts.location)
-    plan.columns.filter(_ => files.paths.nonEmpty) match {
+    val (plan, files) = table.access.failures.table(table.access.ident)(
+      table.access.channel.withFiles(wire.PlanRename(reference, old, `new`), table.facts.location))
+    plan.columns.filter(_ => !files.isEmpty) match {
       case None => table.access.change(wire.RenamePartition(reference, old = old, `new` = `new`))
       case Some(columns) =>
         val write = new TableWrite(table.access, reference, table.access.ask(wire.BeginWrite(reference)))
@@ -37,8 +36,8 @@ private[lakelog] object RenameJob {
   private def rewritten(
       table: LakeTable, files: PlannedFiles, filePrefix: String,
       rows: LogicalPlan => LogicalPlan): Seq[wire.DataFile] = {
-    val groups = files.paths.indices.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
-    val text = s"lakelog rename of a partition of ${table.name}: ${files.paths.length} files"
+    val groups = files.indices.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
+    val text = s"lakelog rename of a partition of ${table.name}: ${files.length} files"
     CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(rows)).flatten
   }
 

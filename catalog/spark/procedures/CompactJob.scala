@@ -78,7 +78,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
     val facts = table.facts
     val write = new TableWrite(table.access, facts.reference, table.access.ask(wire.BeginWrite(facts.reference)))
     val text =
-      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
+      s"lakelog compaction of ${table.name}: ${groups.map(_.files.length).sum} files in ${groups.length} groups"
     val written = CompactRows.write(table, groups, write.filePrefix, mostBytes, text)
     val lost =
       try {
@@ -94,7 +94,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
     table.access.wrote(facts.location, stay.flatMap(written(_)))
     val done = stay.map { i =>
       val group = groups(i)
-      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(_.size).sum,
+      Compacted(group.files.length, group.bytes, written(i).length, written(i).map(_.size).sum,
         group.deleted)
     }
     (done.foldLeft(Compacted.Nothing)(_ + _), gone.isEmpty)
@@ -103,7 +103,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   /** The groups that were left out. */
   private def commit(write: TableWrite, written: Seq[Seq[wire.DataFile]]): Set[Int] = {
     val rewritten = groups.zip(written).map { case (group, files) =>
-      wire.Rewritten(group.files.paths.toSeq, files)
+      wire.Rewritten(group.files.paths, files)
     }
     val answer = write.commit((version, write) => wire.CommitCompaction(version, write.token, write.write, rewritten))
     answer.lost.map(_.toInt).toSet
@@ -112,7 +112,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   private def check(group: CompactGroup, files: Seq[wire.DataFile]): Unit = {
     val rows = files.map(_.rows).sum
     if (rows != group.rows) throw new IllegalStateException(
-      s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would be replaced by files with $rows")
+      s"Files with ${group.rows} rows, from ${group.files.path(0)} on, would be replaced by files with $rows")
   }
 }
 
@@ -121,8 +121,8 @@ private[lakelog] object CompactBatch {
   def plan(
       table: LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long): CompactBatch =
     table.access.failures.table(table.access.ident) {
-      val (answer, body) = table.access.channel.withBytes(wanted(table.facts.reference))
-      val files = ArrowInternals.plannedFiles(body, table.facts.location)
+      val (answer, files) =
+        table.access.channel.withFiles(wanted(table.facts.reference), table.facts.location)
       val starts = answer.groups.scanLeft(0)(_ + _.files.toInt)
       new CompactBatch(table,
         answer.groups.zip(starts).map { case (group, start) =>

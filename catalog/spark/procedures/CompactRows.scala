@@ -82,7 +82,7 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
   }
 
   private def fileByFile(files: PlannedFiles): Seq[InputPartition] =
-    files.paths.indices.flatMap(i => reading.partitions(files.at(Array(i)), FileReading.WholeFiles))
+    files.indices.flatMap(i => reading.partitions(files.at(Array(i)), FileReading.WholeFiles))
 
   /** The rows of some files, in the tasks that are made of them, each of several partitions. */
   private def read(files: Seq[PlannedFiles])(tasks: PlannedFiles => Seq[Seq[InputPartition]]): RDD[InternalRow] = {

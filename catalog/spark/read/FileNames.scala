@@ -18,7 +18,7 @@ private[lakelog] object FileNames {
   /** The files that may have such rows. */
   def matching(files: PlannedFiles, predicate: Predicate, metadata: MetadataColumns): PlannedFiles =
     wanted(predicate, metadata).fold(files) { names =>
-      files.at(files.paths.indices.filter(i => names(files.name(i))).toArray)
+      files.where(i => names(files.name(i)))
     }
 
   /** The names one of which a file must have; None where that is not said. */

@@ -25,23 +25,18 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
 
   /** Of some of the files that a scan reads, whose parts are as large as those of the others. */
   def partitions(files: PlannedFiles, splitBytes: Long): Array[InputPartition] =
-    files.shapes.toArray.flatMap { case (shape, places) => partitionsOf(files.at(places), shape, splitBytes) }
+    files.shapes.toArray.flatMap { case (shape, some) => partitionsOf(some, shape, splitBytes) }
 
   private def partitionsOf(files: PlannedFiles, shape: FileShape, splitBytes: Long): Array[InputPartition] = {
-    val paths = files.paths.map(Locations.file(facts.location, _))
     val schema = table.physical.forRead(required, shape)
-    val deletes = files.deletes.zip(files.rows).map { case (json, live) =>
-      Option(json).map(DeletionVector.parse(_, live, facts.location))
-    }
-    val partitions = ReadInternals.inputPartitions(
-      paths, files.sizes, files.footers, deletes,
-      i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files, i, schema), splitBytes)
+    def constants(i: Int) = if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files, i, schema)
+    val partitions = ReadInternals.inputPartitions(files, constants, splitBytes)
     if (shape == FileShape.Own) partitions else partitions.map(new ShapedPartition(shape, _))
   }
 
   /** Reads `files`, and those that it was asked about before. */
   def factory(files: PlannedFiles): PartitionReaderFactory = synchronized {
-    files.shapes.keys.foreach(shape => readers.getOrElseUpdate(shape, reader(shape)))
+    files.shapes.map(_._1).foreach(shape => readers.getOrElseUpdate(shape, reader(shape)))
     new ShapedReaderFactory(readers.toMap, readsColumns)
   }
 
@@ -61,7 +56,7 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
 private[lakelog] object FileReading {
 
   /** How large the parts are at most that files are read in. Of all files of a scan: of few, they would be too small. */
-  def splitBytes(files: PlannedFiles): Long = ReadInternals.splitBytes(files.sizes)
+  def splitBytes(files: PlannedFiles): Long = ReadInternals.splitBytes(files)
 
   /** For files that one task reads, one after the other. */
   val WholeFiles: Long = Long.MaxValue

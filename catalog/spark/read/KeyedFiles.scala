@@ -33,13 +33,13 @@ private[lakelog] final class KeyedFiles(facts: TableFacts, required: StructType,
 
   /** Of the files of a plan; `packed` is how many tasks they are without keys. */
   def partitioning(files: PlannedFiles, packed: => Int): Partitioning = synchronized {
-    val keys = keysOf(files)
+    val keys = files.keys.filter(_.nonEmpty)
     val isWorthIt = keys.exists { found =>
       val most = KeyedFiles.MoreTasks * math.max(packed, SettingInternals.parallelism)
-      SettingInternals.joinsByKeysAsAsked || found.distinct.length <= most
+      SettingInternals.joinsByKeysAsAsked || found.length <= most
     }
     reported = isWorthIt
-    if (isWorthIt) new KeyGroupedPartitioning(fields.map(_.toSpark).toArray, keys.get.distinct.length)
+    if (isWorthIt) new KeyGroupedPartitioning(fields.map(_.toSpark).toArray, keys.get.length)
     else new UnknownPartitioning(packed)
   }
 
@@ -50,20 +50,15 @@ private[lakelog] final class KeyedFiles(facts: TableFacts, required: StructType,
   def partitions(files: PlannedFiles, packed: => Array[InputPartition])(
       read: PlannedFiles => Array[InputPartition]): Array[InputPartition] =
     synchronized {
-      val keys = if (reported) keysOf(files) else None
+      val keys = if (reported) files.keys.filter(_.nonEmpty) else None
       keys.fold(packed) { found =>
-        found.indices.groupBy(found(_)).toArray.sortBy(_._2.head).flatMap { case (key, places) =>
-          read(files.at(places.toArray)).map(new KeyedPartition(key, _): InputPartition)
-        }
+        found.toArray.flatMap { case (key, some) => read(some).map(new KeyedPartition(key, _): InputPartition) }
       }
     }
 
   def factory(read: PartitionReaderFactory): PartitionReaderFactory =
     if (synchronized(reported)) new KeyedReaderFactory(read) else read
 
-  /** The key of each file; None where some file has no key. */
-  private def keysOf(files: PlannedFiles): Option[IndexedSeq[InternalRow]] =
-    files.keys.filter(_.nonEmpty).map(_.toIndexedSeq)
 }
 
 private[lakelog] object KeyedFiles {

@@ -141,7 +141,7 @@ private[lakelog] final class LakeScan(
   /** How large the files are that are left after pruning; as [[estimateStatistics]]. */
   def meanFileBytes: Long = {
     val files = filesOf(together.versionIfSettled(table))
-    files.totalBytes / math.max(files.paths.length, 1)
+    files.totalBytes / math.max(files.length, 1)
   }
 
   /**
@@ -191,8 +191,7 @@ private[lakelog] final class LakeScan(
       val request =
         wire.Plan(facts.referenceOf(version), Predicates.toPython(ofRows), top.map(_.asked), keyed.fieldIds)
       val begun = System.nanoTime()
-      val (answer, body) = table.access.channel.withBytes(request)
-      val found = ArrowInternals.plannedFiles(body, facts.location, keyed.types)
+      val (answer, found) = table.access.channel.withFiles(request, facts.location, keyed.types)
       val files = ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
       metrics.planned(answer, files, System.nanoTime() - begun)
       files

@@ -36,11 +36,11 @@ private[lakelog] final class PlanMetrics {
 
   /** How many files are read, and of how many; None before they are planned. */
   def words: Option[String] = synchronized(last.map { case (answer, files) =>
-    s"${files.paths.length} of ${answer.files} files"
+    s"${files.length} of ${answer.files} files"
   })
 
   def values: Array[CustomTaskMetric] = synchronized(last.toArray.flatMap { case (answer, files) =>
-    val planned = files.paths.length.toLong
+    val planned = files.length.toLong
     Seq(
       new FilesPlanned -> planned,
       new FilesLeftOut -> (answer.files - planned),

@@ -101,7 +101,7 @@ private object RewriteBatch {
    * rows than there are come from tasks that ran again, and from joins.
    */
   def check(files: PlannedFiles, kept: Set[String], seen: Option[Long]): Unit = {
-    val names = files.paths.indices.map(files.name).toSet
+    val names = files.indices.map(files.name).toSet
     kept.find(!names(_)).foreach { file =>
       throw new IllegalStateException(s"Rows of $file were rewritten, which is not to be replaced")
     }

@@ -67,7 +67,8 @@ private[lakelog] final class RowCommit(
       s"A row of $file was changed, which was not read"))
 
   private lazy val paths: Map[String, String] = scan.fold(Map.empty[String, String]) { scan =>
-    scan.files.paths.indices.map(i => scan.files.name(i) -> scan.files.paths(i)).toMap
+    val files = scan.files
+    files.indices.map(i => files.name(i) -> files.path(i)).toMap
   }
 }
 

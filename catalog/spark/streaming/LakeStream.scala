@@ -74,8 +74,8 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
     planned match {
       case Some((`start`, `end`, files)) => files
       case _ =>
-        val files = failing(ArrowInternals.plannedFiles(
-            table.access.channel.bytes(wire.StreamFiles(stream, start.json, end.json)), table.facts.location))
+        val files = failing(
+          table.access.channel.files(wire.StreamFiles(stream, start.json, end.json), table.facts.location))
         planned = Some((start, end, files))
         files
     }

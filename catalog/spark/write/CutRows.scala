@@ -24,9 +24,9 @@ private[lakelog] object CutRows {
       case None => None
       case Some(condition) =>
         val files = plan(table, predicates)
-        if (files.paths.isEmpty) None
+        if (files.isEmpty) None
         else {
-          val paths = files.paths.indices.map(i => files.name(i) -> files.paths(i)).toMap
+          val paths = files.indices.map(i => files.name(i) -> files.path(i)).toMap
           val rows = RowCommit.positions(
             Positions.united(matching(table, files, predicates, condition), once = true), paths)
           val isCopying = rows.nonEmpty && table.facts.writeModes.get("delete").contains("copy-on-write")
@@ -57,7 +57,7 @@ private[lakelog] object CutRows {
   private def plan(table: LakeTable, predicates: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
       val request = wire.PlanCut(table.facts.reference, Predicates.toPython(predicates))
-      ArrowInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
+      table.access.channel.files(request, table.facts.location)
     }
 
   private def matching(
@@ -66,7 +66,7 @@ private[lakelog] object CutRows {
     val places = Seq(RowPlace.File, RowPlace.Position).map(fact => StructField(metadata.name(fact), fact.dataType))
     val columns = SchemaInternals.withoutCharVarchar(StructType(named(table, predicates)))
     val schema = StructType(columns.fields ++ places)
-    val text = s"lakelog overwrite of ${table.name}: rows to be replaced in ${files.paths.length} files"
+    val text = s"lakelog overwrite of ${table.name}: rows to be replaced in ${files.length} files"
     JobInternals.described(text) {
       val reading = new FileReading(table, schema, predicates)
       val readers = reading.factory(files)
@@ -82,7 +82,7 @@ private[lakelog] object CutRows {
   private def copied(
       table: LakeTable, files: PlannedFiles, paths: Set[String], condition: Expression,
       filePrefix: String): Seq[wire.DataFile] = {
-    val touched = files.paths.indices.filter(i => paths(files.paths(i)))
+    val touched = files.indices.filter(i => paths(files.path(i)))
     val groups = touched.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
     val stay = Not(EqualNullSafe(condition, Literal.TrueLiteral))
     val text = s"lakelog overwrite of ${table.name}: copies of the rows that stay in ${touched.length} files"

@@ -1,9 +1,10 @@
 """What a plan of a table of many files costs: requests, rounds, bytes, time of the processor and memory. Each question
-is asked cold in a process of its own, then again."""
+is asked cold in a process of its own, then again. With `--spark` from Spark's driver."""
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import subprocess
@@ -15,17 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from lakelog.catalog import Catalog, Filter, Table, col
 from lakelog.catalog.files import ColumnStats, DataFile
 from lakelog.log import CountingStore, LogOptions, wait_for_background
+from lakelog.spark import spark_conf
 from programs import story
+from programs.bench.measure import median, seconds, spark_on
 
 STEP = 10_000
 ROWS = 1000
 MEASURED = ("id", "customer", "amount", "name")
 CUSTOMERS = 1_000_000
 PLACE = "t"
+SPARK_ROUNDS, SPARK_WARM_UP = 5, 200
 
 
 def main() -> None:
@@ -42,6 +47,7 @@ def main() -> None:
         "--arrival", choices=("by-day", "mixed"), default="by-day", help="the order of commits"
     )
     parser.add_argument("--warehouse", help="a folder that is kept; made where it is not there")
+    parser.add_argument("--spark", action="store_true", help="how long Spark plans, in place of that")
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.ask:
@@ -51,6 +57,9 @@ def main() -> None:
         warehouse = arguments.warehouse or str(Path(folder) / "warehouse")
         if not Path(warehouse).exists():
             _make(warehouse, arguments)
+        if arguments.spark:
+            _from_spark(Path(warehouse), Path(folder), arguments)
+            return
         size = sum(path.stat().st_size for path in Path(warehouse, PLACE, "_log", "manifests").glob("*"))
         lines = [_line(name, warehouse) for name in _questions(arguments)]
         lines.append(_commit(warehouse))
@@ -135,6 +144,60 @@ def _committed(table: Table, numbers: range, arguments: argparse.Namespace, chan
             )
         )
     return table.commit_write(write, "append", files)
+
+
+def _from_spark(warehouse: Path, folder: Path, arguments: argparse.Namespace) -> None:
+    """Ask catalogs that have read nothing yet, each another path to the same warehouse, in a session and in a Python
+    process that have planned before."""
+    texts = {
+        name: "true" if question is None else str(question)
+        for name, question in _questions(arguments).items()
+    }
+    spark = spark_on(str(folder / "none"), **{"spark.driver.memory": "1g"})
+
+    def planned(catalog: str, text: str) -> tuple[float, int]:
+        gc.collect()  # Python's references keep plans in the JVM.
+        counted: list[int] = []
+
+        def plan() -> None:
+            frame: Any = spark.sql(f"SELECT * FROM {catalog}.{PLACE} WHERE {text}")
+            counted.append(frame._jdf.queryExecution().toRdd().getNumPartitions())
+
+        return seconds(plan) * 1000, counted[0]
+
+    _ready_in_spark(spark, planned)
+    lines = []
+    for name, text in texts.items():
+        cold, warm, tasks = [], [], 0
+        for number in range(1 + SPARK_ROUNDS):
+            catalog = f"c{name.replace(' ', '_')}{number}"
+            path = folder / catalog
+            path.symlink_to(warehouse.resolve())
+            for key, value in spark_conf(str(path), name=catalog, jar="unused", fsync=False).items():
+                if key.startswith("spark.sql.catalog."):
+                    spark.conf.set(key, value)
+            (first, tasks), (again, _) = planned(catalog, text), planned(catalog, text)
+            if number:
+                cold.append(first)
+                warm.append(again)
+        lines.append(
+            [
+                name,
+                f"{tasks:,}",
+                *(f"{median(some):.0f} ({min(some):.0f}–{max(some):.0f})" for some in (cold, warm)),
+            ]
+        )
+    spark.stop()
+    title = f"{arguments.files:,} files, {arguments.days:,} days, from Spark with 1 GB"
+    story.table(["", "tasks", "cold: ms", "again: ms"], lines, title=title)
+
+
+def _ready_in_spark(spark: SparkSession, planned: Callable[[str, str], object]) -> None:
+    """Have the JVM compile what plans with, as one does that has run for a while."""
+    spark.sql(f"CREATE TABLE lake.{PLACE} (day INT, id BIGINT, customer BIGINT) PARTITIONED BY (day)")
+    spark.sql(f"INSERT INTO lake.{PLACE} SELECT int(id % 10), id, id FROM range(100)")
+    for number in range(SPARK_WARM_UP):
+        planned("lake", f"day = {number % 10}")
 
 
 def _line(name: str, warehouse: str) -> list[str]:

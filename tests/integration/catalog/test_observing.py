@@ -15,6 +15,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable, Observation, Table
+from lakelog.catalog.upkeep.automatic import wait_for_upkeep
 from lakelog.log import CountingStore, LogOptions, wait_for_background
 
 
@@ -92,6 +93,8 @@ def costs() -> list[tuple[str, Callable[[Catalog], Any]]]:
         ("load_table", table),
         ("append", lambda catalog: table(catalog).append(rows(7))),
         ("delete", lambda catalog: table(catalog).delete("id = 1")),
+        ("update", lambda catalog: table(catalog).update({"region": "'x'"}, "id > 1")),
+        ("upsert", lambda catalog: table(catalog).upsert(rows(3, 400), on="id")),
         ("plan", lambda catalog: table(catalog).plan("id = 2")),
         ("scan", lambda catalog: table(catalog).to_arrow()),
         ("history", lambda catalog: list(table(catalog).history())),
@@ -200,6 +203,25 @@ def test_what_goes_on_in_the_background_is_a_record_of_its_own(warehouse: str, s
     assert [each.operation for each in seen] == ["create_namespace"]
     assert {each.operation for each in seen.background} == {"background"}
     assert sum(each.requests.get("put", 0) for each in seen.background) >= 2
+
+
+def test_upkeep_by_a_writer_is_a_record_of_the_background(
+    observed: Catalog, warehouse: str, seen: Seen
+) -> None:
+    observed.create_table("a.kept", SCHEMA, properties={"lakelog.maintenance": "auto"})
+    wait_for_background()
+    catalog = Catalog(warehouse, observe=seen)
+    store = counted(catalog)
+    seen.clear()
+    seen.background.clear()
+    table = catalog.load_table("a.kept")
+    for number in range(20):
+        table = table.append(rows(number))
+        wait_for_upkeep()
+    wait_for_background()
+    kept = [each for each in seen.background if each.name.endswith(table.location)]
+    assert "compact" in {entry.operation for entry in table.refresh().history()} and kept
+    assert sum((Counter(each.requests) for each in [*seen, *seen.background]), Counter()) == +store.by_kind
 
 
 def test_a_hook_that_fails_breaks_nothing_and_is_logged_once(

@@ -32,11 +32,11 @@ pruning.partition_values = lambda files, field: pc.multiply(real(files, field), 
 import pyarrow.compute as pc
 from lakelog.spark.handlers import plans
 real = plans.files_in_arrow
-def with_deleted(files):
+def with_deleted(files, *keys):
     if "deleted" not in files.column_names:
-        return real(files)
+        return real(files, *keys)
     rows = pc.add(files["rows"], pc.fill_null(files["deleted"], 0))
-    return real(files.set_column(files.column_names.index("rows"), "rows", rows))
+    return real(files.set_column(files.column_names.index("rows"), "rows", rows), *keys)
 plans.files_in_arrow = with_deleted
 """,
     "top-n: each file has enough rows": """
@@ -67,21 +67,18 @@ real = pruning._Evaluation._in
 pruning._Evaluation._in = lambda self, test, facts: real(self, replace(test, values=test.values[:1]), facts)
 """,
     "partitioning: keys are those of other files": """
-from lakelog.spark.handlers import partitions
-real = partitions.in_arrow
-def turned(schema, batches):
-    import pyarrow as pa
-    table = pa.Table.from_batches(list(batches), schema=schema)
-    if "path" not in schema.names:
-        return real(schema, table.to_batches())
-    paths = table["path"].to_pylist()
-    place = schema.names.index("path")
-    return real(schema, table.set_column(place, "path", pa.array(paths[1:] + paths[:1], pa.string())).to_batches())
-partitions.in_arrow = turned
+import pyarrow as pa
+from lakelog.spark.handlers import plans
+real = plans.files_in_arrow
+def turned(files, keys=()):
+    values = [key.to_pylist() for key in keys]
+    return real(files, [pa.array(some[1:] + some[:1], key.type) for key, some in zip(keys, values)])
+plans.files_in_arrow = turned
 """,
     "columns: files of others have the table's names": """
 from lakelog.spark.handlers import plans
 real = plans.files_in_arrow
-plans.files_in_arrow = lambda files: real(files.select([name for name in files.column_names if name != "names"]))
+plans.files_in_arrow = lambda files, *keys: real(
+    files.select([name for name in files.column_names if name != "names"]), *keys)
 """,
 }

@@ -17,7 +17,7 @@ def files_read(frame):
             read = (
                 partition.inner() if partition.getClass().getSimpleName() == "KeyedPartition" else partition
             )
-            paths.update(file.filePath().toString() for file in read.files())
+            paths.update(file.filePath().toString() for file in read.files().files())
     return len(paths)
 
 

@@ -474,3 +474,31 @@ def test_what_is_to_be_answered_first_is_written_before_the_request_begins():
     (answer,) = answers_to(careful, asked(2, "mistake"))
     assert msgspec.json.decode(answer.text)["error"]["kind"] == "invalid-input"
     assert len(written) == 1
+
+
+def test_what_stands_beside_an_answer_may_come_in_parts_before_it():
+    def counted(params):
+        return {"done": True}, (bytes([number]) for number in range(3))
+
+    def empty(params):
+        return {}, iter(())
+
+    def broken(params):
+        def parts():
+            yield b"a"
+            yield b"b"
+            raise InvalidInput("no third one")
+
+        return {}, parts()
+
+    answers = answers_to(
+        Answering(counted=counted, empty=empty, broken=broken),
+        *(request(number, method) for number, method in enumerate(("counted", "empty", "broken"))),
+    )
+    of = {
+        number: [(each.text, each.body) for each in answers if each.number == number] for number in range(3)
+    }
+    assert of[0] == [(b"+", b"\x00"), (b"+", b"\x01"), (b'{"ok":{"done":true}}', b"\x02")]
+    assert of[1] == [(b'{"ok":{}}', b"")]
+    assert of[2][0] == (b"+", b"a")
+    assert b"no third one" in of[2][-1][0] and b"error" in of[2][-1][0]

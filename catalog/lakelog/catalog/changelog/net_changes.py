@@ -34,7 +34,8 @@ def as_updates(changes: pa.Table) -> pa.Table:
 def net(changes: pa.Table, *, updates: bool) -> pa.Table:
     """Return the difference of the rows after all versions to those before: for each row one change, or two halves.
 
-    A row that was inserted and deleted again is no change. `changes` have no copied rows and no updates.
+    A row that was inserted and deleted again is no change, nor is one that is back as it was, by a rollback. `changes`
+    have no copied rows and no updates.
     """
     count = changes.num_rows
     if not count:
@@ -46,6 +47,9 @@ def net(changes: pa.Table, *, updates: bool) -> pa.Table:
     starts = np.flatnonzero(np.concatenate(([True], sorted_ids[1:] != sorted_ids[:-1])))
     ends = np.concatenate((starts[1:], [count])) - 1
     first, last = order[starts], order[ends]
+    row_versions = changes[ROW_VERSION].to_numpy()
+    is_back = ~inserted[first] & inserted[last] & (row_versions[first] == row_versions[last])
+    first, last = first[~is_back], last[~is_back]
     was_there, is_there = ~inserted[first], inserted[last]
     kept = np.zeros(count, dtype=bool)
     kept[first[was_there]] = True

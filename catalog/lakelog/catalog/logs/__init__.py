@@ -65,6 +65,7 @@ from lakelog.catalog.logs.observing import (
     Observation,
     Observe,
     as_operation,
+    in_background,
     observed,
     watched,
 )
@@ -136,6 +137,7 @@ __all__ = [
     "NothingToDo",
     "Observation",
     "Observe",
+    "in_background",
     "Places",
     "Progress",
     "Scope",

@@ -14,9 +14,10 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from lakelog.catalog.logs import LogCache, TableHead, TrackedLog
+from lakelog.catalog.logs import LogCache, TableHead, TrackedLog, in_background
 from lakelog.catalog.schema import AUTO, MAINTENANCE
 from lakelog.catalog.state import TableState
 from lakelog.catalog.upkeep.compacting import FAN_IN, due, goal_by, step
@@ -80,8 +81,11 @@ class KeepingUp:
 
     def _run(self, logs: LogCache) -> None:
         while (tracked := self._next()) is not None:
+            work: Callable[[], None] = partial(self._look_after, logs, tracked)
+            if logs.observe is not None:
+                work = in_background(logs.observe, logs.warehouse, tracked.log.location, work)
             try:
-                self._look_after(logs, tracked)
+                work()
             except _Ended:
                 pass
             except LakelogError as error:

@@ -59,6 +59,12 @@ class Limits:
     read_bytes: int = 0
 
     def __post_init__(self) -> None:
+        for limit, kind, what in (
+            (self.limit_s, (int, float), "seconds"),
+            (self.limit_bytes, (int,), "bytes"),
+        ):
+            if limit is not None and (type(limit) not in kind or limit != limit):
+                raise InvalidInput(f"a limit of {limit!r} is not a number of {what}: give one")
         if self.limit_s is not None and self.limit_s <= 0:
             raise InvalidInput(f"a limit of {self.limit_s} seconds leaves no time: give more than 0")
         if self.limit_bytes is not None and self.limit_bytes <= 0:

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -158,11 +159,13 @@ class SqlEngine:
 
     @contextmanager
     def stream(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[None]:
-        """Inside, rows can be read once under a name."""
+        """Inside, rows can be read once under a name, by any thread of DuckDB's: it works for the one that is here."""
+        context, rows = copy_context(), iter(batches)
 
         def watched() -> Iterator[pa.RecordBatch]:
             try:
-                yield from batches
+                while (batch := context.run(next, rows, None)) is not None:
+                    yield batch
             except BaseException as error:
                 self._failed = error
                 raise

@@ -10,6 +10,7 @@ from lakelog.catalog.schema import schema_to_spark
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.facts import of_table
+from lakelog.spark.frames import Beside
 from lakelog.spark.handlers.tables import named
 from lakelog.spark.handles import on_named
 from lakelog.spark.open_catalog import OpenCatalog
@@ -63,7 +64,7 @@ def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
     )
 
 
-def plan(at: OpenCatalog, asked: ask.PlanChanges) -> tuple[Done, bytes]:
+def plan(at: OpenCatalog, asked: ask.PlanChanges) -> tuple[Done, Beside]:
     log = _log(at, asked.transaction, at.loaded(asked), asked.first, asked.last)
     return Done(), files_in_arrow(log.plan(asked.predicate))
 

@@ -7,11 +7,12 @@ from dataclasses import asdict
 from lakelog.catalog.state import Goal
 from lakelog.catalog.writes import Rewritten
 from lakelog.spark.arrow_streams import files_in_arrow
+from lakelog.spark.frames import Beside
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask
 
 
-def plan(at: OpenCatalog, asked: ask.PlanCompaction) -> tuple[ask.CompactionPlan, bytes]:
+def plan(at: OpenCatalog, asked: ask.PlanCompaction) -> tuple[ask.CompactionPlan, Beside]:
     """The files of each group follow one another."""
     goal = Goal(target_size_bytes=asked.goal.target_size_bytes, deleted_ratio=asked.goal.deleted_ratio)
     files, groups = at.loaded(asked).plan_compaction(

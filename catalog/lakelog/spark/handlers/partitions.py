@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.spark.arrow_streams import files_in_arrow, in_arrow
+from lakelog.spark.frames import Beside
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import partitions as ask
 from lakelog.spark.requests.base import Done
@@ -33,7 +34,7 @@ def truncate(at: OpenCatalog, asked: ask.TruncatePartitions) -> Done:
     return Done()
 
 
-def plan_rename(at: OpenCatalog, asked: ask.PlanRename) -> tuple[ask.RenamePlan, bytes]:
+def plan_rename(at: OpenCatalog, asked: ask.PlanRename) -> tuple[ask.RenamePlan, Beside]:
     files, columns = at.loaded(asked).plan_rename(asked.old, asked.new)
     return ask.RenamePlan(columns=columns), files_in_arrow(files)
 

@@ -15,12 +15,13 @@ from lakelog.catalog.schema import PartitionSpec, apply_changes
 from lakelog.log.costs import Tally, tallied
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark.arrow_streams import files_in_arrow, in_arrow
+from lakelog.spark.frames import Beside
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import plans as ask
 from lakelog.spark.requests.base import Done, Possible
 
 
-def plan(at: OpenCatalog, asked: ask.Plan) -> tuple[ask.Planned, bytes]:
+def plan(at: OpenCatalog, asked: ask.Plan) -> tuple[ask.Planned, Beside]:
     top = None if asked.top is None else TopRows(**msgspec.structs.asdict(asked.top))
     cost = Tally()
     with tallied(cost):
@@ -44,7 +45,7 @@ def _keys(planned: pa.Table, specs: Sequence[PartitionSpec], ids: Sequence[int])
     return [partition_values(planned, fields[id]) for id in ids]
 
 
-def plan_cut(at: OpenCatalog, asked: ask.PlanCut) -> tuple[Done, bytes]:
+def plan_cut(at: OpenCatalog, asked: ask.PlanCut) -> tuple[Done, Beside]:
     return Done(), files_in_arrow(at.loaded(asked).plan_partial(asked.predicate))
 
 

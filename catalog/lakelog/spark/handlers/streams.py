@@ -7,6 +7,7 @@ import msgspec
 from lakelog.catalog.changelog import ChangeStream, Limits, Stream
 from lakelog.catalog.state import form_of
 from lakelog.spark.arrow_streams import files_in_arrow
+from lakelog.spark.frames import Beside
 from lakelog.spark.handles import on_ref
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import changes as ask
@@ -35,7 +36,7 @@ def next_batch(at: OpenCatalog, asked: ask.StreamNext) -> ask.Next:
     return ask.Next(position=end.to_json(), head=stream.head().to_json())
 
 
-def files(at: OpenCatalog, asked: ask.StreamFiles) -> tuple[Done, bytes]:
+def files(at: OpenCatalog, asked: ask.StreamFiles) -> tuple[Done, Beside]:
     stream = _stream(at, asked)
     return Done(), files_in_arrow(stream.files(stream.position(asked.start), stream.position(asked.end)))
 

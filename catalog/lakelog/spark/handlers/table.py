@@ -14,6 +14,7 @@ import msgspec
 
 from lakelog.catalog.ddl import Stage
 from lakelog.catalog.logs import Token
+from lakelog.spark.frames import Beside
 from lakelog.spark.handlers import (
     changes,
     compaction,
@@ -56,7 +57,7 @@ class Entry:
     request: type[base.Request]
     answers: tuple[type[msgspec.Struct], ...]
     has_bytes: bool
-    handler: Callable[[OpenCatalog, Any], msgspec.Struct | tuple[msgspec.Struct, bytes]]
+    handler: Callable[[OpenCatalog, Any], msgspec.Struct | tuple[msgspec.Struct, Beside]]
     decoder: msgspec.json.Decoder[base.Request]
     is_change: bool
 
@@ -75,7 +76,7 @@ def _entry(request: type[R], answer: type[A], handler: Callable[[OpenCatalog, R]
 
 
 def _with_bytes(
-    request: type[R], answer: type[A], handler: Callable[[OpenCatalog, R], tuple[A, bytes]]
+    request: type[R], answer: type[A], handler: Callable[[OpenCatalog, R], tuple[A, Beside]]
 ) -> Entry:
     return Entry(request, (answer,), True, handler, msgspec.json.Decoder(request), _is_change(request))
 

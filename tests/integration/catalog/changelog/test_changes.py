@@ -156,6 +156,15 @@ def test_net_changes_leave_out_what_came_and_went(table: Table) -> None:
     assert [id for _, kind, id, _ in net if kind == "delete"] == [0]
 
 
+@pytest.mark.parametrize("updates", [False, True])
+def test_net_changes_leave_out_rows_that_are_back_as_they_were(table: Table, updates: bool) -> None:
+    later = deleted(updated(table, [1, 2], "new"), [3])
+    back = later.rollback_to_version(table.version).append(rows(range(30, 31)))
+    net = changes(back, 4, net=True, updates=updates)
+    assert net == [(back.version, "insert", 30, "n30")]
+    assert sorted(id for _, _, id, _ in changes(later, 4, net=True)) == [1, 1, 2, 2, 3]
+
+
 def test_several_steps_of_one_transaction_are_one_change(catalog: Catalog, table: Table) -> None:
     with catalog.begin() as tx:
         inner = tx.load_table("t").append(rows(range(50, 52)))

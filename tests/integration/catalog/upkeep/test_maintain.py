@@ -122,6 +122,22 @@ def test_a_limit_of_time_begins_nothing_more() -> None:
     assert left.is_left and table.refresh().file_count == 9
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ({"limit_bytes": "1GB"}, "number of bytes"),
+        ({"limit_bytes": 0.5}, "number of bytes"),
+        ({"limit_bytes": True}, "number of bytes"),
+        ({"limit_bytes": 0}, "leaves nothing"),
+        ({"limit_time": 5}, "not a time"),
+        ({"limit_time": dt.timedelta(0)}, "leaves no time"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(catalog: Catalog, limit: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        catalog.maintain(**limit)
+
+
 def test_it_stops_in_the_middle_of_a_step_where_it_is_asked_to_and_leaves_nothing(catalog: Catalog) -> None:
     table = filled(catalog, 9)
     store, prefix = catalog.places.open(table.head.tracked.location)
