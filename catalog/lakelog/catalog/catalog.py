@@ -336,12 +336,13 @@ class Catalog(CatalogNames):
         and clone, change data, statistics, proposals, Iceberg's metadata, and dropped tables of its name.
 
         All older versions of these expire, tags and saved cuts that need them are dropped, and writes under way fail;
-        the answer says so first: `dry_run` (default) changes nothing. At the end all objects that are left are read, and a
-        receipt is committed, signed by the Ed25519 key in the PEM file `key`. It names `reference`, and what could not
-        be reached. See docs/erasure.md.
+        the answer says so first: `dry_run` (default) changes nothing. At the end all objects that are left are read,
+        and a receipt is committed, signed by the Ed25519 key in the PEM file `key`. It names `reference`, and what
+        could not be reached. See docs/erasure.md.
 
-        NoSuchTable; InvalidInput for a column that is not there, and for files of another writer unless `leave_foreign`;
-        Unsupported for a condition that only an engine knows. After DoneInPart or CommitConflict, the next call goes on.
+        NoSuchTable; InvalidInput for a column that is not there, and for files of another writer unless
+        `leave_foreign`; Unsupported for a condition that only an engine knows. After DoneInPart or CommitConflict, the
+        next call goes on.
         """
         self._logs.check_writable()
         return forget(

@@ -450,10 +450,9 @@ class Replay(Generic[S]):
             if present:
                 last = present[-1]
                 number += len(present)
-            if len(present) < batch:
-                # One that was emptied (see `expiry.blank`) has another one after it, which was read too early.
-                if not present or not is_blank(self.base(number - 1, present[-1])):
-                    break
+            # One that was emptied (see `expiry.blank`) has another one after it, which was read too early.
+            if len(present) < batch and not (present and is_blank(self.base(number - 1, present[-1]))):
+                break
             batch = min(2 * batch, BATCH_MAX)
         if last is None:
             raise FormatError(

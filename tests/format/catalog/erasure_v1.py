@@ -17,7 +17,9 @@ from lakelog.catalog.state import ErasureEnded, HistoryExpired, RowsErased, enco
 from lakelog.log import Draft, expiry, wait_for_background
 
 SCHEMA = pa.schema([("id", pa.int64())])
-STATEMENT = '{"format":1,"erasure":"erasure-1","filter":"id = ?","logs":[],"lost":[],"left":[],"out_of_reach":[]}'
+STATEMENT = (
+    '{"format":1,"erasure":"erasure-1","filter":"id = ?","logs":[],"lost":[],"left":[],"out_of_reach":[]}'
+)
 
 
 def fill(catalog: Catalog) -> None:
@@ -32,10 +34,14 @@ def fill(catalog: Catalog) -> None:
     catalog.expire("a", version=version, dry_run=False)
     expiry.blank(head.tracked.log)
     ended = ErasureEnded(erasure="erasure-1", statement=STATEMENT, signature="ab" * 64, signed_by="cd" * 32)
-    view = head.tracked.commit(head.tracked.current(), lambda view, passed: Draft(events=encode([ended]))).view
+    view = head.tracked.commit(
+        head.tracked.current(), lambda view, passed: Draft(events=encode([ended]))
+    ).view
     added(catalog.load_table("a"), 4)
     again = RowsErased(erasure="erasure-2", filter="id > ?")
-    view = head.tracked.commit(head.tracked.current(), lambda view, passed: Draft(events=encode([again]))).view
+    view = head.tracked.commit(
+        head.tracked.current(), lambda view, passed: Draft(events=encode([again]))
+    ).view
     head.tracked.log.snapshot(view)
     wait_for_background()
 

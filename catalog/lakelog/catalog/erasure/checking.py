@@ -65,9 +65,7 @@ def _check_data(head: TableHead, predicate: Predicate, checked: Checked) -> None
     _check_elsewhere(head, predicate, there, checked)
 
 
-def _check_elsewhere(
-    head: TableHead, predicate: Predicate, there: dict[str, int], checked: Checked
-) -> None:
+def _check_elsewhere(head: TableHead, predicate: Predicate, there: dict[str, int], checked: Checked) -> None:
     """Look at the files that a line has in other places, by their entries."""
     tracked = head.tracked
     seen: set[str] = set()
@@ -82,7 +80,9 @@ def _check_elsewhere(
             for path, positions in read_positions(
                 tracked.store, tracked.prefix, files, head.schema, bound, tracked.log.replay.open_url
             ):
-                checked.left.append(f"{head.name}: {len(positions):,} such rows are in {path}, another writer's")
+                checked.left.append(
+                    f"{head.name}: {len(positions):,} such rows are in {path}, another writer's"
+                )
 
 
 def _commits(head: TableHead, checked: Checked) -> Iterator[str]:

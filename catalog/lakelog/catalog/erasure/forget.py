@@ -155,7 +155,9 @@ class _Forgetting:
             if each.is_due:
                 self._note_lost(each)
             for what in definitions_quoting(each.head.metadata, self.values):
-                self.left.append(f"{each.head.name}: {what} quotes a value of the condition: change or drop it")
+                self.left.append(
+                    f"{each.head.name}: {what} quotes a value of the condition: change or drop it"
+                )
         self._look_at_dropped()
         self._look_at_namespaces()
         self._look_at_origins()
@@ -221,12 +223,20 @@ class _Forgetting:
         name = log.head.name
         first = max(log.head.state.expired, 1)
         self.lost.append(
-            Lost(kind="versions", name=name, why=f"from {first} to {log.head.version}: they cannot be read any more")
+            Lost(
+                kind="versions",
+                name=name,
+                why=f"from {first} to {log.head.version}: they cannot be read any more",
+            )
         )
-        self.lost += [Lost(kind="tag", name=f"{name}, {tag}", why="has such rows") for tag in sorted(log.held.tags)]
+        self.lost += [
+            Lost(kind="tag", name=f"{name}, {tag}", why="has such rows") for tag in sorted(log.held.tags)
+        ]
         for tracked, cut in cuts_of(self.tree, log.head.tracked.location):
             where = self.tree.logs.url(tracked.location)
-            self.lost.append(Lost(kind="cut", name=cut, why=f"saved in {where}, needs older versions of {name}"))
+            self.lost.append(
+                Lost(kind="cut", name=cut, why=f"saved in {where}, needs older versions of {name}")
+            )
         self.lost.append(
             Lost(kind="streams", name=name, why="that have not read all versions so far begin anew")
         )
@@ -291,7 +301,9 @@ class _Forgetting:
                 there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
                 held = held_by(there, self.predicate)
             except LakelogError as error:
-                self.left.append(f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}")
+                self.left.append(
+                    f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}"
+                )
                 continue
             if held.live or held.past:
                 self.logs[-1].is_due = True
@@ -342,7 +354,9 @@ class _Forgetting:
                 break
         self.left += checked.left
         for version in versions_quoting(log.head.tracked, self.values):
-            self.left.append(f"{log.head.name}: the statement of version {version}, committed meanwhile, quotes a value")
+            self.left.append(
+                f"{log.head.name}: the statement of version {version}, committed meanwhile, quotes a value"
+            )
         log.say(
             erased_at=log.head.state.erased,
             written=tuple(sorted(written)),
@@ -400,7 +414,9 @@ class _Forgetting:
             self.tree, scope, what_to_keep(version=view.version), dry_run=False, trust_clock=True
         ):
             if found.error is not None or found.kept_for_cuts:
-                self.left.append(f"older versions of {each.name} did not expire: {found.error or 'a cut has them'}")
+                self.left.append(
+                    f"older versions of {each.name} did not expire: {found.error or 'a cut has them'}"
+                )
         expiry.blank(tracked.log)
 
     # The answer

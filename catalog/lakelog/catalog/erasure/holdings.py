@@ -172,9 +172,7 @@ def rows_in(
     plan = pa.table({"path": [path], "size": pa.array([size], pa.int64())})
     try:
         found = dict(
-            read_positions(
-                tracked.store, tracked.prefix, plan, schema, bound, tracked.log.replay.open_url
-            )
+            read_positions(tracked.store, tracked.prefix, plan, schema, bound, tracked.log.replay.open_url)
         )
     except FormatError:
         return None
@@ -185,7 +183,5 @@ def foreign_of(head: TableHead, held: Mapping[str, int]) -> list[str]:
     """Return those files that are another writer's: not the table's own, nor an owner's of a clone."""
     folders = [f"{head.logs.url(origin.location).rstrip('/')}/" for origin in head.state.origins]
     return sorted(
-        path
-        for path in held
-        if is_elsewhere(path) and not any(path.startswith(folder) for folder in folders)
+        path for path in held if is_elsewhere(path) and not any(path.startswith(folder) for folder in folders)
     )

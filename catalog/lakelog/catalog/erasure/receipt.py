@@ -42,9 +42,7 @@ def signer_of(private_key: str | Path) -> Signer:
         ) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InvalidInput(f"the key in {private_key} is no Ed25519 key: make one by openssl genpkey")
-    public = key.public_key().public_bytes(
-        serialization.Encoding.Raw, serialization.PublicFormat.Raw
-    )
+    public = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     return Signer(public.hex(), lambda data: key.sign(data).hex())
 
 

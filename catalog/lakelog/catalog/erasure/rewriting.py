@@ -8,7 +8,7 @@ which no line has such a file; it is a fence, too: no write that began before it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -91,8 +91,8 @@ def erase_lines(
         except _MoreToDo:
             continue
     raise CommitConflict(
-        f"rows of {head.name} cannot be forgotten now: in {ROUNDS_MAX} tries, other writers brought in such rows again. "
-        "What was done stays done: call it again when they have stopped",
+        f"rows of {head.name} cannot be forgotten now: in {ROUNDS_MAX} tries, other writers brought in such rows "
+        "again. What was done stays done: call it again when they have stopped",
         version=head.version,
     )
 
@@ -128,9 +128,7 @@ def promise_without(head: TableHead, clone: str, paths: Collection[str]) -> None
         added = added.filter(pc.invert(pc.is_in(added["path"], value_set=gone)))
         removed = head.at(view).files_only_here(kept)
         also = joined(head.at(view).files_named(paths)) if _any(head.at(view), paths) else removed.slice(0, 0)
-        changed, blobs = moved_files(
-            Operation.CLONE, added, _each_once(removed, also), view.state.current
-        )
+        changed, blobs = moved_files(Operation.CLONE, added, _each_once(removed, also), view.state.current)
         again = ClonePromised(
             **{field: getattr(changed, field) for field in changed.__struct_fields__},
             clone=clone,

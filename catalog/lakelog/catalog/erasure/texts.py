@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.schema import Literal, Metadata, Predicate
 from lakelog.log import Commit, NotFound, each_change
+from lakelog.log.expiry import last_base
+from lakelog.log.leftovers import is_buried
 
 SHORTEST = 3
 """Shorter texts and numbers are in too many others to say anything."""
@@ -36,10 +39,16 @@ def quotes(text: str, values: Sequence[str]) -> bool:
     return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for value in values)
 
 
-def versions_quoting(tracked: TrackedLog[object], values: Sequence[str]) -> Iterator[int]:
-    """Yield the versions of a log whose commits keep a statement that quotes a value."""
+def versions_quoting(tracked: TrackedLog[Any], values: Sequence[str]) -> Iterator[int]:
+    """Yield the versions of a log whose commits keep a statement that quotes a value, and that of a base where expiry
+    was stopped: commits before it are still there, and are read no more."""
+    if not values:
+        return
+    base = last_base(tracked.log)
+    if base is not None and not is_buried(tracked.log, base):
+        yield base.root.version
     try:
-        for commit in tracked.log.commits() if values else ():
+        for commit in tracked.log.commits():
             if any(quotes(text, values) for text in _statements(commit)):
                 yield commit.version
     except NotFound:

@@ -345,7 +345,8 @@ class Manifests:
         """Return the manifests of the dump at `version`, and the objects to be written for them.
 
         `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged. Within partitions,
-        files are in the `order` of these columns, by their ids. With those from before the version `since`, all are written anew.
+        files are in the `order` of these columns, by their ids. Where some are from before the version `since`, all
+        are written anew.
         """
         blobs: dict[str, bytes] = {}
         seq = max([version, *(each.stored.seq + 1 for each in (*self.entries, *self.removed))])

@@ -57,7 +57,11 @@ PROCEDURES = (
             ),
         ),
         columns=(
-            Column("what", "STRING", "table, clone, dropped-table, namespace, lost …, left, out of reach, receipt"),
+            Column(
+                "what",
+                "STRING",
+                "table, clone, dropped-table, namespace, lost …, left, out of reach, receipt",
+            ),
             Column("name", "STRING"),
             Column("details", "STRING", "of a receipt, its text"),
             Column("files", "BIGINT", "that have such rows now"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from tests.integration.catalog.maintenance.test_vacuum_crashes import Death, Dyi
 
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.erasure import verified
-from lakelog.catalog.files import ColumnEstimates, TableEstimates, manifest_bounds
 from lakelog.catalog.errors import NoSuchColumn, NoSuchTable
+from lakelog.catalog.files import ColumnEstimates, TableEstimates, manifest_bounds
 from lakelog.catalog.logs import places, writing_as
 from lakelog.catalog.parquet.ingest import written_files
 from lakelog.log import LogOptions, MemoryStore, open_store, wait_for_background
@@ -68,11 +67,10 @@ def planted(warehouse: str) -> None:
     table = table.append(rows(1, 2, marked=True)).append(rows(3))
     table.create_tag("tagged")
     table.create_branch("audit")
-    audit = {"ref": "audit"}
     catalog.clone("a.t", "a.copy")
     catalog.clone("a.copy", "a.copy2")
     catalog.load_table("a.copy2").append(rows(20))
-    catalog.load_table("a.t", **audit).append(rows(4, marked=True))
+    catalog.load_table("a.t", ref="audit").append(rows(4, marked=True))
     # Rows that are marked as deleted, and those that only the past has.
     table = table.refresh().append(rows(5, marked=True)).delete(f"{WHERE} AND id > 5")
     seen = ColumnEstimates(type="long", distinct=6, min=1, max=NUMBER)
@@ -91,7 +89,7 @@ def planted(warehouse: str) -> None:
     store.put(log.keys.proposal(table.version, "someone"), msgspec.json.encode(proposal))
     store.put(f"{log.keys.lost}20260101-x/00000000000000000001.json", NAME.encode())
     catalog.save_cut("cut")
-    catalog.load_table("a.t", **audit).append(rows(7))
+    catalog.load_table("a.t", ref="audit").append(rows(7))
 
 
 def ids(table: Table) -> list[int]:
@@ -132,12 +130,24 @@ def test_no_object_has_a_value_of_a_forgotten_row(warehouse: str) -> None:
     before = found_in(store_of(warehouse), MARKERS)
     places_of = {
         place: sum(place in key for key in before)
-        for place in ("/data/", "/metadata/", "/manifests/", "/bases/", "/snapshots/", "/inbox/", "/_lost/", "latest")
+        for place in (
+            "/data/",
+            "/metadata/",
+            "/manifests/",
+            "/bases/",
+            "/snapshots/",
+            "/inbox/",
+            "/_lost/",
+            "latest",
+        )
     }
     assert all(places_of.values()), f"the search finds what was planted: {places_of}"
     said = client(warehouse).forget("a.t", WHERE)
     assert said.is_needed and said.version is None
-    assert store_of(warehouse)._objects.keys() >= before.keys() and ids(client(warehouse).load_table("a.t")) != []
+    assert (
+        store_of(warehouse)._objects.keys() >= before.keys()
+        and ids(client(warehouse).load_table("a.t")) != []
+    )
     done = client(warehouse).forget("a.t", WHERE, dry_run=False)
     wait_for_background()
     assert found_in(store_of(warehouse), MARKERS) == {}
