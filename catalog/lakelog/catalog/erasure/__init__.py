@@ -7,14 +7,13 @@ write has lost nothing, and the next one ends the work. It must not know engines
 
 from lakelog.catalog.erasure.forget import forget
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
-from lakelog.catalog.erasure.receipt import Signer, signer_of, verified
+from lakelog.catalog.erasure.receipt import is_signed, signer_of
 
 __all__ = [
     "ErasedTable",
     "Forgotten",
     "Lost",
-    "Signer",
     "forget",
+    "is_signed",
     "signer_of",
-    "verified",
 ]

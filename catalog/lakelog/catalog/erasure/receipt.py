@@ -46,7 +46,7 @@ def signer_of(private_key: str | Path) -> Signer:
     return Signer(public.hex(), lambda data: key.sign(data).hex())
 
 
-def verified(statement: str, signature: str, signed_by: str) -> bool:
+def is_signed(statement: str, signature: str, signed_by: str) -> bool:
     """Return whether a statement was signed by that key. Unsupported without the library `cryptography`."""
     ed25519, _ = _library()
     from cryptography.exceptions import InvalidSignature

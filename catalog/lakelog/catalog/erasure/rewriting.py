@@ -30,8 +30,7 @@ from lakelog.catalog.state import (
     TableState,
     encode,
 )
-from lakelog.catalog.writes import RowChange, drop_ref, moved_files
-from lakelog.catalog.writes.row_changes import commit as commit_rows
+from lakelog.catalog.writes import RowChange, commit_rows, drop_ref, moved_files
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import WriteFenced
 
@@ -56,7 +55,7 @@ def rewrite_here(line: TableHead, paths: Sequence[str], predicate: Predicate) ->
         keeps_partitions=False,
     )
     with kept_by_commit(line.tracked, copied):
-        commit_rows(line, change, write=write)
+        commit_rows(line, write, change, None)
 
 
 def erase_lines(

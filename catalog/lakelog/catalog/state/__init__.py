@@ -54,7 +54,6 @@ from lakelog.catalog.state.events import (
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
-    ImportedSource,
     NamespaceAltered,
     NamespaceCreated,
     NamespaceDropped,
@@ -92,6 +91,9 @@ from lakelog.catalog.state.history import (
     entries_of,
     operations_of,
 )
+from lakelog.catalog.state.imported_source import (
+    ImportedSource,
+)
 from lakelog.catalog.state.link import (
     Link,
 )
@@ -113,6 +115,9 @@ from lakelog.catalog.state.namespace_state import (
     NamespaceState,
     SavedCut,
 )
+from lakelog.catalog.state.properties import (
+    COMMENT,
+)
 from lakelog.catalog.state.refs import (
     BRANCH,
     MAIN,
@@ -132,7 +137,6 @@ from lakelog.catalog.state.stream_forms import (
     form_of,
 )
 from lakelog.catalog.state.table_state import (
-    COMMENT,
     TableProjection,
     TableState,
     apply,

@@ -24,6 +24,7 @@ from lakelog.catalog.schema import (
     ready,
 )
 from lakelog.catalog.state.clones import Origin
+from lakelog.catalog.state.imported_source import ImportedSource
 from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
@@ -328,29 +329,6 @@ class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
 
     stream: str
     batch: Number
-
-
-class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A version of another table format's table, or of a folder, whose files a table has.
-
-    `identity` is the source's own id where it has one, else its `url`. `snapshot` and `time_us` are what the source
-    calls that version, and when it says that it was made; `operation` is what it says that it did. Where the tag `ref`
-    (an id) is given, that one has exactly the source's files and rows of that version. `metadata` is the folder that
-    has the source's own metadata; None for a folder of files. With `copies`, the table has copies of its files. `gone`
-    has the files, with the checksums of their footers, that imports have removed, and of which only the table had
-    deleted rows: paths, or of copies the hashes in their names.
-    """
-
-    format: Word
-    url: str
-    identity: str
-    snapshot: str
-    time_us: Int64 | None = None
-    operation: str | None = None
-    ref: Id | None = None
-    metadata: str | None = None
-    copies: bool = False
-    gone: dict[str, Number | None] | msgspec.UnsetType = msgspec.UNSET
 
 
 class SourceImported(_Event, frozen=True, tag="source-imported"):

@@ -63,7 +63,6 @@ from lakelog.catalog.state.events import (
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
-    ImportedSource,
     OriginsReleased,
     PartitioningChanged,
     RefDropped,
@@ -87,14 +86,13 @@ from lakelog.catalog.state.events import (
     TableRestored,
     table_events,
 )
+from lakelog.catalog.state.imported_source import ImportedSource
 from lakelog.catalog.state.link import Link
+from lakelog.catalog.state.properties import altered
 from lakelog.catalog.state.refs import BRANCH, MAIN, TAG, Line, Ref
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Id, Int32, Int64, Name, Number, Word
-
-COMMENT = "comment"
-"""The property that Spark keeps a table's comment in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +213,7 @@ def apply(
         case ClusteringChanged():
             return _with(state, clustering=event.columns)
         case TableAltered():
-            return _with(state, **_altered(state.current, event.set, event.removed))
+            return _with(state, **altered(state.current, event.set, event.removed))
         case ConstraintAdded():
             return _with(state, constraints=(*state.current.constraints, event.constraint))
         case ConstraintDropped():
@@ -319,17 +317,6 @@ def _with(state: TableState, **changes: Any) -> TableState:
 
 def _with_spec(metadata: Metadata, spec: PartitionSpec) -> tuple[PartitionSpec, ...]:
     return (*(other for other in metadata.specs if other.id != spec.id), spec)
-
-
-def _altered(metadata: Metadata, set_: Mapping[str, str], removed: Sequence[str]) -> dict[str, Any]:
-    properties = {key: value for key, value in metadata.properties.items() if key not in removed}
-    comment = None if COMMENT in removed else metadata.comment
-    for key, value in set_.items():
-        if key == COMMENT:
-            comment = value
-        else:
-            properties[key] = value
-    return {"properties": properties, "comment": comment}
 
 
 def _changed(

@@ -32,6 +32,9 @@ from lakelog.catalog.writes.proposed_rows import (
 from lakelog.catalog.writes.rollback import (
     wider_type,
 )
+from lakelog.catalog.writes.row_changes import (
+    commit_rows,
+)
 from lakelog.catalog.writes.stream_batches import (
     StreamBatch,
     check_takes,
@@ -50,6 +53,7 @@ __all__ = [
     "StreamBatch",
     "changed_rows",
     "check_takes",
+    "commit_rows",
     "drop_ref",
     "gathered_rows",
     "known_taken",

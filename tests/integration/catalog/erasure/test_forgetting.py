@@ -14,8 +14,7 @@ from tests.integration.catalog.clock import at_once
 from tests.integration.catalog.erasure.searching import Value, found_in
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death, DyingStore
 
-from lakelog.catalog import Catalog, Table
-from lakelog.catalog.erasure import verified
+from lakelog.catalog import Catalog, Table, is_signed
 from lakelog.catalog.errors import NoSuchColumn, NoSuchTable
 from lakelog.catalog.files import ColumnEstimates, TableEstimates, manifest_bounds
 from lakelog.catalog.logs import places, writing_as
@@ -203,7 +202,7 @@ def check_others_than_marked(warehouse: str) -> None:
     assert [each for each in ids(catalog.load_table("a.copy2")) if each != NUMBER] == [1, 2, 3, 20]
 
 
-def test_rows_that_come_in_meanwhile_are_forgotten_too_or_told(warehouse: str) -> None:
+def test_rows_that_come_in_meanwhile_are_forgotten_too_or_reported(warehouse: str) -> None:
     other, brought = client(warehouse), 0
 
     def beside(message: str) -> None:
@@ -222,9 +221,9 @@ def test_rows_that_come_in_meanwhile_are_forgotten_too_or_told(warehouse: str) -
             other.load_table("a.t").append(rows(31, marked=True))
 
     other.load_table("a.t").append(rows(32, marked=True))
-    told = client(warehouse).forget("a.t", WHERE, dry_run=False, progress=always)
-    assert any("such rows are in" in each for each in told.left), told.left
-    assert told.version is not None
+    reported = client(warehouse).forget("a.t", WHERE, dry_run=False, progress=always)
+    assert any("such rows are in" in each for each in reported.left), reported.left
+    assert reported.version is not None
 
 
 def test_a_write_under_way_is_fenced_off(warehouse: str) -> None:
@@ -250,8 +249,8 @@ def test_a_receipt_is_signed_by_the_users_key(warehouse: str, tmp_path: Path) ->
     )
     assert done.statement and done.signature and done.signed_by
     assert '"reference":"ticket 7"' in done.statement
-    assert verified(done.statement, done.signature, done.signed_by)
-    assert not verified(done.statement + " ", done.signature, done.signed_by)
+    assert is_signed(done.statement, done.signature, done.signed_by)
+    assert not is_signed(done.statement + " ", done.signature, done.signed_by)
     (tmp_path / "no.pem").write_text("no key")
     with pytest.raises(InvalidInput, match="openssl genpkey"):
         client(warehouse).forget("a.t", WHERE, key=str(tmp_path / "no.pem"))
