@@ -5,7 +5,7 @@ nothing reaches. What it adds is the order, the check of all that is left, and t
 write has lost nothing, and the next one ends the work. It must not know engines: who rewrites is asked for.
 """
 
-from lakelog.catalog.erasure.forget import forget
+from lakelog.catalog.erasure.forgetting import forget
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import is_signed, signer_of
 
