@@ -65,3 +65,12 @@ def test_openlineage_names_the_tables_that_a_statement_reads_and_writes(tmp_path
     shown = run(EXAMPLES / "openlineage", tmp_path, warehouse, str(tmp_path / "events"))
     assert f"['{warehouse} shop.orders'] -> ['{warehouse} shop.totals']" in shown, shown
     assert "openlineage.dataset" not in shown
+
+
+def test_dagster_keeps_assets_and_their_partitions_as_versions_of_tables(tmp_path: Path) -> None:
+    example = EXAMPLES / "dagster"
+    shown = run(example, tmp_path, str(tmp_path / "warehouse"), libraries=installed(example))
+    assert "shop.orders 2026-01-02: version 5" in shown, shown
+    assert shown.count("no_total_is_negative: passed") == 2
+    before, after = (line for line in shown.splitlines() if line.startswith("version "))
+    assert "joan" not in before and "'joan', 'amount': 10.0, 'orders': 1" in after

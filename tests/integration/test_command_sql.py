@@ -101,12 +101,33 @@ def test_rows_beyond_the_limit_are_not_shown_and_that_is_said(ask):
         ("SELECT * FROM read_csv('/etc/passwd')", "disabled"),
         ("SELECT * FROM '/etc/passwd'", "there is no table"),
         ("SELECT * FROM shop.orders AT (VERSION => 1)", "--as-of"),
+        ("SHOW TABLES", "`lakelog ls` lists"),
         ("SELECT id / 0 + CAST(name AS INT) FROM shop.old.orders", "shop.old.orders"),
     ],
 )
 def test_what_is_not_a_query_over_tables_is_refused(ask, query, words):
     error = ask(query, code=1)
     assert error.startswith("lakelog: ") and words in error
+
+
+@pytest.mark.parametrize(
+    ("query", "rows", "is_read"),
+    [
+        ("WITH root AS (SELECT 1 AS id) SELECT id FROM root", [[1]], False),
+        ("WITH root AS (SELECT id + 1 AS id FROM root) SELECT id FROM root", [[10]], True),
+        ("SELECT u.id, root.id FROM (WITH root AS (SELECT 1 AS id) FROM root) AS u, root", [[1, 9]], True),
+        ("WITH a AS (SELECT 5 AS id), b AS (FROM a) SELECT b.id FROM b, root", [[5]], True),
+        (
+            "WITH RECURSIVE root AS (SELECT 1 AS id UNION ALL SELECT id + 1 FROM root WHERE id < 3) "
+            "SELECT max(id) FROM root",
+            [[3]],
+            False,
+        ),
+    ],
+)
+def test_a_name_that_a_part_of_the_query_has_itself_is_the_tables_elsewhere(ask, query, rows, is_read):
+    found = ask(query, "--json")
+    assert (found["rows"], "`root`" in found["versions"]) == (rows, is_read)
 
 
 def test_columns_of_the_same_name_are_all_shown(ask):

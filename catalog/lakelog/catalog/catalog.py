@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
+from lakelog.catalog.backups import (
+    REFUSE,
+    BackedUp,
+    Backup,
+    BackupPlace,
+    Checked,
+    Restored,
+    TableRestored,
+    create_backup,
+    remade_clones,
+    restore_table,
+    restore_warehouse,
+    verify_backup,
+)
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.clones import clone_namespace, clone_table
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
@@ -51,16 +66,19 @@ from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
 from lakelog.catalog.upkeep import (
+    ACTIONS,
     COMMITS_MAX,
+    Due,
     Health,
     KeepingUp,
     Limits,
     Maintained,
+    due_in,
     health_in,
     maintain_tables,
 )
 from lakelog.catalog.writes import gathered_rows
-from lakelog.log import Json, LogOptions, View
+from lakelog.log import Json, LogOptions, View, canonical_url
 from lakelog.log.errors import FormatError, InvalidInput
 
 
@@ -163,6 +181,89 @@ class Catalog(CatalogNames):
         NamespaceExists, NoSuchNamespace; for each table as `clone`.
         """
         clone_namespace(self._tree, identifier(source), identifier(target), token)
+
+    # Backups
+
+    def backup(
+        self,
+        place: Location,
+        name: Name | None = None,
+        *,
+        outside: str = REFUSE,
+        progress: Callable[[str], None] | None = None,
+    ) -> BackedUp:
+        """Copy a table, or a namespace with all below it, to `place`, another folder or URL, as of one moment and with
+        all versions that can be read; without a name, the whole warehouse. What is there already is not copied again.
+
+        A saved cut keeps the versions until it has ended; a run that was stopped goes on with the next. What is outside
+        of the warehouse's folder is not copied: with `outside` "leave" it is named in the backup, else InvalidInput.
+        """
+        path = () if name is None else identifier(name)
+        is_table = bool(path) and self.table_exists(path)
+        if path and not is_table and self._tree.find_namespace(path) is None:
+            raise no_such_table(path)
+        self._check_there(None)
+        return create_backup(
+            self._tree,
+            self._backups_at(place),
+            path,
+            is_table=is_table,
+            outside=outside,
+            progress=progress or no_progress,
+        )
+
+    def backups(self, place: Location) -> list[Backup]:
+        """Return the backups at a place, oldest first. NotFound where there are none."""
+        return self._backups_at(place).backups()
+
+    def verify_backup(
+        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
+    ) -> Checked:
+        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered."""
+        return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress)
+
+    def restore_warehouse(
+        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
+    ) -> Restored:
+        """Make this warehouse, which has to be an empty folder, what a backup has, with its history. Names that lead
+        out of the folder are removed. A restore that was stopped goes on with the next call. InvalidInput."""
+        self._logs.check_writable()
+        found = self._backups_at(place)
+        return restore_warehouse(
+            self._logs, found, backup, partial(remade_clones, self._tree, found), progress or no_progress
+        )
+
+    def restore_table(
+        self,
+        place: Location,
+        table: Name,
+        *,
+        to: Name | None = None,
+        backup: str | None = None,
+        replace: bool = False,
+        token: Token | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> TableRestored:
+        """Make a table of what a backup has of `table`, under that name or as `to`, with its rows and definition and a
+        log of its own. With `replace`, the table that has the name is dropped by the same commit, and can be restored.
+
+        TableExists without that; NoSuchTable where the backup does not have it.
+        """
+        path = table_identifier(table)
+        wanted = path if to is None else table_identifier(to)
+        found, show = self._backups_at(place), progress or no_progress
+        if not replace or not self.table_exists(wanted):
+            return restore_table(self._tree, found, backup, path, wanted, token, show)
+        beside = (*wanted[:-1], f"{wanted[-1][:200]}-restored-{self._logs.new_id()[:8]}")
+        done = restore_table(self._tree, found, backup, path, beside, None, show)
+        with self.transaction() as transaction:
+            transaction.drop_table(wanted)
+            transaction.rename_table(beside, wanted)
+        return TableRestored(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
+
+    def _backups_at(self, place: Location) -> BackupPlace:
+        url = canonical_url(spelled(place))
+        return BackupPlace(self._logs.places.store(url))
 
     # Tables of other formats
 
@@ -297,6 +398,7 @@ class Catalog(CatalogNames):
         dry_run: bool = False,
         limit_time: dt.timedelta | None = None,
         limit_bytes: int | None = None,
+        actions: Collection[str] = ACTIONS,
         stopped: Callable[[], bool] = lambda: False,
         progress: Callable[[str], None] | None = None,
     ) -> list[Maintained]:
@@ -306,8 +408,8 @@ class Catalog(CatalogNames):
         Small files of about one size are joined, and files with many deleted rows rewritten without these; versions
         expire, and files are deleted, only where a policy says how long to keep them. It stops after about that time,
         or once so many bytes were read for compactions, or when `stopped` returns true, with all that was committed by
-        then; the next call goes on. With `dry_run`, it only reports what is due. A table that fails is reported, and
-        hides no other. NoSuchTable where there is neither.
+        then; the next call goes on. `actions` are some of compact, expire and vacuum. With `dry_run`, it only reports
+        what is due. A table that fails is reported, and hides no other. NoSuchTable where there is neither.
         """
         self._logs.check_writable()
         if limit_time is not None and not isinstance(limit_time, dt.timedelta):
@@ -319,7 +421,14 @@ class Catalog(CatalogNames):
             stopped=stopped,
         )
         scope = self._scope_of(name, location, progress)
-        return maintain_tables(self._tree, scope, limits, dry_run=dry_run, progress=progress or no_progress)
+        return maintain_tables(
+            self._tree, scope, limits, actions=actions, dry_run=dry_run, progress=progress or no_progress
+        )
+
+    def plan_upkeep(self, name: Name | None = None) -> list[Due]:
+        """Return what is due for the tables that `maintain` would look at, for an engine that rewrites rows itself."""
+        self._logs.check_writable()
+        return due_in(self._tree, self._scope_of(name, None, None))
 
     def forget(
         self,

@@ -61,5 +61,8 @@ class OutsideOnly:
     def maintain(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported(NO_MAINTENANCE)
 
+    def plan_upkeep(self, name: object = None) -> NoReturn:
+        raise Unsupported(NO_MAINTENANCE)
+
     def fsck(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("a check covers committed changes only: run fsck on the catalog itself")

@@ -26,7 +26,7 @@ from lakelog.catalog.logs import (
     no_progress,
     observed,
 )
-from lakelog.catalog.maintenance import settle_origins
+from lakelog.catalog.maintenance import release_lost, settle_origins
 from lakelog.catalog.merge import Merge
 from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
@@ -399,6 +399,16 @@ class Table(TableVersion):
         done = materialize(table, progress or no_progress)
         owners = settle_origins(table.logs, table.tracked, table.tracked.current())
         return replace(done, owners=tuple(owners))
+
+    def release_clone(self, clone: str) -> Table:
+        """Keep no more files for a clone whose log is gone, so that it can never say that it needs none. `clone` is the
+        id of that log, as `fsck` shows it. What of the clone is restored later has no rows then.
+
+        InvalidInput where nothing is kept for it; Unsupported where its log, or a part of it, is there.
+        """
+        head = self._writable("release clones of").whole
+        release_lost(head.logs, head.tracked, head.name, clone)
+        return self.refresh()
 
     # For engines, which write files themselves
 

@@ -12,40 +12,53 @@ import scala.annotation.tailrec
 private[lakelog] object CompactJob {
 
   def run(job: wire.Compact, catalog: String): wire.Compacted = {
-    val name = SchemaInternals.quoted(catalog +: job.table)
-    val table = ProcedureTables.load(name)
-    val condition = job.where.map(PlanInternals.condition(name, _))
-    val wanted = (version: wire.LoadedTable) =>
-      wire.PlanCompaction(
-        version, job.goal, condition, until = table.facts.version,
-        limitBytes = job.goal.targetSizeBytes * CompactRows.filesAtOnce)
-    val newest = () => {
-      val now = ProcedureTables.load(name)
-      if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
-        s"$name was dropped and re-created while it was compacted: compact the new table.")
-      now
-    }
-    val (done, version) = compact(table, newest, wanted, job.mostBytes, Compacted.Nothing, TriesMax)
+    val table = new CompactedTable(SchemaInternals.quoted(catalog +: job.table))
+    val condition = job.where.map(PlanInternals.condition(table.name, _))
+    val (done, version) = compact(job, table, condition, Compacted.Nothing, TriesMax)
     wire.Compacted(done.files, done.bytes, done.addedFiles, done.addedBytes, done.deleted, version)
   }
 
   @tailrec
   private def compact(
-      table: LakeTable, newest: () => LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long,
-      done: Compacted,
+      job: wire.Compact, table: CompactedTable, condition: Option[wire.Expression], done: Compacted,
       triesLeft: Int): (Compacted, Long) = {
-    val batch = CompactBatch.plan(table, wanted, mostBytes)
-    if (batch.isEmpty) (done, table.facts.version)
+    val batch = table.next(job.goal, condition, job.goal.targetSizeBytes * CompactRows.filesAtOnce, job.mostBytes)
+    if (batch.isEmpty) (done, batch.version)
     else if (triesLeft == 0) throw new LakelogException(
       s"Compaction of ${table.name} conflicted $TriesMax times: other writers changed files while they were rewritten. " +
         s"${done.files} files were compacted, and stay so: compact the rest when fewer rows are being changed.", null)
     else {
       val (more, isWhole) = batch.run()
-      compact(newest(), newest, wanted, mostBytes, done + more, if (isWhole) triesLeft else triesLeft - 1)
+      compact(job, table, condition, done + more, if (isWhole) triesLeft else triesLeft - 1)
     }
   }
 
   private val TriesMax = 5
+}
+
+/** A table while it is compacted: only files count that it had at first, and it has to stay the same table. */
+private[lakelog] final class CompactedTable(val name: String) {
+
+  private val first = ProcedureTables.load(name)
+  private var known = Option(first)
+
+  /** What is to be done next, up to about so many bytes. */
+  def next(
+      goal: wire.CompactionGoal, condition: Option[wire.Expression], limitBytes: Long, mostBytes: Long)
+      : CompactBatch = {
+    val table = known.getOrElse(newest())
+    known = None
+    val wanted = (version: wire.LoadedTable) =>
+      wire.PlanCompaction(version, goal, condition, until = first.facts.version, limitBytes = limitBytes)
+    CompactBatch.plan(table, wanted, mostBytes)
+  }
+
+  private def newest(): LakeTable = {
+    val now = ProcedureTables.load(name)
+    if (now.facts.ownId != first.facts.ownId) throw Failures.invalid(
+      s"$name was dropped and re-created while it was compacted: compact the new table.")
+    now
+  }
 }
 
 /** How many files, and with how many bytes, gave way to how many others; and how many deleted rows they had. */
@@ -72,6 +85,10 @@ private[lakelog] final case class CompactGroup(
 private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactGroup], mostBytes: Long) {
 
   def isEmpty: Boolean = groups.isEmpty
+
+  def version: Long = table.facts.version
+
+  def bytes: Long = groups.map(_.bytes).sum
 
   /** What was done, and whether that is all of it: others may have changed some of the files first. */
   def run(): (Compacted, Boolean) = {

@@ -12,6 +12,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "footers" => ReadFooters.of(json)
       case "source" => FindSource.of(json)
       case "statistics" => ComputeStatistics.of(json)
+      case "maintain" => Maintain.of(json)
       case "checksums" => TakeChecksums.of(json)
       case other => unknown(other)
     }
@@ -26,6 +27,7 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "footers" => FootersRead.of(json)
       case "source" => SourceFound.of(json)
       case "statistics" => StatisticsComputed.of(json)
+      case "maintain" => Maintained.of(json)
       case "checksums" => ChecksumsTaken.of(json)
       case other => unknown(other)
     }
@@ -119,6 +121,51 @@ private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
   override def of(json: JObject): ComputeStatistics = ComputeStatistics(
     take[Seq[String]](json, "table"),
     take[Seq[String]](json, "columns"))
+}
+
+/**
+ * A table to be kept in shape: compacted with that goal, into files of at most so much, and the statistics of these
+ * columns computed anew.
+ */
+private[lakelog] final case class KeepTable(
+    table: Seq[String],
+    goal: CompactionGoal,
+    mostBytes: Long,
+    statistics: Seq[String] = Nil)
+  extends Message {
+  override def members: Members = List(
+    "table" -> put(table),
+    "goal" -> put(goal),
+    "most_bytes" -> put(mostBytes),
+    "statistics" -> putUnless(statistics)(Nil))
+}
+
+private[lakelog] object KeepTable extends Companion[KeepTable] {
+  override def of(json: JObject): KeepTable = KeepTable(
+    take[Seq[String]](json, "table"),
+    take[CompactionGoal](json, "goal"),
+    take[Long](json, "most_bytes"),
+    takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
+}
+
+/**
+ * Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes were
+ * read.
+ */
+private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Option[Long], limitBytes: Option[Long])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("maintain"),
+    "tables" -> put(tables),
+    "limit_us" -> putOrNull(limitUs),
+    "limit_bytes" -> putOrNull(limitBytes))
+}
+
+private[lakelog] object Maintain extends Companion[Maintain] {
+  override def of(json: JObject): Maintain = Maintain(
+    take[Seq[KeepTable]](json, "tables"),
+    takeIfAny[Long](json, "limit_us"),
+    takeIfAny[Long](json, "limit_bytes"))
 }
 
 /** Read these data files, by URL, from beginning to end. */
@@ -307,6 +354,61 @@ private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed]
     take[String](json, "id"),
     take[Long](json, "rows"),
     take[Seq[ColumnComputed]](json, "columns"))
+}
+
+/**
+ * What was rewritten and committed of a table. `lost` groups were changed by others first; `is_left`: a limit came
+ * before the end; `error` is what ended it.
+ */
+private[lakelog] final case class KeptTable(
+    table: Seq[String],
+    rewrittenFiles: Long,
+    rewrittenBytes: Long,
+    addedFiles: Long,
+    addedBytes: Long,
+    deletedRows: Long,
+    lost: Long,
+    isLeft: Boolean,
+    error: Option[String],
+    statistics: Option[StatisticsComputed] = None)
+  extends Message {
+  override def members: Members = List(
+    "table" -> put(table),
+    "rewritten_files" -> put(rewrittenFiles),
+    "rewritten_bytes" -> put(rewrittenBytes),
+    "added_files" -> put(addedFiles),
+    "added_bytes" -> put(addedBytes),
+    "deleted_rows" -> put(deletedRows),
+    "lost" -> put(lost),
+    "is_left" -> put(isLeft),
+    "error" -> putOrNull(error),
+    "statistics" -> putIfAny(statistics))
+}
+
+private[lakelog] object KeptTable extends Companion[KeptTable] {
+  override def of(json: JObject): KeptTable = KeptTable(
+    take[Seq[String]](json, "table"),
+    take[Long](json, "rewritten_files"),
+    take[Long](json, "rewritten_bytes"),
+    take[Long](json, "added_files"),
+    take[Long](json, "added_bytes"),
+    take[Long](json, "deleted_rows"),
+    take[Long](json, "lost"),
+    take[Boolean](json, "is_left"),
+    takeIfAny[String](json, "error"),
+    takeIfAny[StatisticsComputed](json, "statistics"))
+}
+
+/** The tables in the order of the job, and how long they took. */
+private[lakelog] final case class Maintained(tables: Seq[KeptTable], tookUs: Long)
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("maintain"), "tables" -> put(tables), "took_us" -> put(tookUs))
+}
+
+private[lakelog] object Maintained extends Companion[Maintained] {
+  override def of(json: JObject): Maintained = Maintained(
+    take[Seq[KeptTable]](json, "tables"),
+    take[Long](json, "took_us"))
 }
 
 /** The size of a file in bytes, and the CRC-32 of these. */

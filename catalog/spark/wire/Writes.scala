@@ -224,18 +224,23 @@ private[lakelog] object MakeToken extends Companion[MakeToken] {
     takeIfAny[Seq[String]](json, "namespace"))
 }
 
-/** Files shall be of about that size, and have less than that share of deleted rows. */
-private[lakelog] final case class CompactionGoal(targetSizeBytes: Long, deletedRatio: Double)
+/**
+ * Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
+ * `fan_in` of about one size are there.
+ */
+private[lakelog] final case class CompactionGoal(targetSizeBytes: Long, deletedRatio: Double, fanIn: Long = 1)
   extends Message {
   override def members: Members = List(
     "target_size_bytes" -> put(targetSizeBytes),
-    "deleted_ratio" -> put(deletedRatio))
+    "deleted_ratio" -> put(deletedRatio),
+    "fan_in" -> putUnless(fanIn)(1))
 }
 
 private[lakelog] object CompactionGoal extends Companion[CompactionGoal] {
   override def of(json: JObject): CompactionGoal = CompactionGoal(
     take[Long](json, "target_size_bytes"),
-    take[Double](json, "deleted_ratio"))
+    take[Double](json, "deleted_ratio"),
+    takeIfAny[Long](json, "fan_in").getOrElse(1))
 }
 
 /** The next groups of files to be rewritten, and the files one group after the other as an Arrow stream. */

@@ -1,4 +1,4 @@
-"""The commands about clones of tables: clone, materialize."""
+"""The commands about clones of tables: clone, materialize, release-clone."""
 
 from __future__ import annotations
 
@@ -56,4 +56,21 @@ def materialize(place: Place, table: str) -> None:
         answer.say(f"These tables still keep files for older versions or tags: {', '.join(done.owners)}.")
 
 
-COMMANDS = (clone, materialize)
+@click.command("release-clone")
+@click.argument("table", shell_complete=names_of_tables)
+@click.argument("clone")
+@takes_place
+def release_clone(place: Place, table: str, clone: str) -> None:
+    """Keep no more files in TABLE for a clone whose log is gone, and that can never say that it needs none.
+
+    CLONE is the id of that log, as lakelog fsck shows it. Refused where the log, or a part of it, is there. Vacuum
+    deletes the files then: if the clone is restored later, its rows are lost.
+    """
+    done = place.catalog().load_table(table).release_clone(clone)
+    if place.as_json:
+        answer.in_json({"table": table, "clone": clone, "version": done.version})
+    else:
+        answer.say(f"{done.name} keeps no more files for the clone {clone}, as of version {done.version}.")
+
+
+COMMANDS = (clone, materialize, release_clone)

@@ -14,6 +14,7 @@ import click
 from lakelog.cli import (
     answer,
     audit,
+    backups,
     clones,
     completion,
     contents,
@@ -53,6 +54,7 @@ for command in (
     *audit.COMMANDS,
     *refs.COMMANDS,
     *clones.COMMANDS,
+    *backups.COMMANDS,
     *dropped.COMMANDS,
     *maintenance.COMMANDS,
     *maintain.COMMANDS,

@@ -24,6 +24,7 @@ OUTSIDE = {
     "SECURITY.md": "SECURITY.md",
     "log/README.md": "log/README.md",
     "catalog/README.md": "catalog/README.md",
+    "examples/dagster/README.md": "examples/dagster.md",
     "examples/dbt/README.md": "examples/dbt.md",
     "examples/openlineage/README.md": "examples/openlineage.md",
 }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.spark.test_use import HOME, QUIET, arguments, run
+from tests.spark.servers import free_port, spark_server
+from tests.spark.test_use import HOME, QUIET, run
 
 from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
@@ -19,48 +16,27 @@ from lakelog.spark import spark_conf
 pytestmark = [pytest.mark.adapter, pytest.mark.slow]
 
 SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-START_TIMEOUT_S = 240
 
 
 @contextmanager
 def thrift_server(warehouse: Path, folder: Path) -> Iterator[str]:
     """Run a server until the block ends, as docs/sql/session.md says; give its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     settings = QUIET | spark_conf(str(warehouse), fsync=False, session_catalog=True)
     settings |= {
         "spark.sql.warehouse.dir": str(folder / "spark"),
         "spark.sql.catalogImplementation": "in-memory",
     }
-    jar = settings["spark.jars"]
-    output = folder / "server.log"
-    with output.open("wb") as sink:
-        server = subprocess.Popen(
-            [
-                str(HOME / "bin" / "spark-submit"), "--class", SERVER,
-                "--master", "local[1]", "--driver-class-path", jar, *arguments(settings),
-                "--hiveconf", f"hive.server2.thrift.port={port}",
-                "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1",
-                "--hiveconf", "javax.jdo.option.ConnectionURL=jdbc:derby:memory:m;create=true",
-            ],
-            cwd=folder, env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}, stdout=sink, stderr=sink,
-        )  # fmt: skip
-    try:
-        end = time.monotonic() + START_TIMEOUT_S
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                assert server.poll() is None and time.monotonic() < end, output.read_text(errors="replace")[
-                    -4000:
-                ]
-                time.sleep(0.1)
+    hive = {
+        "hive.server2.thrift.port": str(port),
+        "hive.server2.thrift.bind.host": "127.0.0.1",
+        "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:m;create=true",
+    }
+    last = [part for name, value in hive.items() for part in ("--hiveconf", f"{name}={value}")]
+    with spark_server(
+        SERVER, settings, port, folder, options=["--driver-class-path", settings["spark.jars"]], last=last
+    ):
         yield f"jdbc:hive2://127.0.0.1:{port}/default"
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def test_beeline_reads_and_writes_tables_in_the_session_catalog(tmp_path: Path) -> None:

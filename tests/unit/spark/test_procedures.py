@@ -296,10 +296,25 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
     )
     assert found["statement"] == "CALL lake.system.compact(table => '`t`')"
     limits = {"limit_time": 60_000_000, "limit_bytes": 1 << 40}
-    for dry_run, version in ((True, 10), (False, 11)):
-        [row] = run(side, "maintain", dry_run=dry_run, **limits, **both)
-        found = dict(zip(columns["maintain"], row, strict=True))
-        assert (found["rewritten_files"], found["added_files"], found["error"]) == (9, 1, None)
-        assert table.refresh().version == version
+    nothing = {"kind": "maintain", "tables": [], "took_us": 0}
+    [row] = run(side, "maintain", result=nothing, dry_run=True, **limits, **both)
+    found = dict(zip(columns["maintain"], row, strict=True))
+    assert (found["rewritten_files"], found["added_files"], found["error"]) == (9, 1, None)
+    asked = {"procedure": "maintain", "catalog_name": "lake", "current_namespace": []}
+    job = ask(side, "call_prepare", **asked, arguments={"dry_run": False, **limits, **both})["job"]
+    assert [(each["table"], each["goal"]["fan_in"]) for each in job["tables"]] == [(["t"], 8)]
+    counts = {
+        "rewritten_files": 9,
+        "rewritten_bytes": 900,
+        "added_files": 1,
+        "added_bytes": 90,
+        "deleted_rows": 0,
+    }
+    kept = {"table": ["t"], **counts, "lost": 0, "is_left": True, "error": None}
+    [row] = run(side, "maintain", result={**nothing, "tables": [kept]}, dry_run=False, **limits, **both)
+    found = dict(zip(columns["maintain"], row, strict=True))
+    assert (found["rewritten_files"], found["added_bytes"], found["is_left"]) == (9, 90, True)
+    assert table.refresh().version == 10, "it is the job that commits"
+    arguments = {"dry_run": True, "limit_time": 0, "limit_bytes": None, **both}
     with pytest.raises(InvalidInput, match="limit"):
-        run(side, "maintain", dry_run=True, limit_time=0, limit_bytes=None, **both)
+        ask(side, "call_prepare", **asked, arguments=arguments)

@@ -7,6 +7,8 @@ what is deleted, or when.
 
 from lakelog.catalog.clones.cloning import (
     clone_table,
+    first_commit,
+    stage_like,
 )
 from lakelog.catalog.clones.materializing import (
     Materialized,
@@ -20,5 +22,7 @@ __all__ = [
     "Materialized",
     "clone_namespace",
     "clone_table",
+    "first_commit",
     "materialize",
+    "stage_like",
 ]

@@ -56,7 +56,7 @@ def clone_table(tree: NameTree, source: TableHead, identifier: Identifier, token
     newest = source.tracked.current()
     check_cloneable(source, newest)
     check_kept(source, source.all_files(), newest.state.origins)
-    stage = _stage(tree, source, identifier, token)
+    stage = stage_like(tree, source, identifier, token)
     draft = first_commit(source, newest, stage, origins_of(source, newest))
 
     def promise(tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:
@@ -108,7 +108,9 @@ def check_kept(source: TableHead, files: pa.Table, origins: Sequence[Origin]) ->
             )
 
 
-def _stage(tree: NameTree, source: TableHead, identifier: Identifier, token: Token | None) -> Stage:
+def stage_like(tree: NameTree, source: TableHead, identifier: Identifier, token: Token | None) -> Stage:
+    """Stage a new table with the definition of another one. TableExists, NoSuchNamespace; Unsupported where it would be
+    outside of the warehouse."""
     metadata = source.metadata
     stage = stage_table(
         tree,
@@ -164,13 +166,18 @@ def staged(source: TableHead, identifier: Identifier, namespace: str, table_id: 
 
 
 def first_commit(
-    source: TableHead, newest: View[TableState], stage: Stage, origins: tuple[Origin, ...]
+    source: TableHead,
+    newest: View[TableState],
+    stage: Stage,
+    origins: tuple[Origin, ...],
+    files: pa.Table | None = None,
 ) -> Draft:
     """Return the first commit of a clone's log: its definition, where it is from, and its rows as those of one change.
+    They are in `files`, copies of the source's in the clone's folder; without these, in those of the source.
 
     Values of identity columns go on after all that the source has ever taken, also where an old version is cloned.
     """
-    files = absolute(source.all_files(), source.url)
+    files = absolute(source.all_files(), source.url) if files is None else files
     metadata = msgspec.structs.replace(source.metadata, own_location=False)
     cloned = TableCloned(
         of=source.id,

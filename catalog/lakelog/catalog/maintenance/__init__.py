@@ -26,7 +26,14 @@ from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
 )
 from lakelog.catalog.maintenance.promises import (
+    release_lost,
     settle_origins,
+)
+from lakelog.catalog.maintenance.reachable import (
+    all_chunks,
+    ever_in,
+    first_readable,
+    named_by,
 )
 from lakelog.catalog.maintenance.vacuum import (
     VACUUM_DEFAULT_AGE,
@@ -47,9 +54,14 @@ __all__ = [
     "VACUUM_DEFAULT_DROPPED_AGE",
     "Vacuumed",
     "adopt_files",
+    "all_chunks",
     "check_warehouse",
     "drop_and_purge",
+    "ever_in",
     "expire_logs",
+    "first_readable",
+    "named_by",
+    "release_lost",
     "settle_origins",
     "vacuum_logs",
     "vacuum_wish",

@@ -27,6 +27,7 @@ from lakelog.log.errors import (
     NotFound,
     PermissionDenied,
     StorageError,
+    Unsupported,
 )
 
 
@@ -90,6 +91,39 @@ def end_promises(logs: LogCache, tracked: TrackedLog[TableState], view: View[Tab
     """Keep nothing more for clones that need nothing more, and return the view after that: by one commit, if any."""
     ended = over(logs, view.log_id, view.state.clones.items())
     return _ended(tracked, view, ended) if ended else view
+
+
+def release_lost(logs: LogCache, tracked: TrackedLog[TableState], title: str, clone: str) -> Promise:
+    """Keep nothing more for a clone whose log is gone, which can never say that it needs nothing; return what was kept.
+
+    InvalidInput where nothing is kept for it. Unsupported where its log, or a part of it, is there; PermissionDenied
+    and StorageError where that cannot be seen.
+    """
+    view = tracked.current()
+    promise = view.state.clones.get(clone)
+    if promise is None:
+        kept = ", ".join(sorted(view.state.clones)) or "none"
+        raise InvalidInput(f"{title} keeps no files for a clone {clone}: it does for {kept}")
+    url = logs.url(promise.location)
+    log = logs.table(promise.location).log
+    try:
+        found = log.load()
+    except NotFound:
+        left = next(iter(log.replay.store.list_after(f"{log.keys.log}/")), None)
+        if left is not None:
+            raise Unsupported(
+                f"the log of the clone at {url} is damaged and not gone, {left} is there: repair it, or restore it "
+                "from a backup"
+            ) from None
+    else:
+        is_over = found.purged or all(origin.id != view.log_id for origin in found.state.origins)
+        if found.log_id == clone and not is_over:
+            raise Unsupported(
+                f"the clone at {url} is there, and needs files of {title}: materialize it and expire its older "
+                "versions, or drop and purge it"
+            )
+    _ended(tracked, view, [clone])
+    return promise
 
 
 def _ended(

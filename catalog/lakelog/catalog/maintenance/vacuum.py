@@ -29,6 +29,7 @@ from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.listing import bounds_of, listed
 from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
 from lakelog.catalog.maintenance.reachable import DATA, added, all_chunks, among, named_by, paths, unreachable
@@ -119,7 +120,7 @@ def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     """Delete the unreachable objects in `scope`, or report what would be deleted. One failure does not stop the rest.
     ClockNotTrusted (see `ages`).
 
-    Costs, for each table, three to five LISTs (more for more than 1000 files) and a few GETs; where a file is met that
+    Costs, for each table, three to five LISTs (more for more than 1000 files, of many of which several at a time) and a few GETs; where a file is met that
     the current version does not have, one GET for each retained version since its write began; a PUT for the fence, and
     a request for every 1000 deletions. For each namespace a LIST of its folders, and one GET for each folder that no
     name leads to.
@@ -258,10 +259,10 @@ def _unreached(
     Of all that are there, it holds a page at once.
     """
     live = [named_by(chunk) for chunk in tracked.read(view, lambda view: all_chunks(tracked, view))]
-    listed = tracked.store.list_sizes(f"{prefix}{DATA}")
+    found = listed(tracked.store, f"{prefix}{DATA}", bounds_of(prefix, live, view.version))
     left = [pa.table({"path": pa.array([], pa.string()), "size": pa.array([], pa.int64())})]
     foreign = seen = 0
-    while page := list(islice(listed, PAGE)):
+    while page := list(islice(found, PAGE)):
         own = [(key.removeprefix(prefix), size) for key, size in page]
         own = [(path, size) for path, size in own if started_at(path) is not None]
         foreign, seen = foreign + len(page) - len(own), seen + len(page)

@@ -99,23 +99,40 @@ def _names(connection: Any, query: str) -> list[tuple[str, ...]]:
         )
     if len(parsed["statements"]) != 1:
         raise InvalidInput(f"there are {len(parsed['statements'])} statements: give one SELECT")
-    own: set[str] = set()
     named: dict[tuple[str, ...], None] = {}
-    for node in _nodes(parsed):
-        own |= {entry["key"].lower() for entry in node.get("cte_map", {}).get("map", ())}
+    for node, own in _nodes(parsed, frozenset()):
+        if node.get("type") == "SHOW_REF" and not node.get("query"):
+            raise InvalidInput(
+                "SHOW lists what DuckDB has, which is nothing here: `lakelog ls` lists namespaces and tables, and "
+                "DESCRIBE with the name of a table its columns"
+            )
         if node.get("type") == "BASE_TABLE":
             if node.get("at_clause"):
                 raise InvalidInput("AT (VERSION => …) is not known here: read the past by --as-of")
             parts = (node["catalog_name"], node["schema_name"], node["table_name"])
-            named[tuple(part for part in parts if part)] = None
-    return [name for name in named if len(name) > 1 or name[0].lower() not in own]
+            name = tuple(part for part in parts if part)
+            if len(name) > 1 or name[0].lower() not in own:
+                named[name] = None
+    return list(named)
 
 
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(tree, dict):
-        yield tree
-    for below in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        yield from _nodes(below)
+def _nodes(tree: Any, own: frozenset[str]) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
+    """Yield all nodes, each with the names that WITH gives a meaning there: those of a WITH hold in its query, and in
+    its parts after them, but in one of these itself only where it is recursive."""
+    if isinstance(tree, list):
+        for below in tree:
+            yield from _nodes(below, own)
+    if not isinstance(tree, dict):
+        return
+    if tree.get("type") == "RECURSIVE_CTE_NODE":
+        own |= {tree["cte_name"].lower()}
+    for entry in (tree.get("cte_map") or {}).get("map", ()):
+        yield from _nodes(entry["value"], own)
+        own |= {entry["key"].lower()}
+    yield tree, own
+    for key, below in tree.items():
+        if key != "cte_map":
+            yield from _nodes(below, own)
 
 
 def _make_views(connection: Any, names: list[tuple[str, ...]], load: Callable[[Identifier], Rows]) -> None:

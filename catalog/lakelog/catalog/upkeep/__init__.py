@@ -25,8 +25,11 @@ from lakelog.catalog.upkeep.health import (
     subject_of,
 )
 from lakelog.catalog.upkeep.maintain import (
+    ACTIONS,
+    Due,
     Limits,
     Maintained,
+    due_in,
     maintain_tables,
 )
 from lakelog.catalog.upkeep.model import (
@@ -47,10 +50,12 @@ from lakelog.catalog.upkeep.words import (
 )
 
 __all__ = [
+    "ACTIONS",
     "Advice",
     "COMMITS_MAX",
     "Compacted",
     "Done",
+    "Due",
     "Health",
     "KeepingUp",
     "KeyDepth",
@@ -64,6 +69,7 @@ __all__ = [
     "advice_for",
     "command_name",
     "depths_of",
+    "due_in",
     "files_of",
     "health_in",
     "health_of_table",

@@ -8,7 +8,7 @@ and nothing is deleted but by a policy that says how long to keep it. A table th
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,12 +16,21 @@ import msgspec
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target
 from lakelog.catalog.maintenance import expire_logs, vacuum_logs, vacuum_wish, what_to_keep
+from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import OFF, Policy
-from lakelog.catalog.state import TableState
+from lakelog.catalog.state import Goal, TableState
 from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, due, goal_by, step
+from lakelog.catalog.upkeep.model import COMPACT, EXPIRE, VACUUM
 from lakelog.catalog.upkeep.policies import policy_for
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.secrets import masked, masked_urls
+
+ACTIONS = (COMPACT, EXPIRE, VACUUM)
+"""What is done here. `cluster` and `statistics` are for engines (see `due_in`)."""
+
+REFRESH_SHARE = 0.1
+"""Statistics are computed anew once so large a share of the rows came later: so each row is read for them about ten
+times, however large the table becomes."""
 
 LOST_MAX = 5
 """After so many steps that other writers won, a table is left for the next run."""
@@ -93,11 +102,60 @@ class _Stopped(LakelogError):
     """Ends a step, when upkeep was asked to stop; what was committed before is done."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What an engine, which rewrites rows itself, is to do for the table at `path`: compact it with that goal, where
+    `compacts`, and compute the statistics of these columns anew."""
+
+    path: Identifier
+    goal: Goal
+    compacts: bool
+    statistics: tuple[str, ...]
+
+
+def due_in(tree: NameTree, scope: Scope) -> list[Due]:
+    """Return the tables of `scope` for which there is something to do. One that cannot be judged is left out:
+    `maintain_tables` reports it."""
+    found = []
+    for target in scope.tables:
+        try:
+            policy = policy_for(tree.logs, target.view, target.name)
+            if policy.mode == OFF or target.path is None:
+                continue
+            head = TableHead(tree.logs, target.tracked, target.view, target.name)
+            goal = goal_by(head, policy)
+            _, groups = due(head, goal, until=head.version, limit_bytes=1)
+            each = Due(path=target.path, goal=goal, compacts=bool(groups), statistics=old_statistics(head))
+        except LakelogError:
+            continue
+        if each.compacts or each.statistics:
+            found.append(each)
+    return found
+
+
+def old_statistics(head: TableHead) -> tuple[str, ...]:
+    """Return the columns whose statistics were computed once and are out of date: see `REFRESH_SHARE`."""
+    known, schema = head.state.estimates, head.metadata.schema
+    if known is None or known.added_since < max(1, REFRESH_SHARE * known.rows):
+        return ()
+    top = {field.id: field.name for field in schema.fields}
+    return tuple(top[id] for id in known.columns if id in top)
+
+
 def maintain_tables(
-    tree: NameTree, scope: Scope, limits: Limits, *, dry_run: bool, progress: Progress
+    tree: NameTree,
+    scope: Scope,
+    limits: Limits,
+    *,
+    actions: Collection[str] = ACTIONS,
+    dry_run: bool,
+    progress: Progress,
 ) -> list[Maintained]:
-    """Do what is due in `scope`, or report it."""
-    works = [_Work(tree, target, dry_run=dry_run) for target in scope.tables]
+    """Do what is due in `scope`, or report it; of these actions alone."""
+    for action in actions:
+        if action not in ACTIONS:
+            raise InvalidInput(f"{action!r} is not what upkeep does here: name some of {', '.join(ACTIONS)}")
+    works = [_Work(tree, target, frozenset(actions), dry_run=dry_run) for target in scope.tables]
     left = list(works)
     while left and not limits.is_over:
         going: list[_Work] = []
@@ -122,8 +180,10 @@ def maintain_tables(
 class _Work:
     """What is left to do for one table."""
 
-    def __init__(self, tree: NameTree, target: Target[TableState], *, dry_run: bool) -> None:
-        self.tree, self.target, self._dry_run = tree, target, dry_run
+    def __init__(
+        self, tree: NameTree, target: Target[TableState], actions: frozenset[str], *, dry_run: bool
+    ) -> None:
+        self.tree, self.target, self._actions, self._dry_run = tree, target, actions, dry_run
         where = masked_urls(tree.logs.url(target.tracked.location))
         self.done = Maintained(name=target.name, location=where)
         self._head = TableHead(tree.logs, target.tracked, target.view, target.name)
@@ -139,7 +199,7 @@ class _Work:
                 if self._policy.mode == OFF:
                     self._note("lakelog.maintenance is off")
                     return False
-            if self._compact(self._policy, limits):
+            if COMPACT in self._actions and self._compact(self._policy, limits):
                 return True
             self._let_go(self._policy, progress)
         except _Stopped:
@@ -194,7 +254,7 @@ class _Work:
     def _let_go(self, policy: Policy, progress: Progress) -> None:
         """Expire and delete what the policy allows to go."""
         scope = Scope(tables=[self.target])
-        if policy.keep_for is not None and self._is_old(policy.keep_for):
+        if EXPIRE in self._actions and policy.keep_for is not None and self._is_old(policy.keep_for):
             (gone,) = expire_logs(
                 self.tree,
                 scope,
@@ -203,7 +263,7 @@ class _Work:
                 progress=progress,
             )
             self._say(versions=gone.versions)
-        if policy.vacuum_age is not None:
+        if VACUUM in self._actions and policy.vacuum_age is not None:
             asked = vacuum_wish(
                 older_than=policy.vacuum_age, dry_run=self._dry_run, keys=False, progress=progress
             )

@@ -14,7 +14,11 @@ from lakelog.spark.requests import writes as ask
 
 def plan(at: OpenCatalog, asked: ask.PlanCompaction) -> tuple[ask.CompactionPlan, Beside]:
     """The files of each group follow one another."""
-    goal = Goal(target_size_bytes=asked.goal.target_size_bytes, deleted_ratio=asked.goal.deleted_ratio)
+    goal = Goal(
+        target_size_bytes=asked.goal.target_size_bytes,
+        deleted_ratio=asked.goal.deleted_ratio,
+        fan_in=asked.goal.fan_in,
+    )
     files, groups = at.loaded(asked).plan_compaction(
         goal, asked.predicate, until=asked.until, limit_bytes=asked.limit_bytes
     )

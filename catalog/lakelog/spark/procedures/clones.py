@@ -33,6 +33,11 @@ def _materialize(call: Call) -> Rows:
     return [(done.files, done.size_bytes, done.version, list(done.tags), list(done.owners))]
 
 
+def _release_clone(call: Call) -> Rows:
+    table = call.catalog.load_table(call.table("table")).release_clone(str(call["clone"]))
+    return [(table.version,)]
+
+
 PROCEDURES = (
     Procedure(
         name="clone",
@@ -81,6 +86,17 @@ PROCEDURES = (
                 "owners", "ARRAY<STRING>", "folders of tables that still keep files, for older versions too"
             ),
         ),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="release_clone",
+        description="Keep no more files for a clone whose log is gone; where it is there, it is refused.",
+        run=_release_clone,
+        parameters=(
+            Parameter("table", "STRING", "the table that keeps the files"),
+            Parameter("clone", "STRING", "the id of the clone's log, as fsck shows it"),
+        ),
+        columns=(Column("current_version", "BIGINT"),),
         in_transaction=False,
     ),
 )

@@ -12,6 +12,7 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 from lakelog.spark.requests.jobs import ComputeStatistics, StatisticsComputed
 
 if TYPE_CHECKING:
+    from lakelog.catalog.logs import Token
     from lakelog.catalog.table import Table
 
 _COUNTED = (
@@ -52,12 +53,11 @@ def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
     return names
 
 
-def _compute(call: Call) -> Rows:
+def commit_statistics(newest: Table, result: StatisticsComputed, token: Token | None) -> int:
+    """Commit what a job has computed; return the version that was read. CommitConflict."""
     from lakelog.catalog.errors import CommitConflict
     from lakelog.catalog.files import ColumnEstimates, TableEstimates
 
-    result = call.came_of(StatisticsComputed)
-    newest = call.catalog.load_table(call.table("table"))
     if newest.id != result.id:
         raise CommitConflict(
             f"{newest.name} was dropped and re-created while its statistics were computed: compute them again",
@@ -77,11 +77,17 @@ def _compute(call: Call) -> Rows:
     estimates = TableEstimates(
         version=table.version, rows=result.rows, size_bytes=table.size_bytes, columns=columns
     )
-    newest.commit_statistics(estimates, token=call.token)
+    newest.commit_statistics(estimates, token=token)
+    return table.version
+
+
+def _compute(call: Call) -> Rows:
+    result = call.came_of(StatisticsComputed)
+    version = commit_statistics(call.catalog.load_table(call.table("table")), result, call.token)
     return [
         (
             each.name, result.rows, each.distinct, each.nulls, _shown(each.min), _shown(each.max),
-            each.average_bytes, each.most_bytes, table.version,
+            each.average_bytes, each.most_bytes, version,
         )
         for each in result.columns
     ]  # fmt: skip

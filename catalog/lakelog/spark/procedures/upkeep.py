@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from lakelog.log.errors import LakelogError
+from lakelog.log.secrets import masked
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
+from lakelog.spark.procedures.statistics import commit_statistics
+from lakelog.spark.requests.jobs import KeepTable, KeptTable, Maintain, Maintained
+from lakelog.spark.requests.writes import CompactionGoal
+
+if TYPE_CHECKING:
+    from lakelog.catalog.upkeep import Maintained as KeptOutside
 
 
 def _health(call: Call) -> Rows:
@@ -24,22 +36,94 @@ def _health(call: Call) -> Rows:
     ]  # fmt: skip
 
 
-def _maintain(call: Call) -> Rows:
-    which, limit_us = subject(call), call["limit_time"]
-    found = call.catalog.maintain(
-        which.get("table", which.get("namespace")),
-        dry_run=call["dry_run"],
-        limit_time=None if limit_us is None else dt.timedelta(microseconds=limit_us),
+def _prepare(call: Call) -> Maintain:
+    """Return what Spark's executors rewrite. In a dry run there is nothing."""
+    from lakelog.catalog.upkeep import Limits
+
+    limits = _limits(call)
+    Limits(
+        now_s=lambda: 0.0,
+        limit_s=None if limits["limit_time"] is None else limits["limit_time"].total_seconds(),
+        limit_bytes=limits["limit_bytes"],
+    )
+    which = subject(call)
+    due = [] if call["dry_run"] else call.catalog.plan_upkeep(which.get("table", which.get("namespace")))
+    return Maintain(
+        tables=tuple(
+            KeepTable(
+                table=tuple(each.path),
+                goal=CompactionGoal(
+                    target_size_bytes=each.goal.target_size_bytes,
+                    deleted_ratio=each.goal.deleted_ratio,
+                    fan_in=each.goal.fan_in,
+                ),
+                most_bytes=each.goal.most_bytes,
+                statistics=each.statistics,
+            )
+            for each in due
+        ),
+        limit_us=call["limit_time"],
         limit_bytes=call["limit_bytes"],
     )
-    return [
-        (
-            each.name, each.compacted.read_files, each.compacted.read_bytes, each.compacted.written_files,
-            each.compacted.written_bytes, each.compacted.deleted_rows, each.versions, each.freed_files,
-            each.freed_bytes, each.is_left, each.note, each.error,
-        )
-        for each in found
-    ]  # fmt: skip
+
+
+def _limits(call: Call) -> dict[str, Any]:
+    limit_us = call["limit_time"]
+    limit_time = None if limit_us is None else dt.timedelta(microseconds=limit_us)
+    return {"limit_time": limit_time, "limit_bytes": call["limit_bytes"]}
+
+
+def _maintain(call: Call) -> Rows:
+    """Do what is left after the job: expire and vacuum, where no limit came before, and commit statistics."""
+    which, job = subject(call), call.came_of(Maintained)
+    name = which.get("table", which.get("namespace"))
+    if call["dry_run"]:
+        due = {_name(each.path): len(each.statistics) for each in call.catalog.plan_upkeep(name)}
+        planned = call.catalog.maintain(name, dry_run=True, **_limits(call))
+        return [_row(each, statistics=due.get(each.name, 0)) for each in planned]
+    limit_us = call["limit_time"]
+    is_over = any(each.is_left for each in job.tables) or (limit_us is not None and job.took_us >= limit_us)
+    left = None if limit_us is None else dt.timedelta(microseconds=max(1, limit_us - job.took_us))
+    found = call.catalog.maintain(name, actions=() if is_over else ("expire", "vacuum"), limit_time=left)
+    done = {_name(each.table): each for each in job.tables}
+    return [_row(each, _with_statistics(call, done.get(each.name)), is_over=is_over) for each in found]
+
+
+def _name(path: Sequence[str]) -> str:
+    from lakelog.catalog.names import quoted
+
+    return quoted(tuple(path))
+
+
+def _with_statistics(call: Call, job: KeptTable | None) -> KeptTable | None:
+    """Commit the statistics that were computed, where the table is still as it was then."""
+    if job is None or job.statistics is None or job.error is not None:
+        return job
+    try:
+        commit_statistics(call.catalog.load_table(job.table), job.statistics, None)
+    except LakelogError as error:
+        return msgspec.structs.replace(job, error=str(error))
+    return job
+
+
+def _row(
+    each: KeptOutside, job: KeptTable | None = None, *, statistics: int = 0, is_over: bool = False
+) -> tuple[Any, ...]:
+    done, note, error = each.compacted, each.note, each.error
+    counts = (done.read_files, done.read_bytes, done.written_files, done.written_bytes, done.deleted_rows)
+    is_left = each.is_left or is_over
+    if job is not None:
+        counts = (
+            job.rewritten_files, job.rewritten_bytes, job.added_files, job.added_bytes, job.deleted_rows
+        )  # fmt: skip
+        statistics = 0 if job.statistics is None else len(job.statistics.columns)
+        if job.lost:
+            note = (
+                note or "other writers changed files of some steps: what is left of these is for the next run"
+            )
+        error = error or (None if job.error is None else masked(job.error))
+    freed = (each.versions, each.freed_files, each.freed_bytes)
+    return (each.name, *counts, statistics, *freed, is_left, note, error)
 
 
 PROCEDURES = (
@@ -82,7 +166,9 @@ PROCEDURES = (
     ),
     Procedure(
         name="maintain",
-        description="Do what is due for tables by their policies: compact, and expire and vacuum where one says so.",
+        description="Do what is due for tables by their policies, in jobs: compact, compute old statistics anew, and "
+        "expire and vacuum where a policy says so.",
+        prepare=_prepare,
         run=_maintain,
         parameters=(
             TABLE,
@@ -108,6 +194,7 @@ PROCEDURES = (
             Column("added_files", "BIGINT", "in their place"),
             Column("added_bytes", "BIGINT"),
             Column("deleted_rows", "BIGINT", "that were still in those files"),
+            Column("statistics", "BIGINT", "columns whose statistics were computed anew"),
             Column("versions", "BIGINT", "how many have expired"),
             Column("freed_files", "BIGINT", "that were deleted, as no version had them"),
             Column("freed_bytes", "BIGINT"),

@@ -61,13 +61,32 @@ class ComputeStatistics(_Job, frozen=True, kw_only=True, tag="statistics"):
     columns: tuple[str, ...]
 
 
+class KeepTable(Message, frozen=True, kw_only=True):
+    """A table to be kept in shape: compacted with that goal, into files of at most so much, and the statistics of these
+    columns computed anew."""
+
+    table: Path
+    goal: CompactionGoal
+    most_bytes: int
+    statistics: tuple[str, ...] = ()
+
+
+class Maintain(_Job, frozen=True, kw_only=True, tag="maintain"):
+    """Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes
+    were read."""
+
+    tables: tuple[KeepTable, ...]
+    limit_us: int | None
+    limit_bytes: int | None
+
+
 class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     """Read these data files, by URL, from beginning to end."""
 
     files: tuple[str, ...]
 
 
-AnyJob: TypeAlias = Compact | ReadFooters | FindSource | ComputeStatistics | TakeChecksums
+AnyJob: TypeAlias = Compact | ReadFooters | FindSource | ComputeStatistics | Maintain | TakeChecksums
 
 
 class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
@@ -144,6 +163,29 @@ class StatisticsComputed(_Job, frozen=True, kw_only=True, tag="statistics"):
     columns: tuple[ColumnComputed, ...]
 
 
+class KeptTable(Message, frozen=True, kw_only=True):
+    """What was rewritten and committed of a table. `lost` groups were changed by others first; `is_left`: a limit came
+    before the end; `error` is what ended it."""
+
+    table: Path
+    rewritten_files: int
+    rewritten_bytes: int
+    added_files: int
+    added_bytes: int
+    deleted_rows: int
+    lost: int
+    is_left: bool
+    error: str | None
+    statistics: StatisticsComputed | None = None
+
+
+class Maintained(_Job, frozen=True, kw_only=True, tag="maintain"):
+    """The tables in the order of the job, and how long they took."""
+
+    tables: tuple[KeptTable, ...]
+    took_us: int
+
+
 class ChecksumTaken(Message, frozen=True, kw_only=True):
     """The size of a file in bytes, and the CRC-32 of these."""
 
@@ -158,4 +200,6 @@ class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[ChecksumTaken, ...]
 
 
-AnyResult: TypeAlias = Compacted | FootersRead | SourceFound | StatisticsComputed | ChecksumsTaken
+AnyResult: TypeAlias = (
+    Compacted | FootersRead | SourceFound | StatisticsComputed | Maintained | ChecksumsTaken
+)

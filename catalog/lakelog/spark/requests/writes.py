@@ -97,10 +97,12 @@ class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
 
 
 class CompactionGoal(Message, frozen=True, kw_only=True):
-    """Files shall be of about that size, and have less than that share of deleted rows."""
+    """Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
+    `fan_in` of about one size are there."""
 
     target_size_bytes: int
     deleted_ratio: float
+    fan_in: int = 1
 
 
 class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction"):

@@ -122,6 +122,18 @@ def test_a_limit_of_time_begins_nothing_more() -> None:
     assert left.is_left and table.refresh().file_count == 9
 
 
+def test_only_the_actions_that_are_named_are_done(catalog: Catalog) -> None:
+    filled(catalog, 9)
+    (done,) = catalog.maintain("shop.orders", actions=("expire", "vacuum"))
+    assert done.compacted.read_files == 0 and not done.is_left
+    with pytest.raises(InvalidInput, match="compact, expire, vacuum"):
+        catalog.maintain(actions=("cluster",))
+    (due,) = catalog.plan_upkeep()
+    assert (due.path, due.compacts, due.statistics) == (("shop", "orders"), True, ())
+    assert catalog.maintain("shop.orders", actions=("compact",))[0].compacted.read_files == 9
+    assert catalog.plan_upkeep() == []
+
+
 @pytest.mark.parametrize(
     ("limit", "said"),
     [

@@ -72,7 +72,8 @@ def _check_needed(walk: Walk, checked: Checked, id: str, promise: Promise) -> No
             url,
             f"{shown(checked.name)} keeps files for a clone at {walk.logs.url(promise.location)}, the log of which is "
             "not there, or cannot be read",
-            "restore that folder from a backup: only the log of the clone can say that it needs them no more",
+            "restore that folder from a backup; where it is gone for good, run `lakelog release-clone` with the "
+            f"table and the id {id}",
         )
     elif clone.purged or all(origin.id != checked.verified.log_id for origin in clone.state.origins):
         walk.findings.note(

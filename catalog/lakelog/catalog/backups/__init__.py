@@ -1,0 +1,50 @@
+"""Backups: what a warehouse was at one moment, at another place, and getting it back from there.
+
+Rule: a log is never set back where it is. A warehouse is restored to an empty folder, with the same logs; into a
+warehouse that is in use, tables come back with logs of their own. It must not know what expiry and vacuum delete: a
+saved cut keeps what is copied.
+"""
+
+from lakelog.catalog.backups.checking import (
+    Checked,
+    verify_backup,
+)
+from lakelog.catalog.backups.making import (
+    LEAVE,
+    REFUSE,
+    BackedUp,
+    create_backup,
+    summary,
+)
+from lakelog.catalog.backups.place import (
+    Backup,
+    BackupPlace,
+    Left,
+)
+from lakelog.catalog.backups.restoring import (
+    Restored,
+    restore_warehouse,
+)
+from lakelog.catalog.backups.tables import (
+    TableRestored,
+    remade_clones,
+    restore_table,
+)
+
+__all__ = [
+    "BackedUp",
+    "Backup",
+    "BackupPlace",
+    "Checked",
+    "LEAVE",
+    "Left",
+    "REFUSE",
+    "Restored",
+    "TableRestored",
+    "create_backup",
+    "remade_clones",
+    "restore_table",
+    "restore_warehouse",
+    "summary",
+    "verify_backup",
+]

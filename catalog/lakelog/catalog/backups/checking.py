@@ -1,0 +1,74 @@
+"""Whether a backup is whole: each object is read, and has the hash that the backup's list says."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from lakelog.catalog.backups.making import COPIES_AT_ONCE
+from lakelog.catalog.backups.place import Backup, BackupPlace, Listed
+from lakelog.catalog.logs import LogCache, Progress
+from lakelog.log.errors import FormatError
+from lakelog.log.stores import ObjectStore
+
+MISSING, ALTERED = "missing", "altered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """An object that is not as it was backed up: its place, and what of the warehouse it is."""
+
+    what: str
+    place: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a check has read, and what was wrong."""
+
+    backup: Backup
+    objects: int
+    size_bytes: int
+    problems: tuple[Problem, ...]
+
+
+def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: Progress) -> Checked:
+    """Read every object of a backup, and compare it with its hash."""
+    backup = place.backup(id)
+    objects = place.objects_of(backup)
+    problems: list[Problem] = []
+    for begin in range(0, len(objects), COPIES_AT_ONCE):
+        progress(f"object {begin:,} of {len(objects):,}")
+        batch = objects[begin : begin + COPIES_AT_ONCE]
+        for listed, wrong in zip(
+            batch, logs.in_parallel(lambda each: _wrong(place.store, each), batch), strict=True
+        ):
+            if wrong is not None:
+                problems.append(
+                    Problem(what=wrong, place=f"{place.store.url}/{listed.stored}", key=listed.key)
+                )
+    return Checked(
+        backup=backup,
+        objects=len(objects),
+        size_bytes=sum(each.size for each in objects),
+        problems=tuple(problems),
+    )
+
+
+def _wrong(store: ObjectStore, listed: Listed) -> str | None:
+    data = store.get(listed.stored)
+    if data is None:
+        return MISSING
+    return None if hashlib.sha256(data).hexdigest() == listed.sha256 else ALTERED
+
+
+def sound(store: ObjectStore, listed: Listed) -> bytes:
+    """Return the bytes of an object of a backup. FormatError, which names it, where they are not what was backed up."""
+    data = store.get(listed.stored)
+    if data is None or hashlib.sha256(data).hexdigest() != listed.sha256:
+        what = "is missing" if data is None else "was altered"
+        raise FormatError(
+            f"{store.url}/{listed.stored}, which is {listed.key} of the warehouse, {what}: restore another backup"
+        )
+    return data

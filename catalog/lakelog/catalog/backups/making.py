@@ -1,0 +1,327 @@
+"""Making a backup: a saved cut keeps its versions, its objects are copied, and one object says that it is whole.
+
+The order: what has begun is noted at the place of backups, the cut is saved in the source, objects are copied, with
+lists of these now and then, the list of all, the backup itself, and only then the cut is dropped. Stopped anywhere, a
+next run finds what was noted and goes on with the same cut. Nothing is read from a backup that is not whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lakelog.catalog.backups.contents import TRIES_MAX, Contents, LogAt, contents_of, logs_of
+from lakelog.catalog.backups.place import (
+    FORMAT,
+    Backup,
+    BackupPlace,
+    Left,
+    Listed,
+    LogHead,
+    Running,
+    check_apart,
+    stored_name,
+)
+from lakelog.catalog.ddl import all_cuts, drop_cut, save_cut, versions_of
+from lakelog.catalog.logs import NameTree, Progress
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import NAMESPACE
+from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.stores import ObjectStore
+
+WAREHOUSE, TABLE = "warehouse", "table"
+COPIES_AT_ONCE = 4
+SMALL_AT_ONCE = 64
+SMALL_BYTES = 1 << 20
+LISTED_AT_ONCE = 200
+"""After so many copies a list of them is written: what a next run need not copy."""
+
+REFUSE, LEAVE = "refuse", "leave"
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackedUp:
+    """What a run has done: the backup, what of it was copied now, and whether it went on with an earlier run."""
+
+    backup: Backup
+    copied: int
+    copied_bytes: int
+    resumed: bool
+
+
+def create_backup(
+    tree: NameTree,
+    place: BackupPlace,
+    name: Identifier,
+    *,
+    is_table: bool,
+    outside: str,
+    progress: Progress,
+) -> BackedUp:
+    """Back up a table, or a namespace with all below it, () for the warehouse, as of one moment: `Catalog.backup`."""
+    if outside not in (REFUSE, LEAVE):
+        raise InvalidInput(f"outside is {outside!r}: give {REFUSE} or {LEAVE}")
+    logs = tree.logs
+    logs.check_writable()
+    check_apart(logs.warehouse, place.store.url, "a place of backups")
+    root = logs.namespace("").current()
+    place.claim(root.log_id, logs.warehouse)
+    running, resumed = _running(tree, place, name, is_table)
+    if not place.has(running.id):
+        made = _Making(tree, place, running, progress)
+        made.make(root.log_id, outside)
+        copied, copied_bytes = made.copied, made.copied_bytes
+    else:
+        copied = copied_bytes = 0
+    _end(tree, place, running)
+    return BackedUp(
+        backup=place.backup(running.id), copied=copied, copied_bytes=copied_bytes, resumed=resumed
+    )
+
+
+def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: bool) -> tuple[Running, bool]:
+    """Return the run to go on with, or note a new one."""
+    kind = TABLE if is_table else NAMESPACE if name else WAREHOUSE
+    for found in place.running():
+        if (found.kind, found.name) == (kind, name):
+            return found, True
+    id = tree.logs.new_id()
+    above = name[:-1] if is_table else name
+    running = Running(format=FORMAT, id=id, cut=f"backup-{id}", cut_namespace=above, name=name, kind=kind)
+    place.begin(running)
+    return running, False
+
+
+def _end(tree: NameTree, place: BackupPlace, running: Running) -> None:
+    for namespace in {running.cut_namespace, ()}:
+        try:
+            drop_cut(tree, running.cut, namespace, None)
+        except NotFound:
+            continue
+    place.end(running.id)
+
+
+class _Making:
+    """One run of a backup."""
+
+    def __init__(self, tree: NameTree, place: BackupPlace, running: Running, progress: Progress) -> None:
+        self.tree, self.place, self.running, self.progress = tree, place, running, progress
+        self.copied = self.copied_bytes = 0
+        self._there = place.sizes()
+        self._known = place.known()
+        self._all: dict[str, Listed] = {}
+        self._new: list[Listed] = []
+        self._borrowing: list[Identifier] = []
+
+    def make(self, root: str, outside: str) -> None:
+        versions, start = self._versions()
+        time_us = self.tree.logs.namespace(start).log.view_at(versions[start]).time_us
+        chosen, left = self._chosen(versions, start)
+        if outside == REFUSE and left:
+            self._refuse(left)
+        files: list[Left] = []
+        for number, at in enumerate(chosen, start=1):
+            self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
+            files += self._take(at)
+            if outside == REFUSE and files:
+                self._refuse(files)
+        self._flush()
+        objects = sorted(self._all.values(), key=lambda each: each.key)
+        self.place.put_backup(
+            Backup(
+                format=FORMAT,
+                id=self.running.id,
+                time_us=time_us,
+                kind=self.running.kind,
+                name=self.running.name,
+                root=root,
+                warehouse=self.tree.logs.warehouse,
+                logs=tuple(
+                    LogHead(
+                        kind=at.kind,
+                        location=at.location,
+                        version=at.version,
+                        name=at.path,
+                        dropped=at.dropped,
+                    )
+                    for at in chosen
+                ),
+                left=(*left, *files),
+                clones=tuple(self._borrowing),
+                objects=len(objects),
+                size_bytes=sum(each.size for each in objects),
+                list_hash=self.place.put_list(self.running.id, "all", objects),
+            )
+        )
+
+    def _versions(self) -> tuple[dict[str, int], str]:
+        """Return the versions of the cut, which is saved where that has not happened, and the place of its namespace.
+
+        Where the namespace leads to a log outside of its folder, which has no cut of its own, the whole catalog's is.
+        """
+        cut, above = self.running.cut, self.running.cut_namespace
+        tree = self.tree
+        # The root, too: a namespace may have lost its right to a cut since the run began.
+        for namespace in dict.fromkeys((above, ())):
+            found = tree.namespace(namespace) if namespace else tree.root()
+            if cut not in all_cuts(tree, namespace):
+                try:
+                    save_cut(tree, cut, namespace, None)
+                except InvalidInput:
+                    if not namespace:
+                        raise
+                    continue
+            saved = all_cuts(tree, namespace)[cut]
+            return versions_of(found.tracked, cut, saved), found.tracked.location
+        raise AssertionError("the root always has a cut")
+
+    def _chosen(self, versions: dict[str, int], start: str) -> tuple[list[LogAt], list[Left]]:
+        above = self.running.cut_namespace
+        logs = self.tree.logs
+        begin, path = start, above
+        if above and start == "":
+            path = ()
+        chosen, outside = logs_of(logs, versions, begin, path)
+        left = [Left(kind=TABLE, name=name, place=logs.url(at)) for name, at in outside]
+        wanted = self.running.name
+        if self.running.kind == TABLE:
+            chosen = [
+                each for each in chosen if each.path == wanted and not each.dropped and each.kind != NAMESPACE
+            ]
+            left = [each for each in left if each.name == wanted]
+            if not chosen and not left:
+                raise NotFound(f"there is no table {quoted(wanted)}: nothing was backed up")
+        else:
+            depth = len(wanted)
+            chosen = [each for each in chosen if each.path[:depth] == wanted]
+            left = [each for each in left if each.name[:depth] == wanted]
+        return chosen, left
+
+    def _take(self, at: LogAt) -> list[Left]:
+        """Copy what a log consists of, again from its start where something has expired meanwhile."""
+        logs = self.tree.logs
+        for _ in range(TRIES_MAX):
+            contents = contents_of(logs, at, self.progress)
+            try:
+                taken = self._copy(contents)
+            except NotFound as error:
+                missing = error
+                continue
+            self._all |= taken
+            if contents.borrowed and not at.dropped:
+                self._borrowing.append(at.path)
+            if not contents.elsewhere:
+                return []
+            place = sorted(contents.elsewhere)[0]
+            return [Left(kind="file", name=at.path, place=place, files=len(contents.elsewhere))]
+        raise FormatError(f"{missing}: run lakelog fsck on {logs.url(at.location)}") from missing
+
+    def _copy(self, contents: Contents) -> dict[str, Listed]:
+        source = self.tree.logs.places.store(self.tree.logs.warehouse)
+        taken: dict[str, Listed] = {}
+        small: list[tuple[Listed, bytes]] = []
+        for key, data in contents.read.items():
+            digest = hashlib.sha256(data).hexdigest()
+            listed = Listed(key, len(data), digest, stored_name(key, digest))
+            taken[key] = listed
+            if self._there.get(listed.stored) != listed.size:
+                small.append((listed, data))
+        for begin in range(0, len(small), SMALL_AT_ONCE):
+            batch = small[begin : begin + SMALL_AT_ONCE]
+            self._each(self._put, batch)
+            self._note([each for each, _ in batch])
+        named: list[tuple[str, int | None]] = []
+        for key, size in contents.named.items():
+            known = self._known.get(stored_name(key, None))
+            if (
+                known is not None
+                and known.size == self._there.get(known.stored)
+                and size in (None, known.size)
+            ):
+                taken[key] = known
+            else:
+                named.append((key, size))
+        for begin in range(0, len(named), COPIES_AT_ONCE):
+            if begin:
+                self.progress(f"object {begin:,} of {len(named):,}")
+            copies = self._each(
+                lambda each: copied(source, each[0], each[1], self.place.store),
+                named[begin : begin + COPIES_AT_ONCE],
+            )
+            taken |= {each.key: each for each in copies}
+            self._note(copies)
+        return taken
+
+    def _put(self, each: tuple[Listed, bytes]) -> None:
+        self.place.store.put(each[0].stored, each[1])
+
+    def _each(self, work: Callable[[Input], Output], inputs: Sequence[Input]) -> list[Output]:
+        try:
+            return self.tree.logs.in_parallel(work, inputs)
+        except StorageError as error:
+            raise StorageError(
+                f"the backup {self.running.id} stopped after {self.copied:,} objects: {error}. Its versions are kept "
+                f"by the saved cut {self.running.cut}; run it again, and it goes on",
+                location=error.location,
+            ) from error
+
+    def _note(self, copies: list[Listed]) -> None:
+        self.copied += len(copies)
+        self.copied_bytes += sum(each.size for each in copies)
+        for each in copies:
+            self._there[each.stored] = each.size
+            self._known[each.stored] = each
+        self._new += copies
+        if len(self._new) >= LISTED_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._new:
+            self.place.put_list(self.running.id, self.tree.logs.new_id(), self._new)
+            self._new = []
+
+    def _refuse(self, left: list[Left]) -> None:
+        """Refuse, and leave nothing behind: another choice begins anew."""
+        _end(self.tree, self.place, self.running)
+        shown = "; ".join(f"{quoted(each.name)} at {each.place}" for each in left[:5])
+        more = f", and {len(left) - 5:,} more" if len(left) > 5 else ""
+        raise InvalidInput(
+            f"{shown}{more} is outside of the warehouse's folder {self.tree.logs.warehouse}, and would not be in the "
+            "backup: say that it may be left out (outside => 'leave', --outside leave), or copy it into the warehouse"
+        )
+
+
+def copied(source: ObjectStore, key: str, size: int | None, target: ObjectStore) -> Listed:
+    """Copy an object that is never written twice, and return what it is. NotFound; FormatError for another size."""
+    with source.open_input(key) as opened:
+        data = opened.read()
+    if size is not None and size != len(data):
+        raise FormatError(
+            f"{source.url}/{key} has {len(data):,} bytes, and its log says {size:,}: run lakelog fsck"
+        )
+    listed = Listed(key, len(data), hashlib.sha256(data).hexdigest(), stored_name(key, None))
+    target.put(listed.stored, data)
+    return listed
+
+
+def summary(backup: Backup) -> Mapping[str, object]:
+    """Return the facts of a backup for programs."""
+    return {
+        "id": backup.id,
+        "time_us": backup.time_us,
+        "kind": backup.kind,
+        "name": list(backup.name),
+        "warehouse": backup.warehouse,
+        "tables": len(backup.tables),
+        "objects": backup.objects,
+        "size_bytes": backup.size_bytes,
+        "left": [
+            {"kind": each.kind, "name": list(each.name), "place": each.place, "files": each.files}
+            for each in backup.left
+        ],
+    }

@@ -1,0 +1,272 @@
+"""The place of backups: its objects and their names. See docs/backup.md; names of objects come from the source's keys.
+
+    _lakelog_backups.json        what this place is, and of which warehouse: the id of its root's log
+    backups/<id>.json            a backup that is whole: what it is of, and its list by its hash
+    lists/<id>/<number>.parquet  keys, sizes, hashes of what was copied; `all.parquet` is the list of a whole one
+    running/<id>.json            a backup that has begun: a later run goes on with it
+    objects/<key>~<hash>         an object; of data files, which are never written twice, `objects/<key>`
+
+A name with a hash holds what has that hash, and one without it what is immutable at its source. So one backup shares
+with others what is there already, and never replaces what they need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakelog.catalog.logs import check_not_own, spellings
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.stores import ObjectStore
+
+IDENTITY = "_lakelog_backups.json"
+RESTORING = "_lakelog_restoring.json"
+FORMAT: Literal[1] = 1
+HASH_DIGITS = 16
+
+T = TypeVar("T")
+
+_LIST = pa.schema(
+    [("key", pa.string()), ("size", pa.int64()), ("sha256", pa.string()), ("stored", pa.string())]
+)
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of which warehouse a place has backups: `root` is the id of its root's log, which a copy of it has too."""
+
+    format: Literal[1]
+    root: str
+    warehouse: str
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A backup under way: the saved cut that keeps its versions, and what it is of."""
+
+    format: Literal[1]
+    id: str
+    cut: str
+    cut_namespace: tuple[str, ...]
+    name: tuple[str, ...]
+    kind: str
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place."""
+
+    kind: str
+    name: tuple[str, ...]
+    place: str
+    files: int = 0
+
+
+class LogHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A log that a backup has, and its newest version in it."""
+
+    kind: str
+    location: str
+    version: int
+    name: tuple[str, ...]
+    dropped: bool = False
+
+
+class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A backup that is whole. `kind` is warehouse, namespace or table; `name` what it is of. `clones` are tables
+    with files of others, which their logs name by places in the warehouse that was backed up."""
+
+    format: Literal[1]
+    id: str
+    time_us: int
+    kind: str
+    name: tuple[str, ...]
+    root: str
+    warehouse: str
+    logs: tuple[LogHead, ...]
+    left: tuple[Left, ...]
+    clones: tuple[tuple[str, ...], ...]
+    objects: int
+    size_bytes: int
+    list_hash: str
+
+    @property
+    def tables(self) -> tuple[LogHead, ...]:
+        return tuple(each for each in self.logs if each.kind != "namespace" and not each.dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One object: its key below the warehouse, what it has to be, and its name in the place of backups."""
+
+    key: str
+    size: int
+    sha256: str
+    stored: str
+
+
+class BackupPlace:
+    """A folder or prefix that holds backups of one warehouse."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self.store = store
+
+    def identity(self) -> Identity | None:
+        """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
+        data = self.store.get(IDENTITY)
+        if data is not None:
+            return _decoded(data, Identity, f"{self.store.url}/{IDENTITY}")
+        first = next(iter(self.store.list_after("")), None)
+        if first is not None:
+            raise InvalidInput(
+                f"{self.store.url} is not a place of backups: it holds {first!r}. Give an empty or new folder, or the "
+                "one that earlier backups are in"
+            )
+        return None
+
+    def required(self) -> Identity:
+        found = self.identity()
+        if found is None:
+            raise NotFound(f"there are no backups at {self.store.url}: check the place")
+        return found
+
+    def claim(self, root: str, warehouse: str) -> None:
+        """Make the place one of that warehouse. InvalidInput where it is another one's."""
+        found = self.identity()
+        if found is None:
+            mine = Identity(format=FORMAT, root=root, warehouse=warehouse)
+            if self.store.put_if_absent(IDENTITY, msgspec.json.encode(mine)):
+                return
+            found = self.required()
+        if found.root != root:
+            raise InvalidInput(
+                f"{self.store.url} has backups of another warehouse, {found.warehouse}: choose another place"
+            )
+
+    # Backups that are whole
+
+    def backups(self) -> list[Backup]:
+        """Return all backups, oldest first."""
+        self.required()
+        names = [key for key in self.store.list_after("backups/") if key.endswith(".json")]
+        found = [self._backup(key) for key in names]
+        return sorted(found, key=lambda each: (each.time_us, each.id))
+
+    def backup(self, id: str | None) -> Backup:
+        """Return a backup by its id, the newest without one. NotFound."""
+        known = self.backups()
+        found = [each for each in known if id is None or each.id == id]
+        if not found:
+            listed = ", ".join(each.id for each in known[-5:]) or "none is whole"
+            raise NotFound(f"there is no backup {id or 'yet'} at {self.store.url}: there are {listed}")
+        return found[-1]
+
+    def has(self, id: str) -> bool:
+        return self.store.get(f"backups/{id}.json") is not None
+
+    def _backup(self, key: str) -> Backup:
+        data = self.store.get(key)
+        if data is None:
+            raise NotFound(f"{self.store.url}/{key} was deleted meanwhile: list the backups anew")
+        return _decoded(data, Backup, f"{self.store.url}/{key}")
+
+    def put_backup(self, backup: Backup) -> None:
+        key = f"backups/{backup.id}.json"
+        if not self.store.put_if_absent(key, msgspec.json.encode(backup)) and self.store.get(key) is None:
+            raise AlreadyExists(f"{self.store.url}/{key} could not be written")
+
+    def objects_of(self, backup: Backup) -> list[Listed]:
+        """Return what a backup consists of. FormatError where its list is missing or was altered."""
+        key = f"lists/{backup.id}/all.parquet"
+        data = self.store.get(key)
+        if data is None or hashlib.sha256(data).hexdigest() != backup.list_hash:
+            what = "is missing" if data is None else "was altered"
+            raise FormatError(
+                f"{self.store.url}/{key}, the list of the backup {backup.id}, {what}: use another backup"
+            )
+        return _listed(data, key)
+
+    # Backups under way
+
+    def running(self) -> list[Running]:
+        found = []
+        for key in self.store.list_after("running/"):
+            data = self.store.get(key)
+            if data is not None:
+                found.append(_decoded(data, Running, f"{self.store.url}/{key}"))
+        return found
+
+    def begin(self, running: Running) -> None:
+        self.store.put(f"running/{running.id}.json", msgspec.json.encode(running))
+
+    def end(self, id: str) -> None:
+        parts = [key for key in self.store.list_after(f"lists/{id}/") if not key.endswith("/all.parquet")]
+        self.store.delete([*parts, f"running/{id}.json"])
+
+    # Lists and objects
+
+    def put_list(self, id: str, name: str, objects: Iterable[Listed]) -> str:
+        """Write a list, and return its hash."""
+        rows = [(each.key, each.size, each.sha256, each.stored) for each in objects]
+        columns = zip(*rows, strict=True) if rows else [(), (), (), ()]
+        table = pa.table(
+            [pa.array(list(column), field.type) for column, field in zip(columns, _LIST, strict=True)],
+            schema=_LIST,
+        )
+        out = io.BytesIO()
+        pq.write_table(table, out, compression="zstd")
+        data = out.getvalue()
+        self.store.put(f"lists/{id}/{name}.parquet", data)
+        return hashlib.sha256(data).hexdigest()
+
+    def known(self) -> dict[str, Listed]:
+        """Return what earlier runs have copied, by its name here. A list that cannot be read costs copies, no more."""
+        found: dict[str, Listed] = {}
+        for key in self.store.list_after("lists/"):
+            data = self.store.get(key)
+            try:
+                found |= {each.stored: each for each in _listed(data or b"", key)}
+            except FormatError:
+                continue
+        return found
+
+    def sizes(self) -> dict[str, int]:
+        """Return the objects that are there, with their sizes."""
+        return dict(self.store.list_sizes("objects/"))
+
+
+def stored_name(key: str, sha256: str | None) -> str:
+    """Return the name of an object here, with its hash where the source may write the key again."""
+    return f"objects/{key}" if sha256 is None else f"objects/{key}~{sha256[:HASH_DIGITS]}"
+
+
+def check_apart(source: str, target: str, what: str) -> None:
+    """InvalidInput where one place is in the other, however they are spelled."""
+    check_not_own(target)
+    for one in spellings(source):
+        for other in spellings(target):
+            if one == other or f"{other}/".startswith(f"{one.rstrip('/')}/"):
+                raise InvalidInput(f"{target} is inside of {source}: {what} has to be a place of its own")
+            if f"{one}/".startswith(f"{other.rstrip('/')}/"):
+                raise InvalidInput(f"{target} has {source} inside: {what} has to be a place of its own")
+
+
+def _listed(data: bytes, key: str) -> list[Listed]:
+    try:
+        columns: Mapping[str, list[object]] = pq.read_table(io.BytesIO(data), schema=_LIST).to_pydict()
+    except (pa.ArrowException, OSError, StorageError) as error:
+        raise FormatError(f"{key} is not a list of a backup ({error}): use another backup") from error
+    return [Listed(*row) for row in zip(*(columns[name] for name in _LIST.names), strict=True)]
+
+
+def _decoded(data: bytes, type: type[T], location: str) -> T:
+    try:
+        return msgspec.json.decode(data, type=type)
+    except msgspec.MsgspecError as error:
+        raise FormatError(
+            f"{location} cannot be read ({error}): it was altered, or a newer lakelog wrote it"
+        ) from error

@@ -1,0 +1,171 @@
+"""Restoring a warehouse: a backup's objects at their keys in an empty folder, and from there on logs of their own.
+
+The same logs, cut at their versions: history, time travel, tags, branches, ids of rows and positions of streams are
+those of the source up to the cut. A log is never cut where it is: that would give versions that others have read to
+other commits. So the folder has to be empty, or to hold what an earlier run of this restore has left.
+
+A mark comes first, and goes last. With it, and without the first commit of the root, no client takes the folder for a
+warehouse: that commit is the last object of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from lakelog.catalog.backups.checking import sound
+from lakelog.catalog.backups.making import WAREHOUSE
+from lakelog.catalog.backups.place import FORMAT, RESTORING, Backup, BackupPlace, Left, Listed, check_apart
+from lakelog.catalog.logs import LogCache, NameTree, Progress, commit_in
+from lakelog.catalog.names import quoted
+from lakelog.catalog.state import RELATION, EntryUnlinked, NamespaceState, encode
+from lakelog.log import Draft, View
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, StorageError
+from lakelog.log.keys import Keys
+
+AT_ONCE = 8
+
+
+class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The mark in a folder that is being restored to."""
+
+    format: Literal[1]
+    backup: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What was restored: objects copied now and in all, tables, and what the backup did not have."""
+
+    backup: Backup
+    objects: int
+    copied: int
+    copied_bytes: int
+    tables: int
+    left: tuple[Left, ...]
+
+
+def restore_warehouse(
+    target: LogCache,
+    place: BackupPlace,
+    id: str | None,
+    finish: Callable[[Backup], None],
+    progress: Progress,
+) -> Restored:
+    """Make the warehouse of `target`, an empty folder, what a backup has. InvalidInput where it is not empty. `finish`
+    does what is left to do once it is a warehouse, and may be called again."""
+    backup = place.backup(id)
+    if backup.kind != WAREHOUSE:
+        raise InvalidInput(
+            f"the backup {backup.id} is of the {backup.kind} {quoted(backup.name)}, not of a warehouse: give the table "
+            "to restore from it, and the name that it is to have"
+        )
+    check_apart(target.warehouse, place.store.url, "a warehouse that is restored")
+    objects = place.objects_of(backup)
+    store = target.places.store(target.warehouse)
+    _mark(target, backup)
+    there = dict(store.list_sizes(""))
+    missing = [each for each in objects if there.get(each.key) != each.size]
+
+    def put(each: Listed) -> None:
+        store.put(each.key, sound(place.store, each))
+
+    copied = 0
+    try:
+        for batch in _batches(missing):
+            target.in_parallel(put, batch)
+            copied += len(batch)
+            progress(f"object {copied:,} of {len(missing):,}")
+    except StorageError as error:
+        raise StorageError(
+            f"the restore stopped after {copied:,} of {len(missing):,} objects: {error}. Run it again, and it goes on",
+            location=error.location,
+        ) from error
+    _unlink(target, backup)
+    finish(backup)
+    store.delete([RESTORING])
+    return Restored(
+        backup=backup,
+        objects=len(objects),
+        copied=len(missing),
+        copied_bytes=sum(each.size for each in missing),
+        tables=len(backup.tables),
+        left=backup.left,
+    )
+
+
+def _mark(target: LogCache, backup: Backup) -> None:
+    """Claim the folder for this restore. InvalidInput where it holds something else."""
+    store = target.places.store(target.warehouse)
+    found = store.get(RESTORING)
+    if found is None:
+        first = next(iter(store.list_after("")), None)
+        if first is not None:
+            raise InvalidInput(
+                f"{target.warehouse} is not empty, it holds {first!r}: a warehouse is restored to an empty folder. To "
+                "get back what a warehouse that is in use has lost, restore tables into it, by their names"
+            )
+        mark = Restoring(format=FORMAT, backup=backup.id)
+        if not store.put_if_absent(RESTORING, msgspec.json.encode(mark)):
+            found = store.get(RESTORING)
+    if found is None:
+        return
+    try:
+        mark = msgspec.json.decode(found, type=Restoring)
+    except msgspec.MsgspecError as error:
+        raise FormatError(
+            f"{target.warehouse}/{RESTORING} cannot be read ({error}): remove the folder"
+        ) from error
+    if mark.backup != backup.id:
+        raise InvalidInput(
+            f"a restore of the backup {mark.backup} to {target.warehouse} has not ended: go on with that one, or "
+            "remove the folder first"
+        )
+
+
+def _batches(objects: list[Listed]) -> list[list[Listed]]:
+    """Return the objects in the order in which they are put, those of a batch side by side: files before the logs that
+    name them, the root's log after all others, and its first commit last."""
+    root = Keys("")
+
+    def rank(each: Listed) -> int:
+        if each.key == root.commit(1):
+            return 4
+        if each.key.startswith(f"{root.log}/"):
+            return 3
+        if each.key.startswith(("_cut/", "_txn/")):
+            return 2
+        return 1 if "/_log/" in each.key else 0
+
+    batches = []
+    for wanted in range(5):
+        ranked = [each for each in objects if rank(each) == wanted]
+        batches += [ranked[begin : begin + AT_ONCE] for begin in range(0, len(ranked), AT_ONCE)]
+    return batches
+
+
+def _unlink(target: LogCache, backup: Backup) -> None:
+    """Remove the names that lead out of the warehouse: what is there is the source's, and two warehouses that had it
+    would each drop it for the other."""
+    tree = NameTree(target)
+    for left in backup.left:
+        if left.kind == "file":
+            continue
+        found = tree.namespace(left.name[:-1]) if left.name[:-1] else tree.root()
+        entry = found.view.state.entry(RELATION, left.name[-1])
+        if entry is None or target.url(entry.location) != left.place:
+            continue
+        event = EntryUnlinked(space=RELATION, name=left.name[-1], id=entry.id, dropped=False)
+
+        def decide(view: View[NamespaceState], passed: object, event: EntryUnlinked = event) -> Draft:
+            if view.state.entry(RELATION, event.name) is None:
+                raise AlreadyExists("it is unlinked")
+            return Draft(events=encode([event]))
+
+        try:
+            commit_in(found, left.name[:-1], decide, None)
+        except AlreadyExists:
+            continue

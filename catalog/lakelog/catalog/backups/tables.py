@@ -1,0 +1,275 @@
+"""Restoring a table into a warehouse that is in use: rows and definition as of the backup, in a log of its own.
+
+The backup is read as a warehouse, through a store that shows its objects at their keys. The new table has a new id: who
+has read or written the old one meets another table, and no version of any log is given twice. Ids of rows go on, and so
+do values of identity columns; older versions, tags and branches are in the backup alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import msgspec
+import pyarrow as pa
+from pyroaring import BitMap
+
+from lakelog.catalog.backups.checking import sound
+from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogHead
+from lakelog.catalog.clones import first_commit, stage_like
+from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.files import (
+    DELETES,
+    VERSION,
+    copy_suffix,
+    deletes_from_json,
+    deletes_to_json,
+    file_path,
+    is_elsewhere,
+    physical_rows,
+)
+from lakelog.catalog.logs import (
+    Found,
+    LogCache,
+    NameTree,
+    Places,
+    Progress,
+    TableHead,
+    Token,
+    no_progress,
+    read_vector,
+    write_vectors,
+)
+from lakelog.catalog.maintenance import drop_and_purge
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import TableState
+from lakelog.log import LogOptions
+from lakelog.log.errors import NotFound, StorageError, Unsupported
+from lakelog.log.stores import ObjectStore
+
+AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TableRestored:
+    """A table that was made of a backup, and what was copied for it."""
+
+    table: TableHead
+    backup: Backup
+    files: int
+    size_bytes: int
+
+
+def restore_table(
+    tree: NameTree,
+    place: BackupPlace,
+    id: str | None,
+    name: Identifier,
+    to: Identifier,
+    token: Token | None,
+    progress: Progress,
+) -> TableRestored:
+    """Make the table `to` of what a backup has of the table `name`. NoSuchTable, NotFound, TableExists."""
+    tree.logs.check_writable()
+    backup = place.backup(id)
+    at = _table_in(backup, place, name)
+    source = table_of(place, backup, at)
+    files = source.all_files()
+    stage = stage_like(tree, source, to, token)
+    paths: list[str] = files["path"].to_pylist()
+    keys = {path: _key(source, backup, path) for path in paths}
+    places = {path: file_path(stage.write, copy_suffix(path)) for path in paths}
+    store, prefix = tree.logs.places.open(stage.location)
+    shown = source.tracked.store
+    assert isinstance(shown, BackupStore)
+
+    def copy(path: str) -> int:
+        data = sound(place.store, shown.listed(keys[path]))
+        store.put(f"{prefix}/{places[path]}" if prefix else places[path], data)
+        return len(data)
+
+    size_bytes = 0
+    for begin in range(0, len(paths), AT_ONCE):
+        size_bytes += sum(tree.logs.in_parallel(copy, paths[begin : begin + AT_ONCE]))
+        progress(f"file {begin:,} of {len(paths):,}")
+    own = _own(source, backup, files, stage, places, store, prefix)
+    draft = first_commit(source, source.view, stage, (), own)
+    made = create_from(tree, stage, draft, lambda tracked, view: view)
+    return TableRestored(made, backup, len(paths), size_bytes)
+
+
+def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
+    """Replace each clone, whose log names files of the warehouse that was backed up, by a table with its own files.
+
+    Stopped anywhere, it is finished by the next call. What was the clone is purged, after those that are
+    clones of it; where a saved cut has it, it is dropped only, and that cut shows it while the source is there.
+    """
+    pending = [at for at in backup.tables if at.name in backup.clones]
+    while pending:
+        later = [at for at in pending if not _remade(tree, place, backup, at, drop_and_purge)]
+        if len(later) == len(pending):
+            later = [at for at in pending if not _remade(tree, place, backup, at, drop_table)]
+            assert not later, "a drop is never refused for what is kept"
+        pending = later
+
+
+def _remade(
+    tree: NameTree,
+    place: BackupPlace,
+    backup: Backup,
+    at: LogHead,
+    drop: Callable[[NameTree, Identifier, Token | None], bool],
+) -> bool:
+    beside = (*at.name[:-1], f"{at.name[-1][:200]}-restored-{backup.id[:8]}")
+    found = tree.find_table(at.name) or _undropped(tree, at)
+    if found is not None:
+        if found.tracked.location != at.location:
+            return True
+        if tree.find_table(beside) is None:
+            restore_table(tree, place, backup.id, at.name, beside, None, no_progress)
+        try:
+            drop(tree, at.name, None)
+        except Unsupported:
+            return False
+    rename_table(tree, beside, at.name, None)
+    return True
+
+
+def _undropped(tree: NameTree, at: LogHead) -> Found[TableState] | None:
+    """Bring back what a run dropped that died before it had purged it; None where it is purged."""
+    for entry in list_dropped(tree, at.name[:-1], recursive=False):
+        if entry.location == tree.logs.url(at.location):
+            try:
+                undrop_table(tree, at.name, entry.id, None, None)
+            except NotFound:
+                continue
+            return tree.find_table(at.name)
+    return None
+
+
+def _table_in(backup: Backup, place: BackupPlace, name: Identifier) -> LogHead:
+    found = next((each for each in backup.tables if each.name == name), None)
+    if found is not None:
+        return found
+    left = next((each for each in backup.left if each.name == name), None)
+    if left is not None:
+        raise Unsupported(
+            f"the backup {backup.id} does not have {quoted(name)}: it was left out, as it is at {left.place}"
+        )
+    known = ", ".join(quoted(each.name) for each in backup.tables[:10]) or "none"
+    raise NoSuchTable(
+        f"the backup {backup.id} at {place.store.url} has no table {quoted(name)}: its tables are {known}"
+    )
+
+
+def table_of(place: BackupPlace, backup: Backup, at: LogHead) -> TableHead:
+    """Return a table as a backup has it, to be read."""
+    objects = {each.key: each for each in place.objects_of(backup)}
+    places = Places(f"memory://backup-{backup.id}", {})
+    places.stores[places.warehouse] = BackupStore(places.warehouse, place.store, objects)
+    logs = LogCache(places, {}, LogOptions(snapshot_every_versions=0))
+    tracked = logs.table(at.location)
+    return TableHead(logs, tracked, tracked.log.view_at(at.version), quoted(at.name))
+
+
+def _key(source: TableHead, backup: Backup, path: str) -> str:
+    """Return the key in the backup of a file that a table's entry names. Unsupported where the backup has it not."""
+    if not is_elsewhere(path):
+        return f"{source.tracked.prefix}/{path}"
+    inside = path.removeprefix(f"{backup.warehouse.rstrip('/')}/")
+    if inside == path:
+        raise Unsupported(
+            f"{source.name} has the file {path}, which was outside of the warehouse and is not in the backup: import "
+            "or add it anew"
+        )
+    return inside
+
+
+def _own(
+    source: TableHead,
+    backup: Backup,
+    files: pa.Table,
+    stage: Stage,
+    places: Mapping[str, str],
+    store: ObjectStore,
+    prefix: str,
+) -> pa.Table:
+    """Return the entries of the copies, with the same rows deleted: vectors that stand apart are written anew."""
+    paths: list[str] = files["path"].to_pylist()
+    if DELETES in files.column_names:
+        vectors: dict[str, BitMap] = {}
+        texts: list[str | None] = files[DELETES].to_pylist()
+        for path, text, rows in zip(paths, texts, physical_rows(files).to_pylist(), strict=True):
+            deletes = None if text is None else deletes_from_json(text)
+            if deletes is None or deletes.path is None:
+                continue
+            where = f"{source.tracked.prefix}/" if not is_elsewhere(deletes.path) else ""
+            inside = where + deletes.path.removeprefix(f"{backup.warehouse.rstrip('/')}/")
+            stored = msgspec.structs.replace(deletes, path=inside)
+            vectors[places[path]] = read_vector(source.tracked.store, "", stored, rows)
+        written = write_vectors(store, prefix, stage.write, vectors) if vectors else {}
+        texts = [
+            deletes_to_json(written[places[path]]) if places[path] in written else text
+            for path, text in zip(paths, texts, strict=True)
+        ]
+        files = _with(files, DELETES, texts)
+    files = _with(files, "path", [places[path] for path in paths])
+    files = _with(files, "write", [stage.write.id] * len(paths)) if "write" in files.column_names else files
+    return files.drop_columns([VERSION]) if VERSION in files.column_names else files
+
+
+def _with(files: pa.Table, column: str, values: Sequence[str | None]) -> pa.Table:
+    at = files.column_names.index(column)
+    return files.set_column(at, column, pa.array(values, files.schema.field(at).type))
+
+
+class BackupStore:
+    """The objects of a backup at the keys that they had. See ObjectStore; it is read only."""
+
+    def __init__(self, url: str, store: ObjectStore, objects: Mapping[str, Listed]) -> None:
+        self.url = url
+        self._store = store
+        self._objects = objects
+        self._keys = sorted(objects, key=lambda key: key.encode())
+
+    def listed(self, key: str) -> Listed:
+        if key not in self._objects:
+            raise NotFound(f"the backup has no {key}: verify it, or use another one")
+        return self._objects[key]
+
+    def get(self, key: str) -> bytes | None:
+        return sound(self._store, self._objects[key]) if key in self._objects else None
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        return [self.get(key) for key in keys]
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        raise StorageError("a backup is not written to", location=self.url, without_effect=True)
+
+    def put(self, key: str, data: bytes) -> None:
+        raise StorageError("a backup is not written to", location=self.url, without_effect=True)
+
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        return (key for key in self._keys if key.startswith(prefix) and key.encode() > after.encode())
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        return ((key, self._objects[key].size) for key in self.list_after(prefix, after))
+
+    def list_folders(self, prefix: str) -> list[str]:
+        below = (key.removeprefix(prefix) for key in self.list_after(prefix))
+        return sorted({key.partition("/")[0] for key in below if "/" in key})
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return iter(())
+
+    def delete(self, keys: Sequence[str]) -> None:
+        raise StorageError("a backup is not written to", location=self.url, without_effect=True)
+
+    def open_input(self, key: str) -> BinaryIO:
+        return io.BytesIO(sound(self._store, self.listed(key)))
+
+    def now_us(self, near: str = "") -> int | None:
+        return self._store.now_us(near)

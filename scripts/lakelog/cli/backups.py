@@ -1,0 +1,186 @@
+"""The commands about backups: backup, backups, verify-backup, restore-backup."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.backups import LEAVE, REFUSE, Backup, Left, summary
+from lakelog.catalog.names import quoted_where_needed
+from lakelog.cli import answer
+from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.progress import Progress
+
+_ID = click.option("--backup", "id", metavar="ID", help="Which backup. [default: the newest]")
+
+
+@click.command()
+@click.argument("to", metavar="PLACE")
+@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", shell_complete=names_of_tables)
+@click.option(
+    "--outside",
+    type=click.Choice([REFUSE, LEAVE]),
+    default=REFUSE,
+    show_default=True,
+    help="What to do about tables and files outside of the warehouse's folder: leave names them in the backup.",
+)
+@takes_place
+def backup(place: Place, to: str, name: str | None, outside: str) -> None:
+    """Copy the warehouse, a table, or a namespace with all below it to PLACE, another folder or URL.
+
+    It is as of one moment, with all versions that can be read. What is at PLACE already is not copied again, and a run
+    that was stopped goes on with the next.
+    """
+    with Progress() as progress:
+        done = place.catalog().backup(to, name, outside=outside, progress=progress)
+    if place.as_json:
+        answer.in_json(
+            {
+                **_in_json(done.backup),
+                "copied": done.copied,
+                "copied_bytes": done.copied_bytes,
+                "resumed": done.resumed,
+            }
+        )
+        return
+    made = done.backup
+    answer.say(
+        f"Made the backup {made.id} of {_of(made)}: {len(made.tables):,} tables in {made.objects:,} objects, "
+        f"{answer.size(made.size_bytes)}; copied {done.copied:,} of them, {answer.size(done.copied_bytes)}."
+    )
+    _say_left(made.left)
+
+
+@click.command()
+@click.argument("at", metavar="PLACE")
+@takes_place
+def backups(place: Place, at: str) -> None:
+    """List the backups at PLACE, oldest first."""
+    found = _catalog(place, at).backups(at)
+    if place.as_json:
+        answer.in_json([_in_json(each) for each in found])
+        return
+    answer.rows(
+        ("backup", "as of", "of", ">tables", ">objects", ">size", ">left out"),
+        (
+            (
+                each.id,
+                answer.time(each.time_us),
+                _of(each),
+                answer.count(len(each.tables)),
+                answer.count(each.objects),
+                answer.size(each.size_bytes),
+                answer.count(len(each.left)),
+            )
+            for each in found
+        ),
+        empty="no backup is whole yet",
+    )
+
+
+@click.command("verify-backup")
+@click.argument("at", metavar="PLACE")
+@_ID
+@takes_place
+def verify_backup(place: Place, at: str, id: str | None) -> None:
+    """Read every object of a backup at PLACE, and name those that are missing or were altered (exit code 1)."""
+    with Progress() as progress:
+        done = _catalog(place, at).verify_backup(at, id, progress=progress)
+    if place.as_json:
+        answer.in_json(
+            {
+                "id": done.backup.id,
+                "objects": done.objects,
+                "size_bytes": done.size_bytes,
+                "problems": [asdict(each) for each in done.problems],
+            }
+        )
+    else:
+        for each in done.problems:
+            answer.say(f"{each.what}: {each.place}, which is {each.key} of the warehouse")
+        found = f"{len(done.problems):,} are damaged" if done.problems else "all are as they were"
+        answer.say(
+            f"Read {done.objects:,} objects of the backup {done.backup.id}, {answer.size(done.size_bytes)}: {found}."
+        )
+    if done.problems:
+        raise click.exceptions.Exit(1)
+
+
+@click.command("restore-backup")
+@click.argument("at", metavar="PLACE")
+@click.argument("table", required=False, metavar="[TABLE]")
+@click.option("--to", metavar="NAME", help="The name that the table is to have. [default: its own]")
+@click.option("--replace", is_flag=True, help="Drop the table that has the name; undrop brings it back.")
+@_ID
+@takes_place
+def restore_backup(
+    place: Place, at: str, table: str | None, to: str | None, replace: bool, id: str | None
+) -> None:
+    """Restore a backup at PLACE to the warehouse.
+
+    Without TABLE the warehouse has to be an empty folder, and becomes what the backup has, with all its history. With
+    TABLE, that table comes back into a warehouse in use, with its rows as of the backup and a history of its own.
+    """
+    if table is None and (to is not None or replace):
+        raise click.UsageError(
+            "--to and --replace are for a TABLE: a warehouse is restored to an empty folder"
+        )
+    with Progress() as progress:
+        if table is None:
+            catalog = Catalog(place.required_warehouse, options=place.store_options, observe=place.costs)
+            whole = catalog.restore_warehouse(at, id, progress=progress)
+        else:
+            made = place.catalog().restore_table(
+                at, table, to=to, backup=id, replace=replace, progress=progress
+            )
+    if table is not None:
+        if place.as_json:
+            answer.in_json(
+                {
+                    "backup": made.backup.id,
+                    "table": to or table,
+                    "version": made.table.version,
+                    "files": made.files,
+                    "size_bytes": made.size_bytes,
+                }
+            )
+        else:
+            answer.say(
+                f"Made {made.table.name} of the backup {made.backup.id}: {made.files:,} files, "
+                f"{answer.size(made.size_bytes)}."
+            )
+        return
+    if place.as_json:
+        answer.in_json({**_in_json(whole.backup), "copied": whole.copied, "copied_bytes": whole.copied_bytes})
+        return
+    answer.say(
+        f"Restored the backup {whole.backup.id} to {place.required_warehouse}: {whole.tables:,} tables in "
+        f"{whole.objects:,} objects; copied {whole.copied:,} of them, {answer.size(whole.copied_bytes)}."
+    )
+    for clone in whole.backup.clones:
+        answer.say(f"{quoted_where_needed(clone)} was a clone, and has files and a history of its own now.")
+    _say_left(whole.left)
+
+
+COMMANDS = (backup, backups, verify_backup, restore_backup)
+
+
+def _catalog(place: Place, at: str) -> Catalog:
+    """Return a catalog to look at a place of backups with, which needs no warehouse."""
+    return Catalog(place.warehouse or at, options=place.store_options, observe=place.costs)
+
+
+def _of(backup: Backup) -> str:
+    return f"the {backup.kind} {quoted_where_needed(backup.name)}" if backup.name else "the warehouse"
+
+
+def _in_json(backup: Backup) -> dict[str, object]:
+    return {**summary(backup), "time": answer.iso_time(backup.time_us)}
+
+
+def _say_left(left: tuple[Left, ...]) -> None:
+    for each in left:
+        what = f"{each.files:,} files of it at {each.place} and other places" if each.files else each.place
+        answer.say(f"Not in the backup: {quoted_where_needed(each.name)}, {what}.")

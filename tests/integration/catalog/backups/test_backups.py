@@ -1,0 +1,316 @@
+"""Backups: a warehouse as of one moment at another place, and back from there, with its history and its ids."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA, rows
+from tests.integration.catalog.writes.test_identity import create, of
+
+from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog.files import deletion_vectors
+from lakelog.catalog.maintenance import Severity
+from lakelog.log import MemoryStore
+from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError, Unsupported
+
+NOW = dt.timedelta(0)
+
+
+def ids(catalog: Catalog, name: str, **which: Any) -> list[int]:
+    return sorted(catalog.load_table(name, **which).to_arrow().column("id").to_pylist())
+
+
+def check_whole(catalog: Catalog) -> None:
+    found = catalog.fsck(deep=True, all_versions=True)
+    assert not found.of(Severity.DAMAGE), found.of(Severity.DAMAGE)
+
+
+@pytest.fixture
+def filled(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    """All that a warehouse has: namespaces, versions, vectors in objects, refs, drops, cuts, a clone, a transaction."""
+    monkeypatch.setattr(deletion_vectors, "INLINE_MAX_BYTES", 0)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.a", SCHEMA).append(rows(1, 2, 3)).append(rows(4, 5))
+    table.create_tag("old")
+    table.delete("id = 2")
+    catalog.create_table("b", SCHEMA).append(rows(7))
+    catalog.create_table("gone", SCHEMA).append(rows(9))
+    catalog.drop_table("gone")
+    catalog.save_cut("kept")
+    with catalog.transaction() as transaction:
+        transaction.load_table("b").append(rows(8))
+        transaction.load_table("n.a").append(rows(10))
+    return catalog
+
+
+def test_a_warehouse_comes_back_with_its_history(
+    filled: Catalog, warehouse: str, place: str, elsewhere: str
+) -> None:
+    done = filled.backup(place)
+    assert not done.resumed and done.copied == done.backup.objects
+    filled.load_table("b").append(rows(99))
+    restored = Catalog(elsewhere).restore_warehouse(place)
+    assert (restored.tables, restored.left) == (2, ())
+    again = Catalog(elsewhere)
+    check_whole(again)
+    assert ids(again, "n.a") == [1, 3, 4, 5, 10] and ids(again, "b") == [7, 8]
+    assert ids(again, "n.a", ref="old") == [1, 2, 3, 4, 5]
+    of_source = filled.load_table("n.a")
+    for version in range(1, of_source.version + 1):
+        assert ids(again, "n.a", version=version) == ids(filled, "n.a", version=version)
+    assert again.load_table("n.a").head.id == of_source.head.id
+    assert [each.commit_id for each in again.load_table("n.a").history()] == [
+        each.commit_id for each in of_source.history()
+    ]
+    assert ids(Catalog(elsewhere, as_of="kept"), "b") == [7]
+    again.undrop_table("gone")
+    assert ids(again, "gone") == [9]
+    # Each goes on by itself.
+    again.load_table("b").append(rows(100))
+    assert ids(again, "b") == [7, 8, 100] and ids(Catalog(warehouse), "b") == [7, 8, 99]
+    check_whole(again)
+
+
+def test_what_is_there_is_not_copied_again_and_older_backups_stay(
+    filled: Catalog, place: str, elsewhere: str
+) -> None:
+    first = filled.backup(place).backup
+    nothing = filled.backup(place)
+    # Dropping the cut of the first one is a commit of its own.
+    assert nothing.copied <= 4 and nothing.copied_bytes < 5_000
+    filled.load_table("b").append(rows(11))
+    last = filled.backup(place)
+    assert last.copied < 8
+    assert [each.id for each in filled.backups(place)] == [first.id, nothing.backup.id, last.backup.id]
+    Catalog(elsewhere).restore_warehouse(place, first.id)
+    assert ids(Catalog(elsewhere), "b") == [7, 8]
+
+
+def test_the_cut_that_kept_the_versions_is_dropped(filled: Catalog, place: str) -> None:
+    filled.backup(place)
+    assert list(filled.cuts()) == ["kept"]
+    filled.backup(place, "n")
+    assert not filled.cuts("n")
+
+
+def test_expiry_and_vacuum_in_the_middle_take_nothing_that_the_backup_has(
+    filled: Catalog, warehouse: str, place: str, elsewhere: str
+) -> None:
+    other = Catalog(warehouse)
+    stages: list[str] = []
+
+    def meanwhile(message: str) -> None:
+        stages.append(message)
+        table = other.load_table("b")
+        table.overwrite(rows(len(stages) + 100))
+        other.expire(retain_last=1, dry_run=False)
+        other.vacuum(older_than=NOW, dry_run=False)
+
+    filled.backup(place, progress=meanwhile)
+    assert stages
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    check_whole(restored)
+    assert ids(restored, "b") == [7, 8] and ids(restored, "n.a") == [1, 3, 4, 5, 10]
+
+
+def test_what_has_expired_is_not_in_a_backup(filled: Catalog, place: str, elsewhere: str) -> None:
+    filled.load_table("n.a").compact()
+    filled.drop_cut("kept")
+    filled.expire(retain_last=1, dry_run=False)
+    filled.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    filled.load_table("n.a").append(rows(12))
+    filled.backup(place)
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    check_whole(restored)
+    assert ids(restored, "n.a") == [1, 3, 4, 5, 10, 12]
+    with pytest.raises(NotFound, match="expired"):
+        restored.load_table("n.a", version=2)
+    restored.expire(retain_last=1, dry_run=False)
+    restored.vacuum(older_than=NOW, dry_run=False)
+    check_whole(restored)
+
+
+def test_a_clone_has_files_of_its_own_afterwards(filled: Catalog, place: str, elsewhere: str) -> None:
+    filled.clone("n.a", "copy")
+    filled.load_table("copy").append(rows(20))
+    filled.load_table("n.a").overwrite(rows(0))
+    filled.backup(place)
+    restored = Catalog(elsewhere)
+    assert restored.restore_warehouse(place).backup.clones == (("copy",),)
+    assert ids(restored, "copy") == [1, 3, 4, 5, 10, 20] and ids(restored, "n.a") == [0]
+    assert not [path for path in restored.load_table("copy").plan()["path"].to_pylist() if "://" in path]
+    check_whole(restored)
+
+
+def test_a_table_comes_back_beside_the_one_that_is_there(filled: Catalog, place: str) -> None:
+    source = filled.load_table("n.a")
+    filled.backup(place)
+    source.overwrite(rows(0))
+    made = filled.restore_table(place, "n.a", to="n.again")
+    assert ids(filled, "n.again") == [1, 3, 4, 5, 10] and ids(filled, "n.a") == [0]
+    assert made.table.id != source.head.id and made.table.version == 1
+    assert made.table.state.next_row == source.head.state.next_row
+    check_whole(filled)
+    with pytest.raises(TableExists):
+        filled.restore_table(place, "n.a")
+
+
+def test_a_table_comes_back_in_place_of_the_one_that_is_there(filled: Catalog, place: str) -> None:
+    filled.backup(place)
+    old = filled.load_table("b")
+    old = old.overwrite(rows(0))
+    filled.restore_table(place, "b", replace=True)
+    assert ids(filled, "b") == [7, 8]
+    # A writer that holds the old one does not write into the new one.
+    with pytest.raises(NoSuchTable):
+        old.append(rows(1))
+    assert filled.list_tables() == [("b",)]
+    filled.undrop_table("b", to="old")
+    assert ids(filled, "old") == [0]
+    check_whole(filled)
+
+
+def test_a_backup_of_a_namespace_or_a_table_has_these_alone(filled: Catalog, place: str) -> None:
+    one = filled.backup(place, "n.a").backup
+    assert [each.name for each in one.tables] == [("n", "a")] and one.kind == "table"
+    all_below = filled.backup(place, "n").backup
+    assert [each.name for each in all_below.tables] == [("n", "a")] and all_below.kind == "namespace"
+    filled.drop_table("n.a")
+    filled.restore_table(place, "n.a", backup=one.id)
+    assert ids(filled, "n.a") == [1, 3, 4, 5, 10]
+    with pytest.raises(NoSuchTable, match="its tables are `n`.`a`"):
+        filled.restore_table(place, "b")
+    with pytest.raises(InvalidInput, match="not of a warehouse"):
+        Catalog("memory://empty").restore_warehouse(place)
+
+
+def test_identity_columns_go_on(catalog: Catalog, place: str, elsewhere: str) -> None:
+    create(catalog).append(of("a", "b"))
+    catalog.backup(place)
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    catalog.restore_table(place, "t", to="u")
+    for each, name in ((restored, "t"), (catalog, "u")):
+        each.load_table(name).append(of("c"))
+        assert ids(each, name) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("what", ["altered", "missing"])
+def test_damage_of_a_backup_is_named(filled: Catalog, place: str, elsewhere: str, what: str) -> None:
+    filled.backup(place)
+    store = MemoryStore.named(place)
+    data = next(key for key in store.list_after("objects/") if key.endswith(".parquet"))
+    whole = store.get(data)
+    assert whole is not None
+    if what == "altered":
+        store.put(data, b"x" + whole[1:])
+    else:
+        store.delete([data])
+    checked = filled.verify_backup(place)
+    assert [(each.what, each.place) for each in checked.problems] == [(what, f"{place}/{data}")]
+    with pytest.raises(FormatError, match=data):
+        Catalog(elsewhere).restore_warehouse(place)
+    # Nothing is a warehouse before all of it is there.
+    with pytest.raises(InvalidInput, match="not a lakelog warehouse"):
+        Catalog(elsewhere).list_tables()
+    # What is missing is copied again.
+    if what == "missing":
+        filled.backup(place)
+        assert not filled.verify_backup(place).problems
+
+
+def test_an_altered_list_is_an_error(filled: Catalog, place: str) -> None:
+    made = filled.backup(place).backup
+    MemoryStore.named(place).put(f"lists/{made.id}/all.parquet", b"nothing")
+    with pytest.raises(FormatError, match="was altered"):
+        filled.verify_backup(place)
+
+
+def test_bad_places_are_refused(filled: Catalog, warehouse: str, place: str, elsewhere: str) -> None:
+    with pytest.raises(InvalidInput, match="inside of"):
+        filled.backup(f"{warehouse}/backups")
+    with pytest.raises(InvalidInput, match="inside of"):
+        filled.backup(warehouse)
+    MemoryStore.named(elsewhere).put("a.txt", b"")
+    with pytest.raises(InvalidInput, match="not a place of backups: it holds 'a.txt'"):
+        filled.backup(elsewhere)
+    with pytest.raises(NotFound, match="there are no backups at"):
+        filled.backups(place)
+    with pytest.raises(InvalidInput, match="is not empty"):
+        filled.backup(place)
+        filled.restore_warehouse(place)
+    with pytest.raises(NotFound, match="there is no backup none"):
+        filled.verify_backup(place, "none")
+    other = Catalog("memory://another-warehouse")
+    other.create_table("x", SCHEMA)
+    with pytest.raises(InvalidInput, match="backups of another warehouse"):
+        other.backup(place)
+    with pytest.raises(NoSuchTable):
+        filled.backup(place, "n.none")
+
+
+def test_a_place_inside_by_a_link_is_refused(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    catalog.create_table("t", SCHEMA)
+    (tmp_path / "link").symlink_to(tmp_path / "w")
+    with pytest.raises(InvalidInput, match="inside of"):
+        catalog.backup(str(tmp_path / "link" / "backups"))
+
+
+def test_what_is_outside_is_refused_or_left_by_name(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    catalog.create_table("inside", SCHEMA).append(rows(1))
+    catalog.create_table("outside", SCHEMA, location=str(tmp_path / "away")).append(rows(2))
+    place = str(tmp_path / "backups")
+    with pytest.raises(InvalidInput, match="`outside` at .*away is outside"):
+        catalog.backup(place)
+    assert not catalog.cuts()
+    made = catalog.backup(place, outside="leave").backup
+    assert [(each.name, each.place) for each in made.left] == [(("outside",), str(tmp_path / "away"))]
+    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    restored.restore_warehouse(place)
+    # Two warehouses with one table would each drop it for the other.
+    assert restored.list_tables() == [("inside",)]
+    with pytest.raises(Unsupported, match="left out"):
+        restored.restore_table(place, "outside")
+    check_whole(restored)
+
+
+def test_a_place_that_is_full_says_how_to_go_on(
+    filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, left = MemoryStore.put, [9]
+
+    def full(self: MemoryStore, key: str, data: bytes) -> None:
+        if self.url in (place, elsewhere):
+            left[0] -= 1
+            if left[0] < 0:
+                raise StorageError("no space left on device", location=f"{self.url}/{key}")
+        put(self, key, data)
+
+    monkeypatch.setattr(MemoryStore, "put", full)
+    with pytest.raises(StorageError, match="stopped after .* run it again, and it goes on"):
+        filled.backup(place)
+    left[0] = 1_000
+    assert filled.backup(place).resumed
+    left[0] = 9
+    with pytest.raises(StorageError, match="the restore stopped after 7 of"):
+        Catalog(elsewhere).restore_warehouse(place)
+    left[0] = 1_000
+    assert Catalog(elsewhere).restore_warehouse(place).copied < filled.backup(place).backup.objects
+    assert ids(Catalog(elsewhere), "b") == [7, 8]
+
+
+def test_changes_go_on_in_what_was_restored(filled: Catalog, place: str, elsewhere: str) -> None:
+    changes = filled.load_table("b").version
+    filled.backup(place)
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    restored.load_table("b").append(rows(12))
+    found = restored.load_table("b").changes(changes + 1)
+    assert found.to_arrow().column("id").to_pylist() == [12]

@@ -1,0 +1,66 @@
+"""The commands about backups, over warehouses that the Python client made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.integration.test_command import output, output_json
+
+from lakelog.catalog import Catalog
+from lakelog.cli.main import run
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> tuple[str, str]:
+    catalog = Catalog(str(tmp_path / "warehouse"), options={"fsync": "off"})
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1, 2]}))
+    return ("--warehouse", str(tmp_path / "warehouse"))
+
+
+def test_a_backup_is_made_listed_verified_and_restored(place, tmp_path, capsys):
+    at = str(tmp_path / "backups")
+    said = output(capsys, "backup", at, *place)
+    assert "of the warehouse: 1 tables in" in said
+    again = output_json(capsys, "backup", at, "n.t", *place)
+    assert (again["kind"], again["name"], again["tables"], again["copied"]) == ("table", ["n", "t"], 1, 0)
+    whole, _ = output_json(capsys, "backups", at)
+    assert "the table n.t" in output(capsys, "backups", at)
+    assert "all are as they were" in output(capsys, "verify-backup", at)
+    target = str(tmp_path / "restored")
+    said = output(capsys, "restore-backup", at, "--backup", whole["id"], "--warehouse", target)
+    assert said.startswith(f"Restored the backup {whole['id']} to {target}: 1 tables in")
+    assert Catalog(target).load_table("n.t").row_count == 2
+    Catalog(place[1]).load_table("n.t").append(pa.table({"id": [3]}))
+    made = output_json(capsys, "restore-backup", at, "n.t", "--to", "n.u", *place)
+    assert (made["table"], made["version"], made["files"]) == ("n.u", 1, 1)
+    assert "Made `n`.`t` of the backup" in output(capsys, "restore-backup", at, "n.t", "--replace", *place)
+    assert Catalog(place[1]).load_table("n.t").row_count == 2
+    output(capsys, "fsck", *place)
+
+
+def test_a_damaged_object_is_named(place, tmp_path, capsys):
+    at = tmp_path / "backups"
+    output(capsys, "backup", str(at), *place)
+    next((at / "objects").rglob("*.parquet")).unlink()
+    assert run(("verify-backup", str(at))) == 1
+    assert "missing: " in (said := capsys.readouterr().out) and "1 are damaged" in said
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (("backup", "{warehouse}/x"), 1, "is inside of"),
+        (("backup", "{at}", "n.none"), 1, "none"),
+        (("backups", "{at}"), 1, "there are no backups at"),
+        (("restore-backup", "{at}"), 1, "there are no backups at"),
+        (("restore-backup", "{at}", "--replace"), 2, "are for a TABLE"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(place, tmp_path, capsys, arguments, code, said):
+    names = {"warehouse": place[1], "at": str(tmp_path / "at")}
+    assert run((*(each.format(**names) for each in arguments), *place)) == code
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1

@@ -1,0 +1,51 @@
+"""Servers of Spark's own that a test starts by `spark-submit`, on a port of this machine that is free."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.spark.test_use import HOME, arguments
+
+START_TIMEOUT_S = 240
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def spark_server(
+    name: str, settings: Mapping[str, str], port: int, folder: Path, *,
+    options: Sequence[str] = (), last: Sequence[str] = (),
+) -> Iterator[None]:  # fmt: skip
+    """Run a server's class until the block ends; the block begins once it listens on `port`."""
+    output = folder / "server.log"
+    submit = str(HOME / "bin" / "spark-submit")
+    with output.open("wb") as sink:
+        server = subprocess.Popen(
+            [submit, "--class", name, "--master", "local[1]", *options, *arguments(settings), *last],
+            cwd=folder, env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}, stdout=sink, stderr=sink,
+        )  # fmt: skip
+    try:
+        end = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                said = output.read_text(errors="replace")[-4000:]
+                assert server.poll() is None and time.monotonic() < end, said
+                time.sleep(0.1)
+        yield
+    finally:
+        server.terminate()
+        server.wait()
