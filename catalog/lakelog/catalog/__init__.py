@@ -120,6 +120,7 @@ from lakelog.catalog.scan import (
 from lakelog.catalog.schema import (
     ArrowExpression,
     AtomicType,
+    Bounds,
     Column,
     Constraint,
     Default,
@@ -135,6 +136,7 @@ from lakelog.catalog.schema import (
     PartitionField,
     PartitionSpec,
     Predicate,
+    Ranks,
     Reference,
     Scalar,
     Schema,
@@ -208,6 +210,8 @@ from lakelog.log.errors import (
 )
 
 __all__ = [
+    "Bounds",
+    "Ranks",
     "Materialized",
     "Adoption",
     "Exported",

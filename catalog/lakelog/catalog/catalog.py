@@ -22,10 +22,9 @@ from lakelog.catalog.backups import (
     restore_warehouse,
     verify_backup,
 )
-from lakelog.catalog.catalog_names import CatalogNames
+from lakelog.catalog.catalog_erasure import CatalogErasure
 from lakelog.catalog.clones import clone_namespace, clone_table
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
-from lakelog.catalog.erasure import Forgotten, forget, signer_of
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.iceberg import Following
 from lakelog.catalog.imports import SNAPSHOT, Imported, KnownFolder, import_table
@@ -60,7 +59,6 @@ from lakelog.catalog.maintenance import (
 )
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_of_namespace, picture_of_table
-from lakelog.catalog.schema import Filter, as_predicate
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
@@ -83,7 +81,7 @@ from lakelog.log.errors import FormatError, InvalidInput
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
-class Catalog(CatalogNames):
+class Catalog(CatalogErasure):
     """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
@@ -429,41 +427,6 @@ class Catalog(CatalogNames):
         """Return what is due for the tables that `maintain` would look at, for an engine that rewrites rows itself."""
         self._logs.check_writable()
         return due_in(self._tree, self._scope_of(name, None, None))
-
-    def forget(
-        self,
-        table: Name,
-        where: Filter,
-        *,
-        dry_run: bool = True,
-        key: str | None = None,
-        reference: str | None = None,
-        leave_foreign: bool = False,
-        progress: Callable[[str], None] | None = None,
-    ) -> Forgotten:
-        """Erase the rows of a table for which `where` is true from all that it has or had: every version, tag, branch
-        and clone, change data, statistics, proposals, Iceberg's metadata, and dropped tables of its name.
-
-        All older versions of these expire, tags and saved cuts that need them are dropped, and writes under way fail;
-        the answer says so first: `dry_run` (default) changes nothing. At the end all objects that are left are read,
-        and a receipt is committed, signed by the Ed25519 key in the PEM file `key`. It names `reference`, and what
-        could not be reached. See docs/erasure.md.
-
-        NoSuchTable; InvalidInput for a column that is not there, and for files of another writer unless
-        `leave_foreign`; Unsupported for a condition that only an engine knows. After DoneInPart or CommitConflict, the
-        next call goes on.
-        """
-        self._logs.check_writable()
-        return forget(
-            self._tree,
-            table_identifier(table),
-            as_predicate(where),
-            dry_run=dry_run,
-            signer=None if key is None else signer_of(key),
-            reference=reference,
-            leave_foreign=leave_foreign,
-            progress=progress,
-        )
 
     # Inspection
 

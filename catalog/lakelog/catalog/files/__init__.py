@@ -20,6 +20,9 @@ from lakelog.catalog.files.data_file import (
     BASE_SCHEMA,
     CONSTANTS,
     CRC,
+    CURVE,
+    CURVE_HIGH,
+    CURVE_LOW,
     DELETED,
     DELETES,
     FIRST_ROW,
@@ -131,6 +134,9 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
+    "CURVE",
+    "CURVE_HIGH",
+    "CURVE_LOW",
     "copy_suffix",
     "hash_in",
     "origin_of",

@@ -211,7 +211,7 @@ def apply(
         case SortOrderChanged():
             return _with(state, sort_order=event.sort_order)
         case ClusteringChanged():
-            return _with(state, clustering=event.columns)
+            return _with(state, clustering=event.columns, ranks=event.ranks)
         case TableAltered():
             return _with(state, **altered(state.current, event.set, event.removed))
         case ConstraintAdded():
@@ -537,6 +537,9 @@ class TableProjection:
             del root["metadata"]["constraints"]  # as most tables have none
         for each in (root, *root.get("clones", {}).values()):
             leave_out_empty(each["metadata"])
+        for each in root.get("refs", {}).values():
+            if each.get("metadata") and not each["metadata"]["ranks"]:
+                del each["metadata"]["ranks"]
         lists = [files, *(ref.files for ref in refs.values()), *(each.files for each in clones.values())]
         lists += [adopted.files] if adopted else []
         return _TableDump(
