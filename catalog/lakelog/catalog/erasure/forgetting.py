@@ -150,6 +150,7 @@ class _Forgetting:
         bound_to(self.predicate, self.head.schema)
         self._progress(f"{self.head.name}: looking for files with such rows")
         self._add(self.head, self._identifier, "table", set())
+        self._check_boundaries()
         self._check_foreign(leave_foreign)
         for each in self.logs:
             if each.is_due:
@@ -204,6 +205,17 @@ class _Forgetting:
         link = view.state.link
         above = None if link is None else known_path_to(self.tree.logs, link.namespace)
         return None if link is None or above is None else (*above, link.name)
+
+    def _check_boundaries(self) -> None:
+        """Boundaries of a clustering are values of rows, and no expiry takes them out of what is kept."""
+        for each in self.logs:
+            lines = [state.line for state in each.head.state.kept() if state.current.ranks is not None]
+            if each.is_due and lines:
+                raise InvalidInput(
+                    f"{each.head.name} is clustered by boundaries that are values of its rows, on {', '.join(lines)}: "
+                    "end that first (ALTER TABLE … CLUSTER BY NONE, and drop tags and clones with such columns), forget "
+                    "the rows, and cluster it anew"
+                )
 
     def _check_foreign(self, leave_foreign: bool) -> None:
         for each in self.logs:
