@@ -213,8 +213,8 @@ class _Forgetting:
             if each.is_due and lines:
                 raise InvalidInput(
                     f"{each.head.name} is clustered by boundaries that are values of its rows, on {', '.join(lines)}: "
-                    "end that first (ALTER TABLE … CLUSTER BY NONE, and drop tags and clones with such columns), forget "
-                    "the rows, and cluster it anew"
+                    "end that first (ALTER TABLE … CLUSTER BY NONE, and drop tags and clones with such columns), "
+                    "forget the rows, and cluster it anew"
                 )
 
     def _check_foreign(self, leave_foreign: bool) -> None:
