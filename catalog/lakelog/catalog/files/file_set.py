@@ -357,8 +357,8 @@ class FileSet:
         """Return the root, to be stored at `version`, the new objects that it needs, by name, and its manifests.
 
         With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
-        the `order` of these columns, by their ids. What is read of the manifests is in `kept`. Manifests from before the
-        version `since` are written anew, so that no entry of a file that is gone is left.
+        the `order` of these columns, by their ids. What is read of the manifests is in `kept`. Manifests from before
+        the version `since` are written anew, so that no entry of a file that is gone is left.
         """
         if self.file_count:
             manifests, added, removed = self.since_manifests()
