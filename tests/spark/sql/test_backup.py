@@ -15,15 +15,15 @@ def test_a_table_comes_back_from_a_backup(lake, tmp_path):
     lake.sql("INSERT INTO lake.n.a SELECT id FROM range(4)")
     lake.sql("DELETE FROM lake.n.a WHERE id = 3")
     (made,) = lake.sql(f"CALL lake.system.backup(place => '{place}')")
-    assert (made["kind"], made["tables"], made["resumed"]) == ("warehouse", 1, False)
+    assert (made[2], made[4], made[10]) == ("warehouse", 1, False)
     lake.sql("DROP TABLE lake.n.a")
     (one,) = lake.sql(f"CALL lake.system.backups('{place}')")
-    assert (one["backup"], one["time"]) == (made["backup"], made["time"])
-    assert lake.sql(f"CALL lake.system.verify_backup('{place}')").collect() == []
+    assert one[:2] == made[:2]
+    assert list(lake.sql(f"CALL lake.system.verify_backup('{place}')")) == []
     lake.sql("USE lake.n")
     (back,) = lake.sql(f"CALL lake.system.restore_backup('{place}', 'a')")
-    assert back["current_version"] == 1
+    assert back[1] == 1
     lake.sql("INSERT INTO a VALUES (9)")
     assert sorted(row[0] for row in lake.sql("SELECT id FROM lake.n.a")) == [0, 1, 2, 9]
     with pytest.raises(AnalysisException, match="already"):
-        lake.sql(f"CALL lake.system.restore_backup('{place}', 'a')").collect()
+        lake.sql(f"CALL lake.system.restore_backup('{place}', 'a')")
