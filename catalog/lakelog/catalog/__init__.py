@@ -114,6 +114,7 @@ from lakelog.catalog.scan import (
 from lakelog.catalog.schema import (
     ArrowExpression,
     AtomicType,
+    Bounds,
     Column,
     Constraint,
     Default,
@@ -129,6 +130,7 @@ from lakelog.catalog.schema import (
     PartitionField,
     PartitionSpec,
     Predicate,
+    Ranks,
     Reference,
     Scalar,
     Schema,
@@ -202,6 +204,8 @@ from lakelog.log.errors import (
 )
 
 __all__ = [
+    "Bounds",
+    "Ranks",
     "Materialized",
     "Adoption",
     "Exported",

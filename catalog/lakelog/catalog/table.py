@@ -32,9 +32,10 @@ from lakelog.catalog.names import Location, spelled
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
 from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
-from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, goal_of
+from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, clustering_goal, goal_of
 from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.upkeep import Health, health_of_table
+from lakelog.catalog.upkeep import cluster as cluster_rows
 from lakelog.catalog.writes import (
     Clause,
     Does,
@@ -215,6 +216,21 @@ class Table(TableVersion):
         head = self._writable("compact")
         goal = goal_of(self.properties, target_size_bytes, deleted_ratio)
         return self._with(compaction_commit.compact(head.refreshed(), goal, filter, progress or no_progress))
+
+    def cluster(
+        self, *, limit_bytes: int | None = None, progress: Callable[[str], None] | None = None
+    ) -> Table:
+        """Put the rows in the order of the table's clustering (`CLUSTER BY`), as far as that is worth its writing.
+
+        No row changes. Files without that order are rewritten, together with others where these are not much larger: so
+        a call after some new rows rewrites little more than these. It ends when nothing is due, or once about
+        `limit_bytes` were read; the next call goes on. InvalidInput for a table that is not clustered; conflicts as
+        `compact`.
+        """
+        head = self._writable("cluster").refreshed()
+        goal = clustering_goal(self.properties, limit_bytes)
+        head, _ = cluster_rows(head, goal, limit_bytes, progress or no_progress)
+        return self._with(head)
 
     def health(self, *, listing: bool = False) -> Health:
         """Return how the newest version of the table is, from its metadata, and what is to be done about it (see

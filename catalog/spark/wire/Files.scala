@@ -79,7 +79,9 @@ private[lakelog] object Deletes extends Companion[Deletes] {
  * if the file has one of the same name. `constants` are values of columns, by id, that the file does not store, and
  * that all of its rows have. Of the file's rows, `deletes` says which are deleted, and `rows` counts the others.
  * `first_row` is the id of the first one, and `version` the version that added the file (see `row_ids`); None for files
- * from before there were ids.
+ * from before there were ids. All rows lie between `curve_low` and `curve_high` on the curve of the generation `curve`
+ * of the table's clustering (see `schema.curve`); None where that is not known. What clusters a table plans by it, and
+ * no reader does.
  */
 private[lakelog] final case class DataFile(
     path: String,
@@ -95,7 +97,10 @@ private[lakelog] final case class DataFile(
     constants: Map[Long, Constant] = Map.empty,
     deletes: Option[Deletes] = None,
     firstRow: Option[Long] = None,
-    version: Option[Long] = None)
+    version: Option[Long] = None,
+    curve: Option[Long] = None,
+    curveLow: Option[Long] = None,
+    curveHigh: Option[Long] = None)
   extends Message {
   override def members: Members = List(
     "path" -> put(path),
@@ -111,7 +116,10 @@ private[lakelog] final case class DataFile(
     "constants" -> putUnless(constants)(Map.empty),
     "deletes" -> putIfAny(deletes),
     "first_row" -> putIfAny(firstRow),
-    "version" -> putIfAny(version))
+    "version" -> putIfAny(version),
+    "curve" -> putIfAny(curve),
+    "curve_low" -> putIfAny(curveLow),
+    "curve_high" -> putIfAny(curveHigh))
 }
 
 private[lakelog] object DataFile extends Companion[DataFile] {
@@ -129,7 +137,10 @@ private[lakelog] object DataFile extends Companion[DataFile] {
     takeIfAny[Map[Long, Constant]](json, "constants").getOrElse(Map.empty),
     takeIfAny[Deletes](json, "deletes"),
     takeIfAny[Long](json, "first_row"),
-    takeIfAny[Long](json, "version"))
+    takeIfAny[Long](json, "version"),
+    takeIfAny[Long](json, "curve"),
+    takeIfAny[Long](json, "curve_low"),
+    takeIfAny[Long](json, "curve_high"))
 }
 
 /** Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64. */

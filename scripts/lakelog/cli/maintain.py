@@ -22,7 +22,7 @@ _SIZE = re.compile(r"([0-9]{1,6})(B|kB|MB|GB|TB)?")
 _UNITS = {None: 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
-def _bytes(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+def size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     """Read a size as people write it: 500MB, 20GB."""
     if value is None:
         return None
@@ -38,7 +38,7 @@ def _bytes(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--limit-time", callback=age, metavar="AGE", help="Begin nothing more after that time, as 30m.")
 @click.option(
     "--limit-bytes",
-    callback=_bytes,
+    callback=size,
     metavar="SIZE",
     help="Begin nothing more once compactions have read so much, as 20GB.",
 )

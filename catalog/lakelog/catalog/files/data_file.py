@@ -2,7 +2,8 @@
 
 A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
 them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `crc`,
-`footer`, `names`, `constants`, `deleted`, `deletes`, `first_row`, `version`, `p<field id>` (partition values) and, by
+`footer`, `names`, `constants`, `deleted`, `deletes`, `first_row`, `version`, `curve`, `curve_low`, `curve_high`,
+`p<field id>` (partition values) and, by
 column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", with two exceptions: in
 `p<field id>` of a file whose spec has that field it is the value NULL, and in `deleted` and `deletes` it means that no
 row of the file is deleted.
@@ -55,12 +56,15 @@ DELETED, DELETES = "deleted", "deletes"
 FIRST_ROW, VERSION = "first_row", "version"
 """The columns of `DataFile.first_row` and `version`, each left out where it is not known of any file."""
 
+CURVE, CURVE_LOW, CURVE_HIGH = "curve", "curve_low", "curve_high"
+"""The columns of `DataFile.curve`, `curve_low` and `curve_high`, all left out where no file has any."""
+
 _PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
 _JUDGED = ("rows", "spec", DELETED)
 
 _COLUMNS = {field.name: field.type for field in BASE_SCHEMA} | {
-    **dict.fromkeys((CRC, FOOTER, FIRST_ROW, VERSION, DELETED), pa.int64()),
+    **dict.fromkeys((CRC, FOOTER, FIRST_ROW, VERSION, DELETED, CURVE, CURVE_LOW, CURVE_HIGH), pa.int64()),
     **dict.fromkeys((NAMES, CONSTANTS, DELETES), pa.string()),
 }
 
@@ -100,6 +104,9 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Of the file's rows, `deletes` says which are deleted, and `rows` counts the others. `first_row` is the id of the
     first one, and `version` the version that added the file (see `row_ids`); None for files from before there were ids.
+
+    All rows lie between `curve_low` and `curve_high` on the curve of the generation `curve` of the table's clustering
+    (see `schema.curve`); None where that is not known. What clusters a table plans by it, and no reader does.
     """
 
     path: FilePath
@@ -116,6 +123,9 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     deletes: Deletes | None = None
     first_row: Number | None = None
     version: Number | None = None
+    curve: Number | None = None
+    curve_low: Number | None = None
+    curve_high: Number | None = None
 
     @property
     def physical_rows(self) -> int:
@@ -270,6 +280,9 @@ def files_to_arrow(
         (FOOTER, [file.footer_crc for file in files]),
         (FIRST_ROW, [file.first_row for file in files]),
         (VERSION, [file.version for file in files]),
+        (CURVE, [file.curve for file in files]),
+        (CURVE_LOW, [file.curve_low for file in files]),
+        (CURVE_HIGH, [file.curve_high for file in files]),
     ):
         if any(number is not None for number in numbers):
             names.append(name)
@@ -328,9 +341,20 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
                 if value is not None:
                     known.setdefault(id, {})[_STATS[kind]] = value
     writes = columns.get("write") or [""] * rows
-    checksums, footers, named, constant, deletes, first, versions = (
+    checksums, footers, named, constant, deletes, first, versions, curves, lows, highs = (
         columns.get(name) or [None] * rows
-        for name in (CRC, FOOTER, NAMES, CONSTANTS, DELETES, FIRST_ROW, VERSION)
+        for name in (
+            CRC,
+            FOOTER,
+            NAMES,
+            CONSTANTS,
+            DELETES,
+            FIRST_ROW,
+            VERSION,
+            CURVE,
+            CURVE_LOW,
+            CURVE_HIGH,
+        )  # fmt: skip
     )
     return [
         DataFile(
@@ -348,6 +372,9 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
             deletes=None if deletes[row] is None else deletes_from_json(deletes[row]),
             first_row=first[row],
             version=versions[row],
+            curve=curves[row],
+            curve_low=lows[row],
+            curve_high=highs[row],
         )
         for row in range(rows)
     ]
@@ -395,20 +422,23 @@ class EncodedFiles:
         """Return some of the columns, or all; with `rows`, only these. FormatError when what is returned has other
         values."""
         table = self._encoded.columns(self._encoded.names if names is None else names)
-        if rows is not None:
-            table = table.take(rows)
-        check_list(table, _COLUMNS)
-        for name in table.column_names:
-            if split_name(name)[0] in ("nulls", "nans"):
-                check_list(table.select([name]), {name: pa.int64()})
-        for name, read in _READ.items():
-            for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
-                read(text)
-        return table
+        return checked_values(table if rows is None else table.take(rows))
 
     def paths(self) -> pa.Table:
         """Return the paths, to be compared only: nothing holds them to be paths."""
         return self._encoded.columns(["path"])
+
+
+def checked_values(table: pa.Table) -> pa.Table:
+    """Return columns of files. FormatError for values that no list of files may have."""
+    check_list(table, _COLUMNS)
+    for name in table.column_names:
+        if split_name(name)[0] in ("nulls", "nans"):
+            check_list(table.select([name]), {name: pa.int64()})
+    for name, read in _READ.items():
+        for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
+            read(text)
+    return table
 
 
 def is_planned(name: str, statistics: Collection[int]) -> bool:

@@ -1,7 +1,7 @@
 """Lists of folders with many objects: of a bucket, several parts of one are listed side by side.
 
-A bucket answers with a page of 1,000 keys, and the next page can be asked for only by the last key of the one before. So
-a folder of a million is a thousand answers, one after the other. Who knows keys that may be there can begin
+A bucket answers with a page of 1,000 keys, and the next page can be asked for only by the last key of the one before.
+So a folder of a million is a thousand answers, one after the other. Who knows keys that may be there can begin
 between them. Such bounds decide how the work is split and nothing else: each key is in exactly one part, wherever the
 bounds are.
 """

@@ -13,6 +13,10 @@ from lakelog.catalog.parquet.add_files import (
 )
 from lakelog.catalog.parquet.copying import (
     copied_files,
+    live_rows,
+)
+from lakelog.catalog.parquet.curve_order import (
+    along_curve,
 )
 from lakelog.catalog.parquet.discovery import (
     found_files,
@@ -61,6 +65,9 @@ from lakelog.catalog.parquet.row_bytes import (
     decoded_rows,
     encoded_rows,
 )
+from lakelog.catalog.parquet.row_order import (
+    transformed,
+)
 from lakelog.catalog.parquet.writing import (
     OpenFile,
     codec_of,
@@ -80,7 +87,10 @@ __all__ = [
     "check_rows",
     "codec_of",
     "converted_stats",
+    "along_curve",
     "copied_files",
+    "live_rows",
+    "transformed",
     "decoded_rows",
     "encoded_rows",
     "data_files",

@@ -10,8 +10,10 @@ from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet.ingest import written_rows
 from lakelog.catalog.parquet.reading import read_files
-from lakelog.catalog.planning import Bound, IsTrue, Not
+from lakelog.catalog.planning import Bound, Constant, IsTrue, Not
 from lakelog.log import WriteRef
+
+_NOTHING = Constant(False)
 
 
 def copied_files(
@@ -28,6 +30,16 @@ def copied_files(
     They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
     table's property). Nothing is committed. `check` is called before each batch: where it raises, nothing is left.
     """
+    rows = live_rows(head, files, check, left_out)
+    return written_rows(
+        head.tracked, head.metadata, write, rows, row_ids=True, target_size_bytes=target_size_bytes
+    )
+
+
+def live_rows(
+    head: TableHead, files: pa.Table, check: Callable[[], None], left_out: Bound = _NOTHING
+) -> Iterator[pa.Table]:
+    """Yield the live rows of `files` for which `left_out` is not true, with their ids and versions as last columns."""
     metadata, tracked = head.metadata, head.tracked
     _, batches = read_files(
         tracked.store,
@@ -39,11 +51,6 @@ def copied_files(
         open_url=tracked.log.replay.open_url,
         row_ids=True,
     )
-
-    def checked() -> Iterator[pa.Table]:
-        for batch in batches:
-            check()
-            yield pa.Table.from_batches([batch])
-
-    rows = checked()
-    return written_rows(tracked, metadata, write, rows, row_ids=True, target_size_bytes=target_size_bytes)
+    for batch in batches:
+        check()
+        yield pa.Table.from_batches([batch])

@@ -18,6 +18,7 @@ from lakelog.catalog.parquet.writing import BUFFERED_BYTES, write_empty_files, w
 from lakelog.catalog.schema import (
     TARGET_FILE_SIZE,
     Metadata,
+    curve_of,
     order_within_files,
     refuse_generated,
     relaxed,
@@ -125,12 +126,14 @@ def written_rows(
     *,
     row_ids: bool = False,
     target_size_bytes: int | None = None,
+    cut: int | None = None,
     buffered_bytes: int = BUFFERED_BYTES,
 ) -> list[DataFile]:
     """Write rows that are checked, with `row_ids` followed by their ids and versions, and return the files.
 
     They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
-    table's property), and in row groups of `buffered_bytes`. Nothing is committed.
+    table's property) that end at the place `cut` of its curve, and in row groups of `buffered_bytes`. Nothing is
+    committed.
     """
     return rows_written_in(
         tracked.store,
@@ -141,6 +144,7 @@ def written_rows(
         rows,
         row_ids=row_ids,
         target_size_bytes=target_size_bytes,
+        cut=cut,
         buffered_bytes=buffered_bytes,
     )
 
@@ -155,6 +159,7 @@ def rows_written_in(
     *,
     row_ids: bool = False,
     target_size_bytes: int | None = None,
+    cut: int | None = None,
     buffered_bytes: int = BUFFERED_BYTES,
 ) -> list[DataFile]:
     """As `written_rows`, of the table at `prefix` of a store."""
@@ -171,6 +176,8 @@ def rows_written_in(
         metadata.spec,
         order_within_files(metadata.clustering, metadata.sort_order),
         properties={**metadata.properties, **size},
+        curve=curve_of(metadata.ranks, metadata.clustering, metadata.schema),
+        cut=cut,
         row_ids=row_ids,
         buffered_bytes=buffered_bytes,
         in_parallel=options.in_parallel,

@@ -9,7 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.schema import (
+    IDENTITY,
     AtomicType,
+    Curve,
+    Ints,
     PartitionSpec,
     Schema,
     SortOrder,
@@ -41,12 +44,22 @@ def clusters(
         yield key, rows.slice(start, end - start)
 
 
-def sorted_rows(rows: pa.Table, schema: Schema, sort_order: SortOrder) -> pa.Table:
-    """Return `rows` in `sort_order`."""
-    if not sort_order.fields or rows.num_rows < 2:
-        return rows
+def places_on(curve: Curve, rows: pa.Table, schema: Schema) -> Ints:
+    """Return where the logical `rows` are on the curve."""
+    return curve.places([transformed(rows, schema, id, IDENTITY) for id in curve.ids])
+
+
+def sorted_rows(
+    rows: pa.Table, schema: Schema, sort_order: SortOrder, places: Ints | None = None
+) -> tuple[pa.Table, Ints | None]:
+    """Return `rows` by their `places` on a curve, if there is one, and then in `sort_order`; and their places."""
+    if (not sort_order.fields and places is None) or rows.num_rows < 2:
+        return rows, places
     keys: list[tuple[str, str]] = []
     columns: dict[str, pa.Array] = {}
+    if places is not None:
+        columns["place"] = pa.array(places)
+        keys.append(("place", "ascending"))
     for index, field in enumerate(sort_order.fields):
         values = transformed(rows, schema, field.source_id, field.transform)
         if values.null_count:
@@ -56,7 +69,9 @@ def sorted_rows(rows: pa.Table, schema: Schema, sort_order: SortOrder) -> pa.Tab
         columns[f"value{index}"] = values
         keys.append((f"value{index}", "ascending" if field.direction == "asc" else "descending"))
     order = pc.sort_indices(pa.table(columns), sort_keys=keys)
-    return rows.take(order) if _moves(order) else rows
+    if not _moves(order):
+        return rows, places
+    return rows.take(order), None if places is None else places[order.to_numpy()]
 
 
 def transformed(rows: pa.Table, schema: Schema, column_id: int, transform: Transform) -> pa.Array:

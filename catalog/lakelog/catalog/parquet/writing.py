@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -32,10 +33,12 @@ from lakelog.catalog.parquet.beside import Beside
 from lakelog.catalog.parquet.dictionaries import columns_without_dictionary
 from lakelog.catalog.parquet.opening import footer_crc_of
 from lakelog.catalog.parquet.reshape import to_physical
-from lakelog.catalog.parquet.row_order import clusters, sorted_rows
+from lakelog.catalog.parquet.row_order import clusters, places_on, sorted_rows
 from lakelog.catalog.schema import (
     COMPRESSION_CODEC,
     TARGET_FILE_SIZE,
+    Curve,
+    Ints,
     PartitionSpec,
     Schema,
     SortOrder,
@@ -69,6 +72,8 @@ def write_files(
     sort_order: SortOrder,
     *,
     properties: Mapping[str, str],
+    curve: Curve | None = None,
+    cut: int | None = None,
     row_ids: bool = False,
     buffered_bytes: int = BUFFERED_BYTES,
     in_parallel: InParallel = run_in_parallel,
@@ -79,13 +84,27 @@ def write_files(
     With `row_ids`, the last two columns of `rows` are their ids and versions (see `row_ids`). Rows are collected up to
     `buffered_bytes` before they are split and written, each part as a row group: two such parts are in memory, and
     two files of the target size. On an error, the files that were put already are deleted.
+
+    With a `curve`, rows are sorted by their places on it before all else, and files say between which places they are;
+    none has rows on both sides of the place `cut`, if rows come in the order of the curve.
     """
 
     def encode(part: pa.Table) -> None:
         for key, cluster in clusters(part, schema, spec):
-            writing.write(key, sorted_rows(cluster, schema, sort_order))
+            places = None if curve is None else places_on(curve, cluster, schema)
+            ordered, places = sorted_rows(cluster, schema, sort_order, places)
+            if places is None or cut is None:
+                writing.write(key, ordered, places)
+                continue
+            at = int(np.searchsorted(places, cut))
+            for start, end in ((0, at), (at, ordered.num_rows)):
+                if start < end:
+                    writing.write(key, ordered.slice(start, end - start), places[start:end])
 
-    writing = _Writing(store, prefix, write, schema, spec, properties, row_ids=row_ids)
+    generation = None if curve is None else curve.ranks.generation
+    writing = _Writing(
+        store, prefix, write, schema, spec, properties, row_ids=row_ids, generation=generation, cut=cut
+    )
     try:
         with writing, Beside("lakelog-encode") as encoding:
             for part, is_last in _buffered(rows, buffered_bytes):
@@ -165,6 +184,8 @@ class _Writing:
         properties: Mapping[str, str],
         *,
         row_ids: bool = False,
+        generation: int | None = None,
+        cut: int | None = None,
     ) -> None:
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
@@ -173,6 +194,8 @@ class _Writing:
         self._spec = spec
         self._physical = schema_to_arrow(schema, physical=True)
         self._row_ids = row_ids
+        self._generation = generation
+        self._cut = cut
         if row_ids:
             for name, id in OWN_FIELD_IDS.items():
                 self._physical = self._physical.append(identified_field(name, pa.int64(), True, id))
@@ -194,7 +217,7 @@ class _Writing:
     def __exit__(self, *error: Any) -> None:
         self._putting.__exit__(*error)
 
-    def write(self, key: tuple[Any, ...], rows: pa.Table) -> None:
+    def write(self, key: tuple[Any, ...], rows: pa.Table, places: Ints | None = None) -> None:
         """Append `rows` of one partition to its file, or to several files of about the target size, which are put in
         the background."""
         physical = self._to_physical(rows)
@@ -205,13 +228,15 @@ class _Writing:
             piece = physical.slice(start, length)
             self._with_nan |= columns_with_nan(piece)
             file = self._open.pop(key, None)
-            if file is not None and not self._with_nan <= file.unbounded:
+            if file is not None and (not self._with_nan <= file.unbounded or self._is_cut_off(file, places)):
                 self._close(key, file, self._putting.run)
                 file = None
             if self._plain is None:
                 self._plain = columns_without_dictionary(piece)
             file = file or OpenFile(self._physical, self._codec, self._with_nan, self._plain or ())
             file.write(piece, self._floats)
+            if places is not None:
+                file.place(places[start : start + length])
             if file.size_bytes >= self._target_size_bytes:
                 self._close(key, file, self._putting.run)
             else:
@@ -220,6 +245,11 @@ class _Writing:
         while len(self._open) > OPEN_FILES_LIMIT or self._open_bytes() > OPEN_BYTES_LIMIT:
             oldest = next(iter(self._open))
             self._close(oldest, self._open.pop(oldest), self._putting.run)
+
+    def _is_cut_off(self, file: OpenFile, places: Ints | None) -> bool:
+        if self._cut is None or places is None or file.span is None:
+            return False
+        return file.span[1] < self._cut <= int(places.min())
 
     def write_nothing(self, key: tuple[Any, ...]) -> None:
         """Add a file without rows of one partition."""
@@ -262,6 +292,9 @@ class _Writing:
                 write_id=self._write.id,
                 crc=crc32(content),
                 footer_crc=footer_crc_of(content),
+                curve=None if file.span is None else self._generation,
+                curve_low=None if file.span is None else file.span[0],
+                curve_high=None if file.span is None else file.span[1],
             )
         )
 
@@ -291,6 +324,7 @@ class OpenFile:
     ) -> None:
         self.unbounded = frozenset(unbounded)
         self.statistics: dict[int, ColumnStats] = {}
+        self.span: tuple[int, int] | None = None
         # Unlike Arrow's own buffer, it gives its content away without a copy.
         self._sink = io.BytesIO()
         # The Arrow schema is left out: it follows from the Parquet types, and is half of a small file.
@@ -316,6 +350,11 @@ class OpenFile:
                 known = self.statistics.get(column.id)
                 self.statistics[column.id] = _with_values(known, rows.column(column.physical))
         self._writer.write_table(rows)
+
+    def place(self, places: Ints) -> None:
+        """Note where the rows of a row group are on the curve."""
+        low, high = int(places.min()), int(places.max())
+        self.span = (low, high) if self.span is None else (min(low, self.span[0]), max(high, self.span[1]))
 
     def close(self) -> tuple[bytes, pq.FileMetaData]:
         self._writer.close()

@@ -15,10 +15,6 @@ from lakelog.catalog.schema.arrow_types import (
     type_from_arrow,
     type_to_arrow,
 )
-from lakelog.catalog.schema.clustered_by import (
-    clustering_from,
-    order_within_files,
-)
 from lakelog.catalog.schema.constraints import (
     Check,
     Constraint,
@@ -26,6 +22,19 @@ from lakelog.catalog.schema.constraints import (
     Stated,
     with_all,
     without,
+)
+from lakelog.catalog.schema.curve import (
+    BITS,
+    COLUMNS_MAX,
+    Bounds,
+    Curve,
+    Ints,
+    Ranks,
+    boundaries_below,
+    bounds_from,
+    clustering_from,
+    curve_of,
+    order_within_files,
 )
 from lakelog.catalog.schema.definition import (
     FUNCTION,
@@ -210,6 +219,15 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "COLUMNS_MAX",
+    "BITS",
+    "Bounds",
+    "boundaries_below",
+    "Ints",
+    "curve_of",
+    "bounds_from",
+    "Ranks",
+    "Curve",
     "DECIMAL_PRECISION_LIMIT",
     "bind_field",
     "is_iceberg_promotion",

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.schema.constraints import Constraint
+from lakelog.catalog.schema.curve import Ranks, problem_of
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, Transform, result_type
 from lakelog.catalog.schema.schema import DEPTH_LIMIT, FIELD_LIMIT, NAME_LIMIT_BYTES, Schema
 from lakelog.catalog.schema.stored_types import ready
@@ -20,7 +21,8 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
     version of the create or replace that this metadata goes back to: writes that started in another generation are for
-    another table. `clustering` has the ids of the columns by which writes cluster their rows.
+    another table. `clustering` has the ids of the columns by which writes cluster their rows, and `ranks` the
+    boundaries of their values, once there are some.
     """
 
     schema: Schema
@@ -33,6 +35,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     generation: Number = 0
     constraints: tuple[Constraint, ...] = ()
     clustering: tuple[Int32, ...] = ()
+    ranks: Ranks | None = None
 
     @property
     def spec(self) -> PartitionSpec:
@@ -63,6 +66,8 @@ def check_metadata(metadata: Metadata) -> None:
         problem = problem or _misfit(schema, order.source_id, order.transform)
     if problem is None and (not metadata.specs or len(metadata.specs_by_id) < len(metadata.specs)):
         problem = "it has no partition spec, or two of one id"
+    if problem is None and metadata.ranks is not None:
+        problem = problem_of(metadata.ranks, metadata.clustering, schema)
     if problem is not None:
         raise FormatError(
             f"the log has metadata of a table that cannot be: {problem}; find out which client wrote it"
@@ -105,9 +110,11 @@ def _misfit(schema: Schema, source_id: int, transform: Transform) -> str | None:
 
 
 def leave_out_empty(metadata: dict[str, Any]) -> None:
-    """Remove an empty clustering from stored metadata, which older versions of lakelog do not know."""
-    if not metadata["clustering"]:
-        del metadata["clustering"]
+    """Remove an empty clustering from stored metadata, and ranks that are not there: older versions of lakelog do not
+    know them."""
+    for name in ("clustering", "ranks"):
+        if not metadata[name]:
+            del metadata[name]
 
 
 ready(Metadata)

@@ -13,7 +13,6 @@ from typing import Any, Protocol, assert_never
 
 import msgspec
 
-from lakelog.catalog.schema.clustered_by import clustering_from, order_within_files
 from lakelog.catalog.schema.constraints import (
     Constraint,
     refuse_collated_keys,
@@ -21,6 +20,7 @@ from lakelog.catalog.schema.constraints import (
     with_all,
     without,
 )
+from lakelog.catalog.schema.curve import clustering_from, order_within_files
 from lakelog.catalog.schema.generated import check_kept
 from lakelog.catalog.schema.identity import check_identity, check_identity_kept
 from lakelog.catalog.schema.partition_evolution import evolved

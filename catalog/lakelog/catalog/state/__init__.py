@@ -17,6 +17,12 @@ from lakelog.catalog.state.clones import (
     Origin,
     Promise,
 )
+from lakelog.catalog.state.clustering import (
+    ClusteringGoal,
+    clustering_goal,
+    is_skewed,
+    plan_clustering,
+)
 from lakelog.catalog.state.compaction import (
     Goal,
     Group,
@@ -149,6 +155,10 @@ from lakelog.catalog.state.writer import (
 )
 
 __all__ = [
+    "clustering_goal",
+    "ClusteringGoal",
+    "is_skewed",
+    "plan_clustering",
     "MOVING",
     "APPLICATION",
     "Adopted",

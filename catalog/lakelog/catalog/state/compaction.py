@@ -79,7 +79,8 @@ class Group:
     """A number of files that are rewritten together, with their live `rows` and those that are `deleted`.
 
     `tasks` share the work, by ranges of the columns by which rows are partitioned and clustered. Unless the group is
-    `spread`, its rows are of one partition of today, and one task suffices.
+    `spread`, its rows are of one partition of today, and one task suffices. No new file has rows on both sides of the
+    place `cut` of the table's curve.
     """
 
     files: int
@@ -88,6 +89,7 @@ class Group:
     deleted: int
     tasks: int = 1
     spread: bool = False
+    cut: int | None = None
 
 
 def plan_compaction(
@@ -98,7 +100,7 @@ def plan_compaction(
     `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count, so that a loop
     over newer and newer versions ends; nor do those that a transaction has added itself.
     """
-    files = files.filter(_was_added_by(files, until)).sort_by("path")
+    files = files.filter(added_until(files, until)).sort_by("path")
     planned = _Planned(files, metadata, goal)
     places: list[int] = []
     groups: list[Group] = []
@@ -112,7 +114,7 @@ def plan_compaction(
     return files.take(pa.array(places, pa.int64())), groups
 
 
-def _was_added_by(files: pa.Table, until: int) -> pa.Array:
+def added_until(files: pa.Table, until: int) -> pa.Array:
     """Return which files had been added by the version `until`. Those of unknown versions are older."""
     if VERSION not in files.column_names:
         return pa.repeat(pa.scalar(True), files.num_rows)

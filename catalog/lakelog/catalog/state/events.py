@@ -18,6 +18,7 @@ from lakelog.catalog.schema import (
     Definition,
     Metadata,
     PartitionSpec,
+    Ranks,
     Schema,
     SortOrder,
     leave_out_empty,
@@ -199,9 +200,13 @@ class SortOrderChanged(_Event, frozen=True, tag="sort-order-changed"):
 
 
 class ClusteringChanged(_Event, frozen=True, tag="clustering-changed"):
-    """From here on writes cluster their rows by these columns, given by their ids; by none: not at all."""
+    """From here on writes cluster their rows by these columns, given by their ids; by none: not at all.
+
+    `ranks` are boundaries of their values, by which the rows of several columns lie along a curve (see `schema.curve`).
+    """
 
     columns: tuple[Int32, ...]
+    ranks: Ranks | None = None
 
 
 class TableAltered(_Event, frozen=True, tag="table-altered"):
@@ -535,6 +540,8 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
         encoded["filter"] = masked(event.filter)
     if isinstance(event, RolledBack | RefSet | ClonePromised | TableCloned) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
+    if isinstance(event, ClusteringChanged) and event.ranks is None:
+        del encoded["ranks"]
     if isinstance(event, FileChange) and not event.changed_files:
         # Most changes have no vectors: without them, these members are left out.
         del encoded["changed_files"], encoded["deleted_rows"]

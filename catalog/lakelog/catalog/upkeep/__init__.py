@@ -8,6 +8,9 @@ It must not be needed by any reader or writer, and must not know the command or 
 from lakelog.catalog.upkeep.automatic import (
     KeepingUp,
 )
+from lakelog.catalog.upkeep.clustering import (
+    cluster,
+)
 from lakelog.catalog.upkeep.compacting import (
     Compacted,
 )
@@ -50,6 +53,7 @@ from lakelog.catalog.upkeep.words import (
 )
 
 __all__ = [
+    "cluster",
     "ACTIONS",
     "Advice",
     "COMMITS_MAX",

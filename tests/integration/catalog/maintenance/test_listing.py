@@ -93,7 +93,7 @@ def test_a_vacuum_of_parts_deletes_what_one_list_would_show(
     parts: list[int] = []
     real = listing._side_by_side
 
-    def counted(store, prefix, some):  # type: ignore[no-untyped-def]
+    def counted(store, prefix, some):
         parts.append(len(some))
         return real(store, prefix, some)
 

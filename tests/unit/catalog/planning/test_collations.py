@@ -13,7 +13,7 @@ from lakelog.catalog.planning.bound import unknown_parts
 from lakelog.catalog.planning.pruning import may_match
 from lakelog.catalog.planning.top_rows import TopRows, may_be_first
 from lakelog.catalog.schema import Metadata, PartitionSpec, SortOrder
-from lakelog.catalog.schema.clustered_by import clustering_from
+from lakelog.catalog.schema.curve import clustering_from
 from lakelog.catalog.schema.filters import as_predicate
 from lakelog.catalog.schema.partitioning import sort_order_from, spec_from_transforms
 from lakelog.catalog.schema.predicate import Predicate, col

@@ -1,0 +1,258 @@
+"""Clustering: rows of a table are put in the order of its curve, a run of files at a time (see `state.clustering`).
+
+The boundaries of ranks are computed from a sample of the key columns, and committed with the definition of the table;
+the rows move as a compaction moves them, by the same commits. What others have written since a clustering began waits
+for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.errors import CommitConflict, DoneInPart
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs import Progress, TableHead, Written, check_conflicts, no_files
+from lakelog.catalog.parquet import along_curve, leftovers, live_rows, read_files, transformed, written_rows
+from lakelog.catalog.schema import (
+    BITS,
+    COLUMNS_MAX,
+    IDENTITY,
+    AtomicType,
+    Metadata,
+    Ranks,
+    bounds_from,
+    curve_of,
+    dotted,
+)
+from lakelog.catalog.state import (
+    MAIN,
+    ClusteringChanged,
+    ClusteringGoal,
+    Group,
+    Operation,
+    TableState,
+    encode,
+    is_skewed,
+    plan_clustering,
+)
+from lakelog.catalog.writes import Rewritten, compaction_commit
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput, StorageError
+
+TRIES_MAX = compaction_commit.TRIES_MAX
+
+SAMPLE_FILES = 32
+SAMPLE_ROWS = 256 * 1024
+"""Boundaries are computed from about so many rows of so many files, of which the key columns are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a clustering has rewritten."""
+
+    files: int = 0
+    size_bytes: int = 0
+    added_files: int = 0
+    added_bytes: int = 0
+
+    def and_(self, group: Group, files: list[DataFile]) -> Done:
+        written = sum(file.size_bytes for file in files)
+        return Done(
+            self.files + group.files,
+            self.size_bytes + group.size_bytes,
+            self.added_files + len(files),
+            self.added_bytes + written,
+        )
+
+
+def check_clustered(head: TableHead) -> None:
+    """InvalidInput where the table has no key to be clustered by."""
+    if not head.metadata.clustering:
+        raise InvalidInput(
+            f"{head.name} has no columns to be clustered by: name some first, by ALTER TABLE {head.name} CLUSTER BY "
+            "(…) or Table.alter"
+        )
+
+
+def ranked(head: TableHead) -> TableHead:
+    """Return the newest version with boundaries that divide the rows of its files: new ones where those do not.
+
+    Costs, for new ones, a read of the key columns of some files, and a commit. The version has none where the table has
+    no rows.
+    """
+    check_clustered(head)
+    metadata = head.metadata
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    files = head.all_files()
+    if curve is not None and not is_skewed(files, metadata, curve):
+        return head
+    if not any(files["rows"].to_pylist()):
+        return head
+    if head.ref != MAIN:
+        if curve is not None:
+            return head
+        raise InvalidInput(
+            f"{head.name} is clustered by boundaries that the table itself has not got yet: cluster the table first"
+        )
+    ids = metadata.clustering[:COLUMNS_MAX]
+    columns = tuple(
+        bounds_from(values, id, _type_of(metadata, id), BITS[len(ids)])
+        for id, values in zip(ids, sample(head, files), strict=True)
+    )
+    if metadata.ranks is not None and curve is not None and columns == metadata.ranks.columns:
+        return head  # more of the same values: other boundaries would not divide them either
+    written = Written(head.version, head.schema, no_files)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check_conflicts(Operation.ALTER, view, passed, written, head.name)
+        now = view.state.current
+        if now.clustering != metadata.clustering:
+            raise CommitConflict(
+                f"the columns by which {head.name} is clustered were changed meanwhile. Nothing was changed: cluster "
+                "it again",
+                version=view.version,
+            )
+        generation = view.version + 1
+        known = curve_of(now.ranks, now.clustering, now.schema)
+        first = generation if known is None else known.ranks.first
+        ranks = Ranks(generation=generation, first=first, columns=columns)
+        return Draft(events=encode([ClusteringChanged(columns=now.clustering, ranks=ranks)]))
+
+    return head.commit_or_refresh(decide, None)
+
+
+def sample(head: TableHead, files: pa.Table) -> list[pa.Array]:
+    """Return values of the key columns, of rows that are spread over the files."""
+    metadata = head.metadata
+    ids = metadata.clustering[:COLUMNS_MAX]
+    files = files.filter(pc.greater(files["rows"], 0)).sort_by("path")
+    some = min(SAMPLE_FILES, files.num_rows)
+    files = files.take(pa.array([number * files.num_rows // some for number in range(some)], pa.int64()))
+    every = max(1, sum(files["rows"].to_pylist()) // SAMPLE_ROWS)
+    tracked, schema = head.tracked, metadata.schema
+    names = list(dict.fromkeys(schema.path_of(id)[0] for id in ids))
+    _, batches = read_files(
+        tracked.store,
+        tracked.prefix,
+        files,
+        schema,
+        metadata.specs,
+        columns=names,
+        open_url=tracked.log.replay.open_url,
+    )
+    found: list[list[pa.Array]] = [[] for _ in ids]
+    next_row = 0
+    for batch in batches:
+        places = range(next_row, batch.num_rows, every)
+        next_row = (places[-1] + every if places else next_row) - batch.num_rows
+        if not places:
+            continue
+        rows = pa.Table.from_batches([batch]).take(pa.array(places, pa.int64()))
+        for values, id in zip(found, ids, strict=True):
+            values.append(transformed(rows, schema, id, IDENTITY))
+    return [pa.concat_arrays(values) for values in found]
+
+
+def _type_of(metadata: Metadata, id: int) -> AtomicType:
+    type = metadata.schema.field_by_id(id).type
+    assert isinstance(type, AtomicType), f"{dotted(metadata.schema.path_of(id))} has an order"
+    return type
+
+
+def plan_next(head: TableHead, goal: ClusteringGoal, *, until: int) -> tuple[pa.Table, list[Group]]:
+    """Return the files to be rewritten next, and their group (see `plan_clustering`)."""
+    check_clustered(head)
+    metadata = head.metadata
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    files = head.all_files()
+    if curve is None:
+        return files.slice(0, 0), []
+    return plan_clustering(files, metadata, curve, goal, until=until)
+
+
+def rewritten(
+    head: TableHead, files: pa.Table, group: Group, goal: ClusteringGoal, check: Callable[[], None]
+) -> tuple[TableHead, list[DataFile], bool]:
+    """Rewrite the files of a group in one commit; return the newest version, the new files, and whether it was lost."""
+    metadata = head.metadata
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    assert curve is not None, "it was planned by its curve"
+    write = head.begin_write()
+    rows = live_rows(head, files, check)
+    copied = written_rows(
+        head.tracked,
+        metadata,
+        write,
+        along_curve(rows, curve, metadata.schema),
+        row_ids=True,
+        target_size_bytes=goal.target_size_bytes,
+        cut=group.cut,
+    )
+    paths = [file.path for file in copied]
+    with leftovers.kept_by_commit(head.tracked, copied):
+        check()
+        head, lost = compaction_commit.commit(
+            head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None
+        )
+    if lost:
+        leftovers.delete(head.tracked, paths)
+    return head, copied, bool(lost)
+
+
+def cluster(
+    head: TableHead, goal: ClusteringGoal, limit_bytes: int | None, progress: Progress
+) -> tuple[TableHead, Done]:
+    """Rewrite what is due, a group a commit, until nothing is, or about `limit_bytes` were read; return the newest
+    version.
+
+    InvalidInput for a table without a key, CommitConflict where other writers keep changing the same files; DoneInPart
+    where some were rewritten before the store failed.
+    """
+    head = ranked(head)
+    key, until, tries_left, done, commits = (
+        head.metadata.clustering,
+        head.version,
+        TRIES_MAX,
+        Done(),
+        0,
+    )
+    while limit_bytes is None or done.size_bytes < limit_bytes:
+        if head.metadata.clustering != key:
+            raise DoneInPart(
+                f"the columns by which {head.name} is clustered were changed meanwhile: {commits} commits by the "
+                "earlier ones have happened, and lost nothing. Cluster it again"
+            )
+        left = (
+            goal.limit_bytes if limit_bytes is None else min(goal.limit_bytes, limit_bytes - done.size_bytes)
+        )
+        files, groups = plan_next(head, replace(goal, limit_bytes=max(1, left)), until=until)
+        if not groups:
+            break
+        (group,) = groups
+        progress(f"clustering {group.files:,} files of {head.name}, {group.size_bytes:,} bytes")
+        base = head.version
+        try:
+            head, copied, lost = rewritten(head, files, group, goal, lambda: None)
+        except StorageError as error:
+            if not commits:
+                raise
+            raise DoneInPart(
+                f"of the clustering of {head.name}, {commits} commits have happened: {error}. Cluster the rest again"
+            ) from error
+        if not lost:
+            done, commits = done.and_(group, copied), commits + 1
+            # Its own files count, as long as all others are known to be older.
+            until = head.version if head.version == base + 1 and until == base else until
+            continue
+        tries_left -= 1
+        if not tries_left:
+            raise CommitConflict(
+                f"the clustering of {head.name} conflicted with other writers, which changed its files, {TRIES_MAX} "
+                "times. What it had committed stays. Cluster the rest when fewer rows are changed",
+                version=head.version,
+            )
+    return head, done

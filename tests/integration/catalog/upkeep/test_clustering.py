@@ -1,0 +1,306 @@
+"""Clustering: rows in the order of a curve over several columns, little by little, beside writers; nothing is lost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections import Counter
+from decimal import Decimal
+from math import inf, log10, nan
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog, DoneInPart, InvalidInput, Table
+from lakelog.catalog.parquet.curve_order import along_curve
+from lakelog.catalog.schema import curve_of
+from lakelog.catalog.state import clustering as planning
+from lakelog.catalog.upkeep import clustering
+
+SCHEMA = pa.schema({"id": pa.int64(), "day": pa.date32(), "part": pa.string(), "pad": pa.string()})
+DAY = dt.date(2024, 1, 1)
+SMALL = {"lakelog.write.target-file-size-bytes": "65536"}
+
+
+def rows(count: int, chance: random.Random, first: int = 0) -> pa.Table:
+    days = [DAY + dt.timedelta(days=chance.randrange(1_000)) for _ in range(count)]
+    parts = [f"https://example.org/parts/{chance.randrange(10_000):05d}" for _ in range(count)]
+    pads = [f"{chance.getrandbits(64):016x}" for _ in range(count)]
+    return pa.table([list(range(first, first + count)), days, parts, pads], schema=SCHEMA)
+
+
+def items(catalog: Catalog, **options: Any) -> Table:
+    return catalog.create_table("t", SCHEMA, cluster_by=["day", "part"], properties=SMALL, **options)
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    """Six appends that each have all days and parts."""
+    chance = random.Random(1)
+    table = items(catalog)
+    for number in range(6):
+        table = table.append(rows(5_000, chance, number * 5_000))
+    return table
+
+
+def on_branch(catalog: Catalog) -> Table:
+    return Catalog(catalog.warehouse).load_table("t", ref="b")
+
+
+def of(table: Table) -> Counter[Any]:
+    return Counter(map(tuple, (each.values() for each in table.scan().to_arrow().to_pylist())))
+
+
+def other(catalog: Catalog) -> Table:
+    return Catalog(catalog.warehouse).load_table("t")
+
+
+def rewritten(table: Table, since: int) -> int:
+    entries = [each for each in table.history() if each.version > since and each.operation == "compact"]
+    return sum(int(each.details["removed_bytes"]) for each in entries)
+
+
+def test_a_filter_on_either_column_reads_few_files_afterwards(table: Table) -> None:
+    before = of(table)
+    assert len(table.plan("day = DATE'2025-01-01'")) == 6
+    version = table.version
+    table = table.cluster()
+    assert of(table) == before and not table.changes(version + 1).to_arrow().num_rows
+    files = len(table.plan())
+    assert 8 <= files <= 36
+    for filter in ("day = DATE'2025-01-01'", "part = 'https://example.org/parts/05000'"):
+        assert len(table.plan(filter)) <= files // 2
+    both = "day = DATE'2025-01-01' and part = 'https://example.org/parts/05000'"
+    assert len(table.plan(both)) <= 4
+    assert table.cluster().version == table.version, "there is nothing left to do"
+
+
+def test_rows_that_come_later_rewrite_little(table: Table) -> None:
+    chance = random.Random(2)
+    table = table.cluster()
+    began, asked = table.version, 0
+    for number in range(20):
+        size = table.size_bytes
+        table = table.append(rows(500, chance, 30_000 + number * 500))
+        asked += table.size_bytes - size
+        table = table.cluster()
+    times = rewritten(table, began) / asked
+    assert times <= 1.2 * (1 + log10(table.size_bytes / (asked / 20)))
+    both = "day = DATE'2025-01-01' and part = 'https://example.org/parts/05000'"
+    assert len(table.plan(both)) <= 8
+
+
+def test_only_files_that_overlap_are_rewritten(catalog: Catalog) -> None:
+    table = items(catalog)
+    chance = random.Random(3)
+    for number in range(4):
+        table = table.append(rows(4_000, chance, number * 4_000))
+    table = table.cluster()
+    low = rows(3_000, chance, 50_000).set_column(1, "day", pa.array([DAY] * 3_000, pa.date32()))
+    low = low.set_column(2, "part", pa.array(["https://example.org/parts/00000"] * 3_000))
+    kept = set(table.plan()["path"].to_pylist())
+    for part in (low, low, low):
+        table = table.append(part).cluster()
+    assert len(kept & set(table.plan()["path"].to_pylist())) >= len(kept) - 2
+
+
+def test_a_limit_ends_a_call_and_the_next_one_goes_on(table: Table) -> None:
+    before, version, calls = of(table), table.version, 0
+    while calls < 30:
+        calls += 1
+        done = table.cluster(limit_bytes=300_000)
+        assert rewritten(done, table.version) <= 300_000 + 2 * 65_536 * 6
+        if done.version == table.version:
+            break
+        table = done
+    assert calls > 2 and of(table) == before
+    assert rewritten(table, version) < 6 * table.size_bytes
+
+
+def test_files_of_a_part_of_a_run_end_where_it_was_cut(table: Table) -> None:
+    table = table.cluster()
+    for number in range(2):
+        chance = random.Random(9 + number)
+        for part in range(3):
+            table = table.append(rows(4_000, chance, 100_000 + part * 4_000 + number * 20_000))
+    before, version = of(table), table.version
+    for _ in range(40):
+        done = table.cluster(limit_bytes=400_000)
+        if done.version == table.version:
+            break
+        table = done
+    assert of(table) == before and rewritten(table, version) < 3 * table.size_bytes
+    files = table.head.all_files()
+    spans = sorted(zip(*(files[name].to_pylist() for name in ("curve_low", "curve_high")), strict=True))
+    assert all(low <= high for low, high in spans)
+    deepest = max(sum(low < at < high for low, high in spans) for at in range(0, 65_536, 64))
+    assert deepest <= 4, (deepest, spans)
+
+
+def test_every_type_null_nan_and_skew(catalog: Catalog) -> None:
+    schema = pa.schema(
+        {
+            "i": pa.int32(), "f": pa.float64(), "d": pa.decimal128(20, 3), "b": pa.binary(),
+            "t": pa.timestamp("us", "UTC"), "o": pa.bool_(), "s": pa.string(),
+        }
+    )  # fmt: skip
+    chance = random.Random(4)
+
+    def some(count: int) -> pa.Table:
+        def maybe(value: Any) -> Any:
+            return None if chance.random() < 0.2 else value
+
+        return pa.table(
+            [
+                [maybe(chance.choice([0, 0, 0, 0, chance.randrange(-9, 9)])) for _ in range(count)],
+                [maybe(chance.choice([nan, inf, -inf, 0.0, -0.0, chance.random()])) for _ in range(count)],
+                [maybe(Decimal(chance.randrange(-(10**12), 10**12)).scaleb(-3)) for _ in range(count)],
+                [maybe(chance.randbytes(chance.randrange(3))) for _ in range(count)],
+                [
+                    maybe(dt.datetime(2024, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=n))
+                    for n in range(count)
+                ],
+                [maybe(chance.random() < 0.5) for _ in range(count)],
+                [maybe(f"{'x' * 400}{chance.randrange(50)}") for _ in range(count)],
+            ],
+            schema=schema,
+        )
+
+    for number, keys in enumerate((["f", "d"], ["b", "t", "o"], ["s", "i", "f", "o"], ["d"], ["s"])):
+        table = catalog.create_table(f"t{number}", schema, cluster_by=keys, properties=SMALL)
+        for _ in range(3):
+            table = table.append(some(300))
+        before = sorted(map(repr, table.scan().to_arrow().to_pylist()))
+        table = table.cluster()
+        table = table.append(some(100)).cluster() if number else table
+        after = sorted(map(repr, table.scan().to_arrow().to_pylist()))
+        assert len(after) == len(before) + (100 if number else 0)
+        assert not (Counter(before) - Counter(after))
+        for key in keys:
+            (at,) = [each for each in table.schema.fields if each.name == key]
+            assert at.id in table.metadata.clustering
+
+
+def test_one_column_is_plainly_in_order(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA, cluster_by=["day"], properties=SMALL)
+    chance = random.Random(5)
+    for number in range(4):
+        table = table.append(rows(4_000, chance, number * 4_000))
+    table = table.cluster()
+    spans = table.health().keys[0]
+    assert spans.column == "day" and spans.overlap < 3.1 and spans.deepest <= 3
+
+
+def test_rows_of_any_number_are_sorted_on_the_disk(table: Table) -> None:
+    before = of(table)
+    with patch.object(along_curve, "__kwdefaults__", {"piece_bytes": 100_000}):
+        table = table.cluster()
+    assert of(table) == before
+    files = table.head.all_files()
+    spans = sorted(zip(files["curve_low"].to_pylist(), files["curve_high"].to_pylist(), strict=True))
+    assert all(one[1] <= two[0] for one, two in zip(spans, spans[1:], strict=False))
+
+
+def test_rows_deleted_and_updated_meanwhile_and_a_new_key(catalog: Catalog, table: Table) -> None:
+    rewrite = along_curve
+
+    def beside(*args: Any, **more: Any) -> Any:
+        yield from rewrite(*args, **more)
+        late = other(catalog).delete("id < 100")
+        late.update({"pad": "'late'"}, "id >= 29900")
+
+    version = table.version
+    with patch.object(clustering, "along_curve", beside):
+        table = table.cluster()
+    expected = [each for each in other(catalog).scan().to_arrow().to_pylist()]
+    assert len(expected) == 29_900 and sum(each["pad"] == "late" for each in expected) == 100
+    kinds = Counter(each["_change_type"] for each in table.changes(version + 1).to_arrow().to_pylist())
+    assert kinds == {"delete": 200, "insert": 100}
+    assert Catalog(catalog.warehouse).load_table("t", version=version).scan().to_arrow().num_rows == 30_000
+    before = of(table)
+    table = table.alter([{"change": "set-clustering", "columns": [["id"], ["part"]]}])
+    while True:
+        done = table.cluster(limit_bytes=500_000)
+        if done.version == table.version:
+            break
+        table = done
+    assert of(table) == before and len(table.plan("id = 15000")) <= len(table.plan()) // 2
+
+
+def test_new_values_beyond_all_boundaries_get_boundaries_and_old_files_stay(catalog: Catalog) -> None:
+    table = items(catalog)
+    chance = random.Random(6)
+    for number in range(4):
+        table = table.append(rows(4_000, chance, number * 4_000))
+    table = table.cluster()
+    first = table.metadata.ranks
+    assert first is not None
+    later = rows(4_000, chance, 90_000)
+    days = [DAY + dt.timedelta(days=2_000 + chance.randrange(300)) for _ in range(4_000)]
+    table = table.append(later.set_column(1, "day", pa.array(days, pa.date32())))
+    kept = set(table.plan("day < DATE'2026-12-31'")["path"].to_pylist())
+    table = table.cluster()
+    second = table.metadata.ranks
+    assert second is not None and second.generation > second.first == first.generation
+    assert kept <= set(table.plan()["path"].to_pylist()), "what has an order of older boundaries waits"
+    assert len(table.plan("day = DATE'2029-08-01'")) <= 4
+    assert table.cluster().version == table.version
+
+
+def test_a_table_without_a_key_and_limits_that_make_no_sense(catalog: Catalog) -> None:
+    plain = catalog.create_table("plain", SCHEMA)
+    with pytest.raises(InvalidInput, match="no columns to be clustered by: name some first"):
+        plain.cluster()
+    empty = items(catalog)
+    assert empty.cluster().version == empty.version
+    with pytest.raises(InvalidInput, match="give more than 0"):
+        empty.cluster(limit_bytes=0)
+
+
+def test_a_key_that_is_dropped_while_clustering_runs_ends_it_and_loses_nothing(
+    catalog: Catalog, table: Table
+) -> None:
+    before = of(table)
+    rewrite = along_curve
+
+    def beside(*args: Any, **more: Any) -> Any:
+        yield from rewrite(*args, **more)
+        late = other(catalog)
+        if late.metadata.clustering:
+            late = late.alter([{"change": "set-clustering", "columns": []}])
+            late.alter([{"change": "delete-column", "name": ["part"]}])
+
+    with (
+        patch.object(clustering, "along_curve", beside),
+        pytest.raises(DoneInPart, match="were changed meanwhile"),
+    ):
+        table.cluster()
+    left = other(catalog).scan().to_arrow().to_pylist()
+    assert Counter(each["id"] for each in left) == Counter(each[0] for each in before.elements())
+
+
+def test_branches_and_partitions(catalog: Catalog) -> None:
+    table = items(catalog, partition_by=[{"transform": "bucket", "args": [2], "column": ["id"]}])
+    chance = random.Random(7)
+    for number in range(4):
+        table = table.append(rows(3_000, chance, number * 3_000))
+    with pytest.raises(InvalidInput, match="cluster the table first"):
+        table.create_branch("b")
+        on_branch(catalog).cluster()
+    before, branch = of(table), on_branch(catalog).delete("id = 5")
+    table = table.cluster()
+    assert of(table) == before
+    branch = branch.cluster()
+    assert branch.scan().to_arrow().num_rows == 11_999 and of(other(catalog)) == before
+
+
+def test_plans_are_pure_and_small_files_wait_where_asked(table: Table) -> None:
+    table = table.cluster()
+    metadata, files = table.metadata, table.head.all_files()
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    assert curve is not None
+    goal = planning.ClusteringGoal(target_size_bytes=65_536, limit_bytes=1 << 40, fresh_min=3)
+    found, groups = planning.plan_clustering(files, metadata, curve, goal, until=table.version)
+    assert not groups and not found.num_rows
