@@ -8,32 +8,41 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
 
 if TYPE_CHECKING:
+    from lakelog.catalog import Catalog
     from lakelog.catalog.backups import Backup
 
 _PLACE = Parameter("place", "STRING", "the folder or URL of the backups")
 _BACKUP = Parameter("backup", "STRING", "its id; NULL: the newest", default="NULL")
 
 
+def _catalog(call: Call) -> Catalog:
+    """Return the session's catalog: none of these procedures is called in a transaction."""
+    from lakelog.catalog import Catalog
+
+    assert isinstance(call.catalog, Catalog), "Spark's side refuses the call"
+    return call.catalog
+
+
 def _backup(call: Call) -> Rows:
     which = subject(call)
-    done = call.catalog.backup(
+    done = _catalog(call).backup(
         call["place"], which.get("table", which.get("namespace")), outside=call["outside"]
     )
     return [(*_facts(done.backup), done.copied, done.copied_bytes, done.resumed)]
 
 
 def _backups(call: Call) -> Rows:
-    return [_facts(each) for each in call.catalog.backups(call["place"])]
+    return [_facts(each) for each in _catalog(call).backups(call["place"])]
 
 
 def _verify(call: Call) -> Rows:
-    found = call.catalog.verify_backup(call["place"], call["backup"])
+    found = _catalog(call).verify_backup(call["place"], call["backup"])
     return [(each.what, each.place, each.key) for each in found.problems]
 
 
 def _restore(call: Call) -> Rows:
     table = call.table("table")
-    done = call.catalog.restore_table(
+    done = _catalog(call).restore_table(
         call["place"],
         table,
         to=table if call["to"] is None else call.table("to"),
