@@ -17,7 +17,9 @@ from lakelog.spark.stored_code import computed_by_writes, problem_of_table, prob
 
 def list_tables(at: OpenCatalog, asked: ask.ListTables) -> ask.Tables:
     names = at.of(asked.transaction).table_names(asked.namespace)
-    return ask.Tables(tables=tuple((*asked.namespace, name) for name in may_match(names, asked.like).to_pylist()))
+    return ask.Tables(
+        tables=tuple((*asked.namespace, name) for name in may_match(names, asked.like).to_pylist())
+    )
 
 
 def exists(at: OpenCatalog, asked: ask.TableExists) -> Exists:
