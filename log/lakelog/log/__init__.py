@@ -32,13 +32,14 @@ from lakelog.log.stores import (
     open_store,
 )
 from lakelog.log.together import Part, commit_together
-from lakelog.log.view import Carried, Committed, Draft, Dump, Gathered, Projection, View
+from lakelog.log.view import BlobRange, Carried, Committed, Draft, Dump, Gathered, Projection, View
 
 __all__ = [
     "COMMIT_SIZE_MAX",
     "ID_LENGTH",
     "AlreadyExists",
     "Background",
+    "BlobRange",
     "ByData",
     "Carried",
     "Commit",

@@ -105,7 +105,7 @@ class Log(Generic[S]):
         return None
 
     def read_blobs(self, names: Sequence[str]) -> list[bytes]:
-        """Return the blobs of a dump by their names, in one round. Raises NotFound where one has expired."""
+        """Return the blobs of a dump by their names, or parts of them, in one round. NotFound where one expired."""
         return snapshots.read_blobs(self.store, self.keys, names)
 
     def snapshot(self, view: View[S]) -> None:

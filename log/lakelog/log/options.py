@@ -27,6 +27,9 @@ class LogOptions:
     An undecided transaction of another client at the head of a log is waited for `patience_s` and
     `patience_each_s` more for each of its participants, then aborted. `in_parallel` runs what is independent.
 
+    `blobs_kept_bytes` is how much of what its dumps have beside their roots a log's state may keep in memory, of what
+    was asked for last; more is read again.
+
     With `proposals`, changes that lose races to other processes are proposed to these, and what they propose is
     committed for them, by a thread that `in_thread` begins. Readers of the log then need the feature for it.
     """
@@ -50,4 +53,5 @@ class LogOptions:
     patience_each_s: float = 0.25
     participants_max: int = 10_000
     transaction_tries: int = 20
+    blobs_kept_bytes: int = 128 * 1024 * 1024
     proposals: bool = False

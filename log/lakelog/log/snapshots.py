@@ -9,8 +9,8 @@ from lakelog.log.format import encode_derived
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import Keys, blob_version
 from lakelog.log.replay import Replay, is_aborted
-from lakelog.log.stores import ObjectStore
-from lakelog.log.view import Dump, S, View, root_of
+from lakelog.log.stores import ObjectRange, ObjectStore, get_ranges
+from lakelog.log.view import BlobRange, Dump, S, View, root_of
 
 HINTS_PER_SNAPSHOT = 100
 """A hint for every hundredth version only is one of a state for which snapshots are rare, too."""
@@ -118,13 +118,21 @@ def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
 
 
 def read_blobs(store: ObjectStore, log: Keys, names: Sequence[str]) -> list[bytes]:
-    """Return the blobs of a log's dump by their names, in one round. Raises NotFound where one has expired."""
+    """Return the blobs of a log's dump by their names, or parts of them, in one round. Raises NotFound where one has
+    expired."""
     blobs = []
-    keys = [log.manifest(name) for name in names]
-    for key, blob in zip(keys, store.get_many(keys), strict=True):
+    ranges = [
+        ObjectRange(log.manifest(each), each.first, each.size)
+        if isinstance(each, BlobRange)
+        else ObjectRange(log.manifest(each))
+        for each in names
+    ]
+    in_part = any(each.size is not None for each in ranges)
+    found = get_ranges(store, ranges) if in_part else store.get_many([each.key for each in ranges])
+    for part, blob in zip(ranges, found, strict=True):
         if blob is None:
             raise NotFound(
-                f"{store.url}/{key} is gone: the version that it belongs to has expired "
+                f"{store.url}/{part.key} is gone: the version that it belongs to has expired "
                 "meanwhile; load the current version and try again"
             )
         blobs.append(blob)

@@ -84,6 +84,23 @@ class Dump:
     uses: Sequence[str] | None = None
 
 
+class BlobRange(str):
+    """The name of a blob of which a part is asked for: `size` bytes from `first` on. What knows names only returns the
+    whole blob, and the reader cuts it."""
+
+    first: int
+    size: int
+
+    def __new__(cls, name: str, first: int, size: int) -> "BlobRange":
+        self = super().__new__(cls, name)
+        self.first, self.size = first, size
+        return self
+
+    def of(self, blob: bytes) -> bytes:
+        """Return the part, of an answer that is it or the whole blob."""
+        return blob if len(blob) <= self.size else blob[self.first : self.first + self.size]
+
+
 class Projection(Protocol[S]):
     """How a caller folds opaque commits into its own state. Pure, except that it remembers what is durable."""
 

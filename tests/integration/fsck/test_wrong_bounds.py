@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -20,11 +19,12 @@ from lakelog.log.format import Base, Root, decode_base, decode_root
 from lakelog.log.format import encode as encode_object
 
 
-@pytest.fixture(autouse=True)
-def manifests_of_few_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(autouse=True, params=["manifests", "packs"])
+def manifests_of_few_files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest_bounds, "BOUNDED_FROM", 1)
     monkeypatch.setattr(manifests, "LEAF_ENTRIES", 2)
-    yield
+    monkeypatch.setattr(manifests, "PACKED_FROM", 1 if request.param == "packs" else 10**9)
+    monkeypatch.setattr(manifests, "PACK_LEAF_ENTRIES", 2)
 
 
 @pytest.fixture
@@ -76,11 +76,24 @@ def test_a_base_with_bounds_that_leave_out_a_file_is_named(folder: Folder) -> No
     assert "contradicts itself: the bounds of the manifest" in str(findings)
 
 
-def test_bounds_that_are_none_cost_time_only(folder: Folder) -> None:
+@pytest.mark.parametrize("member", ["bounds", "parts"])
+def test_bounds_or_parts_that_are_none_cost_time_only(folder: Folder, member: str) -> None:
     place = folder.table("a.t", 8)
     hint = place / "_log" / "latest.json"
     root = decode_root(hint.read_bytes(), "")
-    root.state["bounds"] = "no bounds"
+    root.state[member] = "no bounds"
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
     assert planned(folder) == 1
     assert kinds(folder.check()) == {"hint-differs"}
+
+
+@pytest.mark.parametrize("manifests_of_few_files", ["packs"], indirect=True)
+def test_a_pack_that_was_altered_is_named_and_written_anew(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    for pack in place.glob("_log/manifests/*.pack"):
+        data = bytearray(pack.read_bytes())
+        data[len(data) // 2] ^= 1
+        pack.write_bytes(data)
+    assert "manifest-altered" in kinds(folder.check())
+    folder.check(repair=True)
+    assert planned(folder) == 1 and "manifest-altered" not in kinds(folder.check())

@@ -24,7 +24,15 @@ from lakelog.log import (
     open_store,
     wait_for_background,
 )
-from lakelog.log.stores import copy_object, list_stamps, s3_store, stamp_of
+from lakelog.log.stores import (
+    CountingStore,
+    ObjectRange,
+    copy_object,
+    get_ranges,
+    list_stamps,
+    s3_store,
+    stamp_of,
+)
 from lakelog.log.stores.local_store import TEMPORARY
 from lakelog.log.stores.s3_store import S3Store
 
@@ -54,6 +62,22 @@ def test_an_absent_object_is_none_and_a_present_one_is_its_bytes(store: ObjectSt
     assert store.get("a/b.json") == b"one"
     store.put("a/b.json", b"")
     assert store.get("a/b.json") == b""
+
+
+def test_parts_of_objects_are_read_as_far_as_they_go(store: ObjectStore) -> None:
+    store.put("a/b", b"0123456789")
+    store.put("a/none", b"")
+    asked = [
+        ObjectRange("a/b", 0, 3),
+        ObjectRange("a/absent", 0, 3),
+        ObjectRange("a/b", 8, 5),
+        ObjectRange("a/b", 20, 5),
+        ObjectRange("a/none", 0, 5),
+        ObjectRange("a/b"),
+        ObjectRange("a/b", 4, 1),
+    ]
+    assert get_ranges(store, asked) == [b"012", None, b"89", b"", b"", b"0123456789", b"4"]
+    assert get_ranges(CountingStore(store), asked[:2]) == [b"012", None]
 
 
 def test_a_key_below_an_object_and_a_folder_of_objects_are_absent(store: ObjectStore) -> None:

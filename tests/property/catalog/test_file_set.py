@@ -22,7 +22,8 @@ from lakelog.catalog.files.data_file import (
 )
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.manifest_bounds import decode_bounds, encode_bounds
-from lakelog.catalog.files.manifests import Choice
+from lakelog.catalog.files.manifest_parts import decode_directories, encode_directories
+from lakelog.catalog.files.manifests import Choice, Manifests
 from lakelog.catalog.schema.schema import Schema
 from lakelog.catalog.schema.types import AtomicType, Field
 
@@ -34,7 +35,10 @@ SCHEMA = Schema(
 
 @pytest.fixture(scope="module", autouse=True)
 def manifests_of_few_files() -> Iterator[None]:
+    """Few files are many manifests, and those of larger dumps are packs."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifests, "PACKED_FROM", 60)
+        patch.setattr(manifests, "PACK_LEAF_ENTRIES", 25)
         patch.setattr(manifest_bounds, "BOUNDED_FROM", 10)
         patch.setattr(manifests, "LEAF_ENTRIES", 40)
         patch.setattr(manifests, "ALWAYS_MERGED_BELOW", 30)
@@ -49,6 +53,13 @@ def file_numbered(number: int) -> DataFile:
     if number % 4:
         stats[2] = ColumnStats(nulls=number % 5, min=-number, max=number)
     return DataFile(path=f"data/{number}", size_bytes=number + 1, rows=number % 7, stats=stats, write_id="w")
+
+
+def _loaded(root: object, kept: Manifests) -> FileSet:
+    """Return the set that a snapshot has."""
+    bounds = decode_bounds(encode_bounds(list(kept.bounds().values())))
+    directories = decode_directories(encode_directories(kept.directories()))
+    return FileSet.load(root, bounds=bounds, directories=directories)
 
 
 class FileSetAgainstDictionary(RuleBasedStateMachine):
@@ -97,18 +108,17 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
     def dump(self, readable: bool, durable: bool, reload: bool) -> None:
         self.version += 1
         root, blobs, kept = self.files.dump(self.version, self.fetch if readable else None, [1])
-        bounds = decode_bounds(encode_bounds(list(kept.bounds().values())))
         assert all(name.startswith(f"{self.version:020d}-") for name in blobs)
         self.objects |= blobs
         if durable:
             self.files.stored(kept)
             again = self.files.dump(self.version + 1)
             assert again[:2] == (root, {}), "what is unchanged is not written again"
-        loaded = FileSet.load(root, bounds=bounds)
+        loaded = _loaded(root, kept)
         self._check(loaded, self.model)
         assert Comparison(self.fetch).with_wrong_bounds(loaded) is None
         if reload:
-            self.files = FileSet.load(root, bounds=bounds)
+            self.files = _loaded(root, kept)
 
     @rule()
     def remember(self) -> None:
@@ -124,7 +134,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
         root, blobs, kept = tag.dump(self.version + 1 + ahead, self.fetch)
         self.objects |= blobs
         tag.stored(kept)
-        self._check(FileSet.load(root), model)
+        self._check(_loaded(root, kept), model)
         self.dump(readable=True, durable=durable, reload=False)
 
     @rule()

@@ -77,6 +77,10 @@ from lakelog.catalog.files.file_tables import (
     without,
 )
 from lakelog.catalog.files.kept_statistics import with_kept_statistics
+from lakelog.catalog.files.leaves import (
+    Fetch,
+    Leaf,
+)
 from lakelog.catalog.files.live_rows import (
     LiveRows,
     Numbers,
@@ -89,12 +93,16 @@ from lakelog.catalog.files.manifest_bounds import (
     decode_bounds,
     encode_bounds,
 )
+from lakelog.catalog.files.manifest_parts import (
+    Kept,
+    decode_directories,
+    encode_directories,
+)
 from lakelog.catalog.files.manifests import (
     Choice,
-    Fetch,
+    Entries,
     Manifest,
     Manifests,
-    StoredList,
 )
 from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
@@ -129,6 +137,7 @@ from lakelog.catalog.files.statistics import (
     measured_columns,
     upper_text,
 )
+from lakelog.catalog.files.stored_list import StoredList
 from lakelog.catalog.files.taken_values import (
     check_taken,
 )
@@ -148,6 +157,11 @@ __all__ = [
     "EXACT_BELOW_BYTES",
     "decode_bounds",
     "encode_bounds",
+    "Entries",
+    "Kept",
+    "Leaf",
+    "decode_directories",
+    "encode_directories",
     "AROUND_BYTES",
     "HEAD_BYTES",
     "VECTOR_MAGIC",

@@ -79,6 +79,10 @@ class EncodedTable:
             _check_columns(schema)
         self.names: list[str] = schema.names
 
+    @property
+    def size_bytes(self) -> int:
+        return len(self._blob)
+
     def columns(self, names: Collection[str]) -> pa.Table:
         """Return these columns, all of which are there, in the order that they have in the table."""
         with _as_broken():

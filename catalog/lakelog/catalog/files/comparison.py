@@ -18,8 +18,10 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import joined, without
+from lakelog.catalog.files.leaves import Fetch
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_table, holds
-from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList, contents
+from lakelog.catalog.files.manifests import Entries, Manifests, contents
+from lakelog.catalog.files.stored_list import StoredList
 
 SHORT = 1000
 """Manifests of fewer entries are kept whole: they are merged soon."""
@@ -80,7 +82,7 @@ class Comparison:
         self._bounds = {each: known for each, known in self._bounds.items() if each in entries}
         self._lists = {each: known for each, known in self._lists.items() if each in lists}
 
-    def _read(self, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, pa.Table]]:
+    def _read(self, manifests: Sequence[Entries]) -> Iterator[tuple[Entries, pa.Table]]:
         """Yield the content of manifests, and note what there is to know of it."""
         known = [(each, self._short[each.stored]) for each in manifests if each.stored in self._short]
         others = [each for each in manifests if each.stored not in self._short]
@@ -88,7 +90,7 @@ class Comparison:
             self._note(manifest, table)
             yield manifest, table
 
-    def _note(self, manifest: Manifest, table: pa.Table) -> None:
+    def _note(self, manifest: Entries, table: pa.Table) -> None:
         stored, bounds = manifest.stored, manifest.bounds
         if stored not in self._paths:
             self._paths[stored] = np.sort(hashes_of(table["path"].to_pylist()))
@@ -103,7 +105,7 @@ class Comparison:
         return [self._lists[each.stored] for each in manifests.removed]
 
     def _have_same_left(
-        self, shared: Sequence[Manifest], one: Manifests, other: Manifests, removed: Collection[str]
+        self, shared: Sequence[Entries], one: Manifests, other: Manifests, removed: Collection[str]
     ) -> bool:
         """Return whether the same entries of manifests that both have are live in both, as far as that is known from
         the lists of removed paths: `removed` are paths that are gone from all of `one`."""
@@ -139,7 +141,7 @@ class Comparison:
                 last[path] = max(seq, last.get(path, 0))
         return last
 
-    def _with_known_bounds(self, bounded: Sequence[Manifest]) -> set[StoredList]:
+    def _with_known_bounds(self, bounded: Sequence[Entries]) -> set[StoredList]:
         """Return the manifests of which these very bounds were found to hold."""
         again = [each for each in bounded if each.stored in self._bounds]
         tables = (
@@ -177,7 +179,7 @@ def _pairs(tables: Iterable[pa.Table]) -> set[tuple[str, int]]:
     }
 
 
-def _live_of(manifest: Manifest, table: pa.Table, gone: pa.Table | None) -> pa.Table:
+def _live_of(manifest: Entries, table: pa.Table, gone: pa.Table | None) -> pa.Table:
     if gone is None:
         return table
     return without(table, gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks())

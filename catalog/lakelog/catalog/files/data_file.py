@@ -422,20 +422,23 @@ class EncodedFiles:
         """Return some of the columns, or all; with `rows`, only these. FormatError when what is returned has other
         values."""
         table = self._encoded.columns(self._encoded.names if names is None else names)
-        if rows is not None:
-            table = table.take(rows)
-        check_list(table, _COLUMNS)
-        for name in table.column_names:
-            if split_name(name)[0] in ("nulls", "nans"):
-                check_list(table.select([name]), {name: pa.int64()})
-        for name, read in _READ.items():
-            for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
-                read(text)
-        return table
+        return checked_values(table if rows is None else table.take(rows))
 
     def paths(self) -> pa.Table:
         """Return the paths, to be compared only: nothing holds them to be paths."""
         return self._encoded.columns(["path"])
+
+
+def checked_values(table: pa.Table) -> pa.Table:
+    """Return columns of files. FormatError for values that no list of files may have."""
+    check_list(table, _COLUMNS)
+    for name in table.column_names:
+        if split_name(name)[0] in ("nulls", "nans"):
+            check_list(table.select([name]), {name: pa.int64()})
+    for name, read in _READ.items():
+        for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
+            read(text)
+    return table
 
 
 def is_planned(name: str, statistics: Collection[int]) -> bool:

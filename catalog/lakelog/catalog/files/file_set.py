@@ -19,8 +19,11 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
+from lakelog.catalog.files.leaves import Fetch, Leaf, leaf_of
 from lakelog.catalog.files.manifest_bounds import BoundsAt
-from lakelog.catalog.files.manifests import Choice, Fetch, Manifest, Manifests, StoredList
+from lakelog.catalog.files.manifest_parts import Kept
+from lakelog.catalog.files.manifests import Choice, Entries, Manifest, Manifests, bounds_key
+from lakelog.catalog.files.stored_list import StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Number
@@ -33,7 +36,9 @@ MANY_FILES = 10_000
 """Of so many files, a process that asks for some does not keep all columns of all."""
 
 FEW_MANIFESTS = 16
-"""Entries of so many manifests are taken whole; of more, those that a plan needs are looked for first."""
+FEW_LEAVES = 40
+"""Entries of so many manifests, or leaves of packs, are taken whole; of more, those that a plan needs are looked for
+first."""
 
 
 class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -209,24 +214,33 @@ class FileSet:
         or has taken less before, to know all files."""
         manifests = self._manifests()
         chosen = manifests.chosen(choice)
-        if len(chosen) <= FEW_MANIFESTS and len(chosen) == len(manifests.entries):
+        if _are_few(chosen) and len(chosen) == len(manifests.entries):
             return None
         changes = self._since_manifests()
         if changes.manifests is not manifests:
             # Another thread has stored a set on the way back meanwhile.
             manifests = changes.manifests
             chosen = manifests.chosen(choice)
-        is_known = statistics is not None and (self._narrow is not None or manifests.was_searched)
         tables: list[pa.Table] | None = None
-        if len(chosen) <= FEW_MANIFESTS and len(chosen) < len(manifests.entries):
+        if _are_few(chosen) and len(chosen) < len(manifests.entries):
             tables = manifests.live_in(chosen, fetch, statistics)
-        elif len(chosen) > FEW_MANIFESTS and not is_known:
+        elif not _are_few(chosen) and not self._is_known(manifests, statistics):
             tables = manifests.matching_in(chosen, fetch, statistics, choice)
             if tables is None and len(chosen) < len(manifests.entries):
                 tables = manifests.live_in(chosen, fetch, statistics)
         if tables is None:
             return None
         return [*grouped(without(table, changes.gone) for table in tables), *changes.added]
+
+    def _is_known(self, manifests: Manifests, statistics: frozenset[int] | None) -> bool:
+        """Return whether all files are known by what a plan looks at, or are from now on: of manifests that were
+        searched before. What was looked at in packs is kept as it is."""
+        if statistics is None:
+            return False
+        narrow = self._narrow
+        if manifests.is_packed:
+            return narrow is not None and statistics <= narrow.statistics
+        return narrow is not None or manifests.was_searched
 
     def _manifests(self) -> Manifests:
         """Return the newest manifests on the way back."""
@@ -333,16 +347,20 @@ class FileSet:
         self._check(count, rows)
 
     def dump(
-        self, version: int, fetch: Fetch | None = None, order: Sequence[int] = ()
+        self,
+        version: int,
+        fetch: Fetch | None = None,
+        order: Sequence[int] = (),
+        kept: Kept | None = None,
     ) -> tuple[Any, dict[str, bytes], Manifests]:
         """Return the root, to be stored at `version`, the new objects that it needs, by name, and its manifests.
 
         With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
-        the `order` of these columns, by their ids.
+        the `order` of these columns, by their ids. What is read of the manifests is in `kept`.
         """
         if self.file_count:
             manifests, added, removed = self.since_manifests()
-            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order)
+            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order, kept)
         else:
             manifests, blobs = Manifests(), {}
         root = Root(
@@ -381,24 +399,35 @@ class FileSet:
     @staticmethod
     def load(
         root: Any,
-        known: dict[StoredList, Manifest] | None = None,
+        known: dict[StoredList, Entries] | None = None,
         bounds: Mapping[str, BoundsAt] | None = None,
+        directories: Mapping[str, str] | None = None,
+        kept: Kept | None = None,
     ) -> FileSet:
         """Return the set that `dump` described; its manifests are read when they are needed.
 
         Sets that are loaded with the same `known` share the manifests that they have in common. `bounds` are those of
-        manifests, by their names.
+        manifests, by their names, and `directories` those of leaves, by their hashes. Parts that were read are `kept`.
         """
         stored = root if isinstance(root, Root) else msgspec.convert(root, Root)
         shared = {} if known is None else known
 
-        def manifest(each: StoredList) -> Manifest:
-            return shared.setdefault(each, Manifest(each, bounds=(bounds or {}).get(each.name)))
+        def entries_of(each: StoredList) -> Entries:
+            found = shared.get(each)
+            if found is None:
+                own = (bounds or {}).get(bounds_key(each))
+                found = leaf_of(each, directories or {}, own) if each.is_leaf else Manifest(each, bounds=own)
+                shared[each] = found
+            return found
 
+        removed = [entries_of(each) for each in stored.removed]
         manifests = Manifests(
-            tuple(manifest(each) for each in stored.manifests),
-            tuple(manifest(each) for each in stored.removed),
+            tuple(entries_of(each) for each in stored.manifests),
+            tuple(each for each in removed if isinstance(each, Manifest)),
+            Kept() if kept is None else kept,
         )
+        if len(manifests.removed) < len(removed):
+            raise FormatError("a snapshot has a list of removed paths in a pack: another program wrote it")
         return FileSet(stored.files, stored.rows, stored.bytes, manifests)
 
     def _since(
@@ -419,6 +448,11 @@ class FileSet:
                 changes.append(_surviving(origin.change, removed))
             files = origin.parent
         return base, _to_tables(reversed(changes)), removed
+
+
+def _are_few(chosen: Sequence[Entries]) -> bool:
+    leaves = sum(isinstance(each, Leaf) for each in chosen)
+    return leaves <= FEW_LEAVES and len(chosen) - leaves <= FEW_MANIFESTS
 
 
 def _narrowed(table: pa.Table, statistics: Collection[int]) -> pa.Table:

@@ -14,23 +14,22 @@ of main, read by another thread, may come from that. So each number is higher th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
 from lakelog.catalog.files.data_file import EncodedFiles, is_judged, started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
+from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Wanted
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
+from lakelog.catalog.files.manifest_parts import Kept, hash_of, packed
+from lakelog.catalog.files.stored_list import PACK, StoredList
 from lakelog.log.errors import FormatError
-from lakelog.log.grammar import BlobName, Hash, Number
-
-Fetch = Callable[[Sequence[str]], list[bytes]]
-"""Reads manifests by name, in one parallel round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,10 @@ ALWAYS_MERGED_BELOW = 256
 RUN_LIMIT = 100_000
 """What would be more entries than these is no longer merged."""
 
+PACKED_FROM = 20_000
+PACK_LEAF_ENTRIES = 4_000
+"""So many entries of one dump or more are packs of such leaves, read by their parts; fewer are manifests."""
+
 LEAF_ENTRIES = 10_000
 LEAF_BYTES = 4 * 1024 * 1024
 """A manifest has at most so many entries, and about so many bytes before it is encoded: entries of wide tables are
@@ -57,15 +60,6 @@ READ_AT_ONCE = 8
 
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000
-
-
-class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a root names a manifest or the list of removed paths."""
-
-    name: BlobName
-    entries: Number
-    seq: Number
-    sha256: Hash
 
 
 class Manifest:
@@ -206,15 +200,23 @@ class _Partly:
         )
 
 
+Entries: TypeAlias = Manifest | Leaf
+"""The entries of some files, as a root names them."""
+
+Content: TypeAlias = Manifest | LeafContent
+"""What was read of them: a manifest keeps it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifests:
     """The manifests of one dump, and the lists of paths that are removed from them."""
 
-    entries: tuple[Manifest, ...] = ()
+    entries: tuple[Entries, ...] = ()
     removed: tuple[Manifest, ...] = ()
+    kept: Kept = field(default_factory=Kept, compare=False)
     _live: list[tuple[pa.Table, ...]] = field(default_factory=list, compare=False)
     _bounds: list[tuple[tuple[int, ...], pa.Table]] = field(default_factory=list, compare=False)
-    _staying: dict[Manifest, pa.Array | None] = field(default_factory=dict, compare=False)
+    _staying: dict[Entries, pa.Array | None] = field(default_factory=dict, compare=False)
     _searches: list[int] = field(default_factory=list, compare=False)
 
     def live(self, fetch: Fetch, statistics: Collection[int] | None = None) -> tuple[pa.Table, ...]:
@@ -225,10 +227,12 @@ class Manifests:
         """
         if self._live:
             return self._live[0]
-        self._load(self.entries, fetch)
+        found = self._load(self.entries, fetch, Wanted.columns(statistics), keep=False)
         gone = self._gone()
         # The caller has a copy of what it asked for in longer tables.
-        live = (_live_of(manifest, gone, statistics, keep=False) for manifest in self.entries)
+        live = (
+            _live_of(manifest, found[manifest], gone, statistics, keep=False) for manifest in self.entries
+        )
         tables = grouped(live)
         if statistics is None:
             self._live.append(tables)
@@ -236,16 +240,25 @@ class Manifests:
 
     def bounds(self) -> dict[str, BoundsAt]:
         """Return the bounds that these have, by their names."""
-        return {each.stored.name: each.bounds for each in self.entries if each.bounds is not None}
+        return {bounds_key(each.stored): each.bounds for each in self.entries if each.bounds is not None}
+
+    def directories(self) -> list[str]:
+        """Return those of the leaves among these."""
+        return [each.directory for each in self.entries if isinstance(each, Leaf)]
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether there are leaves among these: what a plan needs of them is read and kept by parts."""
+        return any(isinstance(each, Leaf) for each in self.entries)
 
     def parts(self, fetch: Fetch) -> Iterator[pa.Table]:
         """Yield the live entries of one manifest after the other, with all columns, and keep none of them."""
-        self._load((), fetch)
+        self._load((), fetch, Wanted.paths())
         gone = self._gone()
         for manifest, table in contents(self.entries, fetch):
             yield table if gone is None else without(table, _gone_from(manifest, gone))
 
-    def chosen(self, choice: Choice) -> tuple[Manifest, ...]:
+    def chosen(self, choice: Choice) -> tuple[Entries, ...]:
         """Return the manifests that a plan needs, by their bounds."""
         if not self._bounds:
             places = tuple(place for place, each in enumerate(self.entries) if each.bounds is not None)
@@ -260,13 +273,13 @@ class Manifests:
         return tuple(each for place, each in enumerate(self.entries) if place not in out)
 
     def live_in(
-        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None
+        self, chosen: Sequence[Entries], fetch: Fetch, statistics: Collection[int] | None
     ) -> list[pa.Table]:
         """As `live`, of some of the manifests: no others are read."""
-        self._load(chosen, fetch)
+        found = self._load(chosen, fetch, Wanted.columns(statistics))
         tables = []
         for manifest in chosen:
-            files = manifest.columns(statistics)
+            files = found[manifest].columns(statistics)
             if self.removed:
                 if manifest not in self._staying:
                     self._staying[manifest] = _staying(manifest, files, self._gone())
@@ -286,14 +299,14 @@ class Manifests:
         return bool(self._searches) and self.is_read
 
     def matching_in(
-        self, chosen: Sequence[Manifest], fetch: Fetch, statistics: Collection[int] | None, choice: Choice
+        self, chosen: Sequence[Entries], fetch: Fetch, statistics: Collection[int] | None, choice: Choice
     ) -> list[pa.Table] | None:
         """As `live_in`, of the files that are chosen: of the others, only what they are judged by is decoded.
 
         None where most files are chosen.
         """
-        self._load(chosen, fetch)
-        judged = grouped(manifest.judged(choice.looked_at) for manifest in chosen)
+        found = self._load(chosen, fetch, Wanted.judged(choice.looked_at))
+        judged = grouped(found[manifest].judged(choice.looked_at) for manifest in chosen)
         needed = pa.chunked_array([choice.files(table) for table in judged], pa.bool_())
         if 2 * pc.sum(needed, min_count=0).as_py() > len(needed):
             return None
@@ -302,7 +315,7 @@ class Manifests:
         for manifest in chosen:
             rows.append(pc.indices_nonzero(needed.slice(first, manifest.stored.entries)))
             first += manifest.stored.entries
-        return self._live_rows(chosen, rows, statistics)
+        return self._live_rows(chosen, rows, fetch, statistics)
 
     def named(self, paths: pa.Array, fetch: Fetch) -> list[pa.Table]:
         """As `live`, of the files of these paths: of the others, only their paths are decoded.
@@ -318,18 +331,24 @@ class Manifests:
         for manifests in (recent, others):
             if sum(table.num_rows for table in found) == len(paths):
                 break
-            self._load(manifests, fetch)
-            rows = [pc.indices_nonzero(pc.is_in(manifest.paths(), value_set=paths)) for manifest in manifests]
-            found += self._live_rows(manifests, rows, None)
+            read = self._load(manifests, fetch, Wanted.paths())
+            rows = [pc.indices_nonzero(pc.is_in(read[each].paths(), value_set=paths)) for each in manifests]
+            found += self._live_rows(manifests, rows, fetch, None)
         return found
 
     def _live_rows(
-        self, manifests: Sequence[Manifest], rows: Sequence[pa.Array], statistics: Collection[int] | None
+        self,
+        manifests: Sequence[Entries],
+        rows: Sequence[pa.Array],
+        fetch: Fetch,
+        statistics: Collection[int] | None,
     ) -> list[pa.Table]:
+        needed = [manifest for manifest, some in zip(manifests, rows, strict=True) if len(some)]
+        found = self._load(needed, fetch, Wanted.columns(statistics))
         gone, tables = self._gone(), []
         for manifest, some in zip(manifests, rows, strict=True):
             if len(some):
-                files = manifest.taken(statistics, some)
+                files = found[manifest].taken(statistics, some)
                 tables.append(files if gone is None else without(files, _gone_from(manifest, gone)))
         return [table for table in tables if table.num_rows]
 
@@ -340,48 +359,72 @@ class Manifests:
         removed: Collection[str],
         fetch: Fetch | None,
         order: Sequence[int] = (),
+        kept: Kept | None = None,
     ) -> tuple[Manifests, dict[str, bytes]]:
         """Return the manifests of the dump at `version`, and the objects to be written for them.
 
         `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged. Within partitions,
-        files are in the `order` of these columns, by their ids.
+        files are in the `order` of these columns, by their ids. What is read of the new ones is in `kept`.
         """
         blobs: dict[str, bytes] = {}
         seq = max([version, *(each.stored.seq + 1 for each in (*self.entries, *self.removed))])
         base = self._with_removed(version, seq, removed, fetch, blobs) if removed else self
-        kept, lists, tail = base.entries, base.removed, [added]
-        if base._worth_rewriting() and base._available(base.entries, fetch):
-            kept, rewritten = base._rewritten()
+        entries, lists, tail = base.entries, base.removed, [added]
+        if base._worth_rewriting() and (found := base._available(base.entries, fetch)) is not None:
+            entries, rewritten = base._rewritten(found)
             lists, tail = (), [*rewritten, added]
             blobs.clear()
         length = sum(table.num_rows for table in tail)
-        while length and kept:
-            run = _last_run(kept)
-            if not _merges(run, length) or not base._available(run, fetch):
+        while length and entries:
+            run = _last_run(entries)
+            found = base._available(run, fetch) if _merges(run, length) else None
+            if found is None:
                 break
-            tables = [_live_of(manifest, base._gone()) for manifest in run]
+            tables = [_live_of(manifest, found[manifest], base._gone()) for manifest in run]
             length += sum(table.num_rows for table in tables)
-            kept, tail = kept[: -len(run)], [*tables, *tail]
+            entries, tail = entries[: -len(run)], [*tables, *tail]
         if length:
             whole = joined([table for table in tail if table.num_rows])
             if is_bounded(whole):
                 whole = in_order(whole, order)
-            kept = (*kept, *(Manifest.of_files(leaf, version, seq, blobs) for leaf in _leaves(whole)))
-        if kept == self.entries and lists == self.removed:
+            if length >= PACKED_FROM:
+                entries = (*entries, *_packs(whole, version, seq, blobs))
+            else:
+                entries = (
+                    *entries,
+                    *(Manifest.of_files(leaf, version, seq, blobs) for leaf in _leaves(whole)),
+                )
+        if entries == self.entries and lists == self.removed:
             return self, {}
-        return Manifests(kept, lists if kept else ()), blobs
+        return Manifests(entries, lists if entries else (), self.kept if kept is None else kept), blobs
 
-    def _load(self, manifests: Sequence[Manifest], fetch: Fetch) -> None:
-        wanted = [each for each in (*manifests, *self.removed) if not each.is_read]
-        if not wanted:
-            return
-        for manifest, blob in zip(wanted, fetch([each.stored.name for each in wanted]), strict=True):
+    def _load(
+        self, manifests: Sequence[Entries], fetch: Fetch, wanted: Wanted, *, keep: bool = True
+    ) -> dict[Entries, Content]:
+        """Read what is `wanted` and not in memory yet, and the lists of removed paths, in one round. With `keep`, parts
+        of leaves are kept as far as there is room."""
+        whole = [
+            each for each in (*manifests, *self.removed) if isinstance(each, Manifest) and not each.is_read
+        ]
+        parts = Reading((each for each in manifests if isinstance(each, Leaf)), wanted, self.kept)
+        names: list[str] = [*(each.stored.name for each in whole), *parts.ranges]
+        blobs = fetch(names) if names else []
+        for manifest, blob in zip(whole, blobs, strict=False):
             manifest.read(blob, removed=manifest in self.removed)
+        parts.read(blobs[len(whole) :], keep=keep)
+        kept = self.kept if keep else None
+        return {
+            each: LeafContent(each, parts.held, kept) if isinstance(each, Leaf) else each
+            for each in manifests
+        }
 
-    def _available(self, manifests: Sequence[Manifest], fetch: Fetch | None) -> bool:
+    def _available(self, manifests: Sequence[Entries], fetch: Fetch | None) -> dict[Entries, Content] | None:
+        """Return what these hold, where that and what is removed is in memory or can be read."""
         if fetch is not None:
-            self._load(manifests, fetch)
-        return all(manifest.is_read for manifest in (*manifests, *self.removed))
+            return self._load(manifests, fetch, _EVERYTHING, keep=False)
+        if not all(each.is_read for each in (*manifests, *self.removed)):
+            return None
+        return {each: each for each in manifests if isinstance(each, Manifest)}
 
     def _gone(self) -> pa.Table | None:
         """Return all removed paths with their `seq`."""
@@ -402,40 +445,66 @@ class Manifests:
         )
         lists, tail = self.removed, [table]
         while (
-            lists and _merges(lists[-1:], sum(each.num_rows for each in tail)) and self._available((), fetch)
+            lists
+            and _merges(lists[-1:], sum(each.num_rows for each in tail))
+            and self._available((), fetch) is not None
         ):
             lists, tail = lists[:-1], [lists[-1].columns(), *tail]
         merged = pa.concat_tables(tail).combine_chunks()
-        return Manifests(self.entries, (*lists, Manifest.new(merged, version, seq, blobs)))
+        return Manifests(self.entries, (*lists, Manifest.new(merged, version, seq, blobs)), self.kept)
 
     def _worth_rewriting(self) -> bool:
         entries = sum(manifest.stored.entries for manifest in self.entries)
         gone = sum(manifest.stored.entries for manifest in self.removed)
         return gone > max(REMOVED_MINIMUM, entries // REMOVED_FRACTION)
 
-    def _rewritten(self) -> tuple[tuple[Manifest, ...], list[pa.Table]]:
+    def _rewritten(self, found: Mapping[Entries, Content]) -> tuple[tuple[Entries, ...], list[pa.Table]]:
         """Return the manifests that hold no removed path, and what is live of the others."""
         gone = self._gone()
-        kept, tables = [], []
+        entries, tables = [], []
         for manifest in self.entries:
-            live = _live_of(manifest, gone)
-            if live is manifest.columns():
-                kept.append(manifest)
+            live = _live_of(manifest, found[manifest], gone, keep=False)
+            if live.num_rows == manifest.stored.entries:
+                entries.append(manifest)
             else:
                 tables.append(live)
-        return tuple(kept), tables
+        return tuple(entries), tables
 
 
 def contents(
-    manifests: Sequence[Manifest], fetch: Fetch, *, removed: bool = False
-) -> Iterator[tuple[Manifest, pa.Table]]:
-    """Yield what manifests, or lists of `removed` paths, hold. Reads a few at once, and keeps none."""
-    for first in range(0, len(manifests), READ_AT_ONCE):
-        some = manifests[first : first + READ_AT_ONCE]
-        for manifest, blob in zip(some, fetch([each.stored.name for each in some]), strict=True):
-            read = Manifest(manifest.stored)
-            read.read(blob, removed=removed)
-            yield manifest, read.columns(keep=False)
+    manifests: Sequence[Entries], fetch: Fetch, *, removed: bool = False
+) -> Iterator[tuple[Entries, pa.Table]]:
+    """Yield what manifests, or lists of `removed` paths, hold. Reads a few at once, or a pack, and keeps none."""
+    for some in _read_together(manifests):
+        parts = Reading((each for each in some if isinstance(each, Leaf)), _EVERYTHING, Kept(0))
+        whole = [each for each in some if isinstance(each, Manifest)]
+        blobs = fetch([*(each.stored.name for each in whole), *parts.ranges])
+        parts.read(blobs[len(whole) :], keep=False)
+        of = dict(zip(whole, blobs, strict=False))
+        for manifest in some:
+            if isinstance(manifest, Leaf):
+                yield manifest, LeafContent(manifest, parts.held, None).columns(keep=False)
+            else:
+                read = Manifest(manifest.stored)
+                read.read(of[manifest], removed=removed)
+                yield manifest, read.columns(keep=False)
+
+
+def _read_together(manifests: Sequence[Entries]) -> Iterator[list[Entries]]:
+    """Yield manifests in groups: the leaves of one pack, or some others."""
+    group: list[Entries] = []
+    for each in manifests:
+        is_next = (
+            bool(group) and each.stored.name == group[0].stored.name
+            if isinstance(each, Leaf)
+            else len(group) < READ_AT_ONCE and not any(isinstance(other, Leaf) for other in group)
+        )
+        if group and not is_next:
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
 
 
 def _removed_paths(blob: bytes) -> pa.Table:
@@ -447,17 +516,22 @@ def _removed_paths(blob: bytes) -> pa.Table:
 
 
 def _live_of(
-    manifest: Manifest, gone: pa.Table | None, statistics: Collection[int] | None = None, *, keep: bool = True
+    manifest: Entries,
+    content: Content,
+    gone: pa.Table | None,
+    statistics: Collection[int] | None = None,
+    *,
+    keep: bool = True,
 ) -> pa.Table:
-    table = manifest.columns(statistics, keep=keep)
+    table = content.columns(statistics, keep=keep)
     return table if gone is None else without(table, _gone_from(manifest, gone))
 
 
-def _gone_from(manifest: Manifest, gone: pa.Table) -> pa.Array:
+def _gone_from(manifest: Entries, gone: pa.Table) -> pa.Array:
     return gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks()
 
 
-def _staying(manifest: Manifest, files: pa.Table, gone: pa.Table | None) -> pa.Array | None:
+def _staying(manifest: Entries, files: pa.Table, gone: pa.Table | None) -> pa.Array | None:
     """Return which entries of a manifest are live; None: all."""
     paths = None if gone is None else _gone_from(manifest, gone)
     if paths is None or not len(paths):
@@ -466,7 +540,7 @@ def _staying(manifest: Manifest, files: pa.Table, gone: pa.Table | None) -> pa.A
     return pc.invert(out) if pc.any(out, min_count=0).as_py() else None
 
 
-def _last_run(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
+def _last_run(manifests: Sequence[Entries]) -> tuple[Entries, ...]:
     """Return the manifests at the end that one dump has written."""
     seq, first = manifests[-1].stored.seq, len(manifests)
     while first and manifests[first - 1].stored.seq == seq:
@@ -474,7 +548,7 @@ def _last_run(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     return tuple(manifests[first:])
 
 
-def _merges(run: Sequence[Manifest], length: int) -> bool:
+def _merges(run: Sequence[Entries], length: int) -> bool:
     entries = sum(manifest.stored.entries for manifest in run)
     if entries + length > RUN_LIMIT:
         return False
@@ -487,3 +561,25 @@ def _leaves(files: pa.Table) -> Iterator[pa.Table]:
     step = -(-files.num_rows // min(count, files.num_rows))
     for first in range(0, files.num_rows, step):
         yield files.slice(first, step).combine_chunks()
+
+
+def _packs(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Iterator[Leaf]:
+    """Yield the leaves of packs of all these files, and put the bytes of the packs into `blobs`."""
+    for first in range(0, files.num_rows, RUN_LIMIT):
+        some = files.slice(first, RUN_LIMIT)
+        step = -(-some.num_rows // -(-some.num_rows // PACK_LEAF_ENTRIES))
+        leaves = [some.slice(at, step).combine_chunks() for at in range(0, some.num_rows, step)]
+        blob, directories = packed(leaves)
+        name = f"{version:020d}-{hashlib.sha256(blob).hexdigest()}{PACK}"
+        blobs[name] = blob
+        for leaf, directory in zip(leaves, directories, strict=True):
+            stored = StoredList(name=name, entries=leaf.num_rows, seq=seq, sha256=hash_of(directory))
+            yield Leaf(stored, directory, bounds_of(bounds_key(stored), leaf))
+
+
+def bounds_key(stored: StoredList) -> str:
+    """Return the name of a manifest, or of a leaf, in a table of bounds."""
+    return f"{stored.name}/{stored.sha256[:16]}" if stored.is_leaf else stored.name
+
+
+_EVERYTHING = Wanted(lambda leaf: leaf.parts)

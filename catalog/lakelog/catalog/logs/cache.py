@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from lakelog.catalog.files import Kept
 from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
 from lakelog.catalog.logs.namespace_pages import NamespacePages
@@ -122,6 +123,7 @@ class LogCache:
             in_background=_seen(self.observe, places.warehouse, log_options.in_background),
             in_thread=_seen(self.observe, places.warehouse, log_options.in_thread),
         )
+        self._kept = Kept(log_options.blobs_kept_bytes, threading.Lock())
         self._namespaces: dict[str, TrackedLog[NamespaceState]] = {}
         self._tables: dict[str, TrackedLog[TableState]] = {}
         self._lock = threading.Lock()
@@ -172,7 +174,7 @@ class LogCache:
         return self._tracked(
             self._tables,
             location,
-            lambda store, keys: TableProjection(partial(read_blobs, store, keys)),
+            lambda store, keys: TableProjection(partial(read_blobs, store, keys), self._kept),
             # Without this cache, which the log does not keep.
             by_data=partial(TableByData, gather=self.gather_rows, options=self.log_options),
         )

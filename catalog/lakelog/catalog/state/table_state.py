@@ -11,17 +11,20 @@ import msgspec
 from lakelog.catalog.errors import NoSuchRef
 from lakelog.catalog.files import (
     UNCOMMITTED,
+    Entries,
     Fetch,
     FileSet,
-    Manifest,
+    Kept,
     Manifests,
     RemovedFile,
     StoredList,
     TableEstimates,
     decode_bounds,
+    decode_directories,
     decode_files,
     decode_removed,
     encode_bounds,
+    encode_directories,
     next_row_after,
     with_version,
 )
@@ -452,6 +455,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     clones: dict[Id, StoredPromise] = {}
     origins: tuple[Origin, ...] = ()
     bounds: str | None = None
+    parts: str | None = None
 
 
 ready(_StoredRef, _Root)
@@ -465,11 +469,13 @@ class _TableDump(Dump):
 class TableProjection:
     """How the log folds, dumps and loads a table (see `lakelog.log.Projection`).
 
-    `fetch` reads manifests by name, so that a dump can merge small ones that are not in memory.
+    `fetch` reads manifests by name, so that a dump can merge small ones that are not in memory. What states have read
+    of packs is in `kept`.
     """
 
-    def __init__(self, fetch: Fetch | None = None) -> None:
+    def __init__(self, fetch: Fetch | None = None, kept: Kept | None = None) -> None:
         self._fetch = fetch
+        self._kept = Kept() if kept is None else kept
 
     def initial(self) -> TableState:
         return TableState()
@@ -491,7 +497,7 @@ class TableProjection:
 
         def dumped(files: FileSet, order: Sequence[int] = order) -> Any:
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more, manifests = files.dump(version, self._fetch, order)
+            named, more, manifests = files.dump(version, self._fetch, order, self._kept)
             sets.append((files, manifests))
             blobs.update(more)
             return named
@@ -529,6 +535,9 @@ class TableProjection:
             clones=clones,
             origins=state.origins,
             bounds=encode_bounds(list(bounds.values())),
+            parts=encode_directories(
+                list(dict.fromkeys(each for _, own in sets for each in own.directories()))
+            ),
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
@@ -566,11 +575,15 @@ class TableProjection:
         for metadata in (stored.metadata, *tags, *(each.metadata for each in stored.clones.values())):
             if metadata is not None:
                 check_metadata(metadata)
-        known: dict[StoredList, Manifest] = {}
-        bounds = decode_bounds(stored.bounds)
+        known: dict[StoredList, Entries] = {}
+        bounds, directories = decode_bounds(stored.bounds), decode_directories(stored.parts)
+
+        def loaded(files: Any) -> FileSet:
+            return FileSet.load(files, known, bounds, directories, self._kept)
+
         return TableState(
             metadata=stored.metadata,
-            files=FileSet.load(stored.files, known, bounds),
+            files=loaded(stored.files),
             link=stored.link,
             expired=stored.expired,
             estimates=stored.estimates,
@@ -582,7 +595,7 @@ class TableProjection:
                     kind=ref.kind,
                     id=ref.id,
                     version=ref.version,
-                    files=FileSet.load(ref.files, known, bounds),
+                    files=loaded(ref.files),
                     metadata=ref.metadata,
                     line=ref.line,
                 )
@@ -592,7 +605,7 @@ class TableProjection:
             source=stored.source,
             adopted=None
             if stored.adopted is None
-            else Adopted(stored.adopted.source, FileSet.load(stored.adopted.files, known, bounds)),
-            clones=loaded_promises(stored.clones, lambda files: FileSet.load(files, known, bounds)),
+            else Adopted(stored.adopted.source, loaded(stored.adopted.files)),
+            clones=loaded_promises(stored.clones, loaded),
             origins=stored.origins,
         )

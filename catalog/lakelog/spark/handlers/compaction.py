@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from lakelog.catalog.state import Goal
 from lakelog.catalog.writes import Rewritten
 from lakelog.spark.arrow_streams import files_in_arrow
@@ -22,7 +20,17 @@ def plan(at: OpenCatalog, asked: ask.PlanCompaction) -> tuple[ask.CompactionPlan
     files, groups = at.loaded(asked).plan_compaction(
         goal, asked.predicate, until=asked.until, limit_bytes=asked.limit_bytes
     )
-    found = tuple(ask.CompactionGroup(**asdict(group)) for group in groups)
+    found = tuple(
+        ask.CompactionGroup(
+            files=group.files,
+            rows=group.rows,
+            size_bytes=group.size_bytes,
+            deleted=group.deleted,
+            tasks=group.tasks,
+            spread=group.spread,
+        )
+        for group in groups
+    )
     return ask.CompactionPlan(groups=found), files_in_arrow(files)
 
 

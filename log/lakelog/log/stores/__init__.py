@@ -9,16 +9,20 @@ from lakelog.log.stores.counting_store import CountingStore
 from lakelog.log.stores.local_store import LocalStore
 from lakelog.log.stores.memory_store import MemoryStore
 from lakelog.log.stores.opening import canonical_url, open_store
+from lakelog.log.stores.ranges import ObjectRange, RangedStore, get_ranges
 from lakelog.log.stores.store import ObjectStore
 
 __all__ = [
     "CountingStore",
     "LocalStore",
     "MemoryStore",
+    "ObjectRange",
     "ObjectStore",
+    "RangedStore",
     "Stamp",
     "canonical_url",
     "copy_object",
+    "get_ranges",
     "is_copied_by_server",
     "list_stamps",
     "open_store",

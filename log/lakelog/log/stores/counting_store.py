@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
+from lakelog.log.stores.ranges import ObjectRange, get_ranges
 from lakelog.log.stores.store import ObjectStore
 
 
@@ -62,6 +63,13 @@ class CountingStore:
         if keys:
             self._count("get", len(keys))
         found = self.inner.get_many(keys)
+        self._read(found)
+        return found
+
+    def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
+        if ranges:
+            self._count("get", len(ranges))
+        found = get_ranges(self.inner, ranges)
         self._read(found)
         return found
 

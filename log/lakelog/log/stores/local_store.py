@@ -26,6 +26,7 @@ from lakelog.log.stores.local_links import (
     open_object,
     trusted_users,
 )
+from lakelog.log.stores.ranges import ObjectRange
 
 FOLDER_TRIES = 8
 TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
@@ -48,14 +49,21 @@ class LocalStore:
         self._clock = StoreClock()
 
     def get(self, key: str) -> bytes | None:
+        return self._get(ObjectRange(key))
+
+    def _get(self, part: ObjectRange) -> bytes | None:
+        key = part.key
         asked("get", self.url, key)
         try:
             fd = open_object(self._path(key))
             try:
-                size = os.fstat(fd).st_size
-                data = os.read(fd, size + 1)
+                size = os.fstat(fd).st_size - part.first
+                if part.size is not None:
+                    size = min(size, part.size)
+                size = max(size, 0)
+                data = os.pread(fd, size if part.size is not None else size + 1, part.first)
                 while len(data) < size:  # a signal or a size above 2 GiB cuts reads short
-                    more = os.read(fd, size - len(data))
+                    more = os.pread(fd, size - len(data), part.first + len(data))
                     if not more:
                         break
                     data += more
@@ -72,6 +80,9 @@ class LocalStore:
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         return [self.get(key) for key in keys]
+
+    def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
+        return [self._get(each) for each in ranges]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         path = self._path(key)

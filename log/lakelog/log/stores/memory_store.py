@@ -9,6 +9,7 @@ from lakelog.log.clocks import host_clock_us
 from lakelog.log.costs import asked, read
 from lakelog.log.errors import NotFound
 from lakelog.log.grammar import check_key, check_prefix
+from lakelog.log.stores.ranges import ObjectRange
 
 
 class MemoryStore:
@@ -39,6 +40,14 @@ class MemoryStore:
         if keys:
             asked("get", self.url, keys[0], len(keys))
         return [_counted(self._objects.get(key)) for key in keys]
+
+    def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
+        for each in ranges:
+            check_key(each.key)
+        if ranges:
+            asked("get", self.url, ranges[0].key, len(ranges))
+        found = [(each, self._objects.get(each.key)) for each in ranges]
+        return [None if data is None else _counted(each.of(data)) for each, data in found]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         check_key(key)

@@ -23,6 +23,7 @@ from lakelog.log.errors import (
     Unsupported,
 )
 from lakelog.log.grammar import check_key, check_prefix
+from lakelog.log.stores.ranges import ObjectRange
 from lakelog.log.stores.s3_input import S3Input
 from lakelog.log.stores.s3_requests import counted_session
 
@@ -92,7 +93,10 @@ class S3Store:
         return cast("bytes | None", found)
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
-        found = self._run(self._get_all, keys)
+        return self.get_ranges([ObjectRange(key) for key in keys])
+
+    def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
+        found = self._run(self._get_parts, ranges)
         for result in found:
             if isinstance(result, LakelogError):
                 raise result
@@ -294,13 +298,18 @@ class S3Store:
                 self._learn_clock(answer)
                 return answer
 
-    async def _get(self, key: str) -> bytes | None | LakelogError:
+    async def _get(self, key: str, part: ObjectRange | None = None) -> bytes | None | LakelogError:
         """Return errors as values, so that one failed key does not leave its siblings running."""
+        arguments = {"Key": self._key(key)}
+        if part is not None and part.size is not None:
+            arguments["Range"] = f"bytes={part.first}-{part.first + part.size - 1}"
         broken: Exception = StorageError("never asked", location=self.url)
         for _ in range(ATTEMPTS_MAX):
             try:
-                answer = await self._answer("get_object", {"Key": self._key(key)})
+                answer = await self._answer("get_object", arguments)
             except Exception as error:
+                if error_code(error) == "InvalidRange":
+                    return b""  # the object is shorter
                 # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
                 return None if error_code(error) == "NoSuchKey" else self.failure("read", key, error)
             try:
@@ -310,8 +319,8 @@ class S3Store:
                 broken = error  # the client resends what was refused, not what broke off
         return self.failure("read", key, broken)
 
-    async def _get_all(self, keys: Sequence[str]) -> list[bytes | None | LakelogError]:
-        return await asyncio.gather(*map(self._get, keys))
+    async def _get_parts(self, parts: Sequence[ObjectRange]) -> list[bytes | None | LakelogError]:
+        return await asyncio.gather(*(self._get(part.key, part) for part in parts))
 
     def _learn_clock(self, answer: Any) -> None:
         date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")

@@ -107,7 +107,9 @@ class TableJudge:
         named += [each["files"] for each in state.get("clones", {}).values()]
         named += [state["adopted"]["files"]] if state.get("adopted") else []
         lists = [msgspec.convert(each, FilesRoot) for each in named]
-        return {each.name: each.sha256 for files in lists for each in (*files.manifests, *files.removed)}
+        return {
+            each.name: each.object_sha256 for files in lists for each in (*files.manifests, *files.removed)
+        }
 
     def difference(self, replayed: TableState, stored: TableState) -> str | None:
         if replayed.metadata != stored.metadata:

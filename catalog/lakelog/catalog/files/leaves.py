@@ -1,0 +1,215 @@
+"""Leaves of packs (see `manifest_parts`) as the set of files knows them, and how parts of them are read.
+
+Rule: a leaf says the same as a manifest of its entries would. It holds nothing that was read: that is in `Kept`, or
+with who asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from lakelog.catalog.files.arrow_lists import EncodedTable
+from lakelog.catalog.files.data_file import checked_values
+from lakelog.catalog.files.manifest_bounds import BoundsAt
+from lakelog.catalog.files.manifest_parts import (
+    FILES,
+    JUDGED,
+    Kept,
+    Part,
+    checked_part,
+    decoded,
+    hash_of,
+    kinds_of_columns,
+    parts_in,
+    ranges_of,
+)
+from lakelog.catalog.files.stored_list import StoredList
+from lakelog.log import BlobRange
+from lakelog.log.errors import FormatError
+
+Fetch = Callable[[Sequence[str]], list[bytes]]
+"""Reads manifests by name, or parts of packs, in one parallel round."""
+
+Held = dict[str, EncodedTable | pa.Table]
+"""Parts that were read, by their hashes."""
+
+
+class Leaf:
+    """A leaf of a pack: where its parts are."""
+
+    __slots__ = ("stored", "bounds", "directory", "_parts")
+
+    def __init__(self, stored: StoredList, directory: str, bounds: BoundsAt | None = None) -> None:
+        self.stored = stored
+        self.bounds = bounds
+        self.directory = directory
+        self._parts: dict[str, Part] | None = None
+
+    @property
+    def version(self) -> int:
+        """The version that was dumped when it was written, with which its name begins."""
+        return int(self.stored.name[:20])
+
+    @property
+    def is_read(self) -> bool:
+        return False
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its parts by their kinds. FormatError where its directory is none."""
+        if self._parts is None:
+            with self.naming():
+                self._parts = parts_in(self.directory)
+        return self._parts
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Say of what is wrong where it is."""
+        try:
+            yield
+        except FormatError as error:
+            raise FormatError(f"the manifest {self.stored.name}: {error.message}") from error
+
+
+class LeafContent:
+    """What was read of a leaf. The methods are those of a `Manifest`; what is decoded is `kept`."""
+
+    def __init__(self, leaf: Leaf, held: Held, kept: Kept | None) -> None:
+        self.leaf = leaf
+        self._held = held
+        self._kept = kept
+
+    def columns(self, statistics: Collection[int] | None = None, *, keep: bool = True) -> pa.Table:
+        """Return all columns, or those that a plan needs (see `is_planned`). FormatError for other values."""
+        kinds = kinds_of_columns(self.leaf.parts, statistics)
+        found = self._joined([kind for kind in kinds if kind != JUDGED], keep=keep)
+        if statistics is None:
+            copies = self._part(JUDGED, keep=False)
+            with self.leaf.naming():
+                if not copies.equals(found.select(copies.column_names)):
+                    raise FormatError("its part judged says other than its files: another program wrote it")
+        return found
+
+    def judged(self, statistics: Collection[int]) -> pa.Table:
+        """Return the columns by which files are judged (see `is_judged`)."""
+        kinds = kinds_of_columns(self.leaf.parts, statistics)
+        return self._joined([JUDGED if kind == FILES else kind for kind in kinds], keep=True)
+
+    def paths(self) -> pa.ChunkedArray:
+        """Return the paths of all entries, to be compared only: nothing holds them to be paths."""
+        part = self._held[self.leaf.parts[FILES].sha256]
+        with self.leaf.naming():
+            table = part.columns(["path"]) if isinstance(part, EncodedTable) else part.select(["path"])
+            return self._of_its_length(table)["path"]
+
+    def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
+        """As `columns`, of some rows: the others are not looked at, and parts stay encoded."""
+        columns = dict[str, pa.ChunkedArray]()
+        for kind in kinds_of_columns(self.leaf.parts, statistics):
+            known = self._held[self.leaf.parts[kind].sha256]
+            if kind == JUDGED:
+                continue
+            with self.leaf.naming():
+                whole = known.columns(known.names) if isinstance(known, EncodedTable) else known
+                table = checked_values(self._of_its_length(whole).take(rows))
+            columns |= {name: table[name] for name in table.column_names}
+        return pa.table(columns)
+
+    def _joined(self, kinds: Iterable[str], *, keep: bool) -> pa.Table:
+        tables = [self._part(kind, keep=keep) for kind in kinds]
+        columns = {name: table[name] for table in tables for name in table.column_names}
+        return pa.table(columns)
+
+    def _part(self, kind: str, *, keep: bool) -> pa.Table:
+        part = self.leaf.parts[kind]
+        known = self._held[part.sha256]
+        if not isinstance(known, EncodedTable):
+            return known
+        with self.leaf.naming():
+            table = self._of_its_length(decoded(part, known))
+        if keep:
+            self._held[part.sha256] = table
+            if self._kept is not None:
+                self._kept.put(part.sha256, table)
+        return table
+
+    def _of_its_length(self, table: pa.Table) -> pa.Table:
+        if table.num_rows != self.leaf.stored.entries:
+            raise FormatError(
+                f"it has {table.num_rows:,} entries, and its snapshot says {self.leaf.stored.entries:,}: find out "
+                "which client wrote it"
+            )
+        return table
+
+
+class Wanted:
+    """What is asked of leaves: the kinds of parts, by those that a leaf has."""
+
+    def __init__(self, kinds: Callable[[Leaf], Iterable[str]]) -> None:
+        self.kinds = kinds
+
+    @staticmethod
+    def columns(statistics: Collection[int] | None) -> Wanted:
+        return Wanted(lambda leaf: kinds_of_columns(leaf.parts, statistics))
+
+    @staticmethod
+    def judged(statistics: Collection[int]) -> Wanted:
+        return Wanted(
+            lambda leaf: [
+                JUDGED if kind == FILES else kind for kind in kinds_of_columns(leaf.parts, statistics)
+            ]
+        )
+
+    @staticmethod
+    def paths() -> Wanted:
+        return Wanted(lambda leaf: [FILES])
+
+
+class Reading:
+    """One round that reads parts of leaves: `ranges` are asked for, and `read` takes the answers."""
+
+    def __init__(self, leaves: Iterable[Leaf], wanted: Wanted, kept: Kept) -> None:
+        self._kept = kept
+        self.held: Held = {}
+        self._missing: list[tuple[Leaf, Part]] = []
+        for leaf in leaves:
+            for kind in wanted.kinds(leaf):
+                part = leaf.parts[kind]
+                known = kept.get(part.sha256)
+                if known is None:
+                    self._missing.append((leaf, part))
+                else:
+                    self.held[part.sha256] = known
+        self.ranges = ranges_of((leaf.stored.name, part) for leaf, part in self._missing)
+
+    def read(self, blobs: Sequence[bytes], *, keep: bool) -> None:
+        """Take what the ranges hold. FormatError for other bytes than directories name."""
+        found: dict[str, list[tuple[BlobRange, bytes]]] = {}
+        for range, blob in zip(self.ranges, blobs, strict=True):
+            found.setdefault(range, []).append((range, range.of(blob)))
+        for leaf, part in self._missing:
+            range, blob = next(
+                (range, blob)
+                for range, blob in found[leaf.stored.name]
+                if range.first <= part.first < range.first + range.size
+            )
+            first = part.first - range.first
+            with leaf.naming():
+                table = checked_part(part, blob[first : first + part.size])
+            self.held[part.sha256] = table
+            if keep:
+                self._kept.put(part.sha256, table)
+
+
+def leaf_of(stored: StoredList, directories: Mapping[str, str], bounds: BoundsAt | None) -> Leaf:
+    """Return the leaf that a root names. FormatError where the root has no directory of it."""
+    directory = directories.get(stored.sha256)
+    if directory is None or hash_of(directory) != stored.sha256:
+        raise FormatError(
+            f"a snapshot names a part of {stored.name}, and does not say where it is: another program wrote it. Run "
+            "lakelog fsck --repair, which writes it anew where the log allows that"
+        )
+    return Leaf(stored, directory, bounds)
