@@ -84,7 +84,8 @@ def _name_of(logs: LogCache, id: str, promise: Promise) -> str:
     if link is None:
         return logs.url(promise.location)
     path = known_path_to(logs, link.namespace)
-    return quoted([link.name] if path is None else [*path, link.name])
+    # By its name alone it would be taken for a table of the root: its namespace was dropped.
+    return logs.url(promise.location) if path is None else quoted([*path, link.name])
 
 
 def end_promises(logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]) -> View[TableState]:

@@ -137,6 +137,14 @@ def test_a_purge_of_the_source_is_refused_by_the_names_of_its_clones(catalog: Ca
     assert catalog.drop_table("a", purge=True)
 
 
+def test_a_clone_in_a_dropped_namespace_is_named_by_its_place(catalog: Catalog, source: Table) -> None:
+    catalog.create_namespace("n")
+    clone = catalog.clone("a", "n.a")
+    catalog.drop_namespace("n", cascade=True)
+    with pytest.raises(Unsupported, match=f"clones of it need, {clone.head.url}: materialize"):
+        catalog.drop_table("a", purge=True)
+
+
 def test_a_namespace_is_purged_with_table_and_clone(catalog: Catalog) -> None:
     catalog.create_namespace("n")
     catalog.create_table("n.a", SCHEMA).append(rows(1))
