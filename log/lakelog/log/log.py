@@ -172,12 +172,7 @@ class Log(Generic[S]):
         """
         placing = self.placing(view, decide, commit_id or self.options.new_id(), base)
         placing.retried = shared and commit_id is not None
-        try:
-            before = placing.asked_before()
-        except ConflictError as error:
-            if not placing.will_be_refused(error):
-                raise
-            before = None
+        before = _asked_before(placing)
         if before is not None:
             return before
         if shared:
@@ -204,13 +199,23 @@ class Log(Generic[S]):
         """
         placing = self.placing(view, decide, commit_id, base)
         placing.retried = retried
-        return placing.asked_before() or self.sharing.propose(placing)
+        return _asked_before(placing) or self.sharing.propose(placing)
 
     def placing(
         self, view: View[S], decide: Decide[S], commit_id: str, base: int | None = None
     ) -> Placing[S]:
         """Return a change at `view` that is not put anywhere yet."""
         return Placing(self.writer, view, decide, commit_id, base)
+
+
+def _asked_before(placing: Placing[S]) -> Committed[S] | None:
+    """Return the commit that a retry finds. What others may yet apply is refused in the log, once it is placed."""
+    try:
+        return placing.asked_before()
+    except ConflictError as error:
+        if not placing.will_be_refused(error):
+            raise
+        return None
 
 
 def refresh_many(pairs: Sequence[tuple["Log[S]", View[S]]]) -> list[View[S]]:

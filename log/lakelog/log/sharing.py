@@ -10,10 +10,10 @@ safety, which is the put-if-absent's alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic
+from typing import Generic, TypeAlias
 
 from lakelog.log.costs import attempted, rebased
-from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
 from lakelog.log.parallel import Turns
 from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
@@ -24,6 +24,9 @@ from lakelog.log.proposals.waiting import Waiting, own_error, unknown
 from lakelog.log.view import Committed, Projection, S, View
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
 
+Send: TypeAlias = Callable[[Sequence[Waiting[S]]], None]
+"""Hands changes over to a courier."""
+
 
 class Sharing(Generic[S]):
     """The changes of one log that wait in this process."""
@@ -33,6 +36,7 @@ class Sharing(Generic[S]):
         self._writer = writer
         self._replay = writer.replay
         self._by_data = by_data if writer.replay.options.proposals else None
+        self._lets_pass = None if by_data is None else by_data.lets_pass
         self._turns: Turns[Waiting[S]] = Turns(writer.replay.options.wait)
         self._trail: Trail[S] = Trail()
         self._courier: Courier[S] | None = None
@@ -45,10 +49,11 @@ class Sharing(Generic[S]):
     def commit(self, placing: Placing[S]) -> Committed[S]:
         """Commit a change alone or with others. Its `decide` does no I/O, and its draft takes away no file that another
         one may have added. Those before it in its version show in the state of its view, and are not among what it
-        passes. Raises what `Placing.place` raises."""
+        passes. Raises what `Placing.place` raises; ConflictError for one that carries others', where processes propose:
+        each of these is to be tried by itself."""
         own: Waiting[S] = Waiting(placing=placing)
         if self._turns.is_inside:
-            _Group(self._writer, Trail(), [own]).commit()
+            self._group(Trail(), [own]).commit()
             return own.outcome()
         placing.yields = self._by_data is not None
         try:
@@ -58,9 +63,11 @@ class Sharing(Generic[S]):
                 self._trail = Trail()  # it holds states
         if own.sent:
             self._replay.options.wait(own.returned, None)
+            if own.done is None and own.is_of_many and not placing.is_open_elsewhere:
+                raise lost_too_often(placing)  # alone, it would go on to lose
             if own.done is None:
                 placing.yields = False
-                _Group(self._writer, Trail(), [own]).commit()
+                self._group(Trail(), [own]).commit()
         return own.outcome()
 
     @property
@@ -79,7 +86,10 @@ class Sharing(Generic[S]):
         return None if own.done is None else own.outcome()
 
     def _commit(self, group: Sequence[Waiting[S]]) -> None:
-        _Group(self._writer, self._trail, group, self._send).commit()
+        self._group(self._trail, group, self._send).commit()
+
+    def _group(self, trail: Trail[S], group: Sequence[Waiting[S]], send: Send[S] | None = None) -> _Group[S]:
+        return _Group(self._writer, trail, group, self._lets_pass, send)
 
     def _unfinished(self, each: Waiting[S]) -> CommitUnknown | None:
         if each.sent:
@@ -115,8 +125,10 @@ class _Group(Generic[S]):
         writer: Writer[S],
         trail: Trail[S],
         group: Sequence[Waiting[S]],
-        send: Callable[[Sequence[Waiting[S]]], None] | None = None,
+        lets_pass: Callable[[Commit], bool] | None,
+        send: Send[S] | None,
     ) -> None:
+        self.lets_pass = lets_pass
         self.send = send
         self.writer = writer
         self.replay = writer.replay
@@ -186,7 +198,7 @@ class _Group(Generic[S]):
 
     def _judge(self) -> _JudgedGroup[S]:
         view = self.pending[0].placing.view
-        judged = _JudgedGroup(view, self.replay.projection)
+        judged = _JudgedGroup(view, self.replay.projection, self.lets_pass)
         for each in list(self.pending):
             if judged.is_full:
                 break
@@ -304,8 +316,8 @@ class _Group(Generic[S]):
             each.done = each.run(place)
         except Contended:
             return
-        except StorageError as error:
-            # Nothing happened, but what was proposed may.
+        except (StorageError, FormatError) as error:
+            # Nothing happened, but what was proposed may: also where this client cannot read what follows.
             each.done = each.placing.unknown(str(error)) if each.placing.is_proposed else error
         except Exception as error:
             each.done = error
@@ -333,7 +345,9 @@ class _Group(Generic[S]):
 class _JudgedGroup(Judged[S]):
     """What was decided of a group's changes. `whose` are those of what is decided, in its order."""
 
-    def __init__(self, before: View[S], projection: Projection[S]) -> None:
-        super().__init__(before, projection)
+    def __init__(
+        self, before: View[S], projection: Projection[S], lets_pass: Callable[[Commit], bool] | None
+    ) -> None:
+        super().__init__(before, projection, lets_pass)
         self.whose: list[Waiting[S]] = []
         self.refused: list[tuple[Waiting[S], Exception]] = []

@@ -1,8 +1,9 @@
 """Writers that append to one table at the same time: appends a second, waits, and what each writer gets of them.
 
 Each line is a run of its own: so many processes, each with so many threads that append small Arrow tables one after
-another for some seconds. On S3 (versitygw) a proxy holds each PUT 60 ms, each GET 25 ms and each LIST 50 ms. At the end
-the table is counted: every append that was acknowledged has to be there once.
+another for some seconds; what was appended in the first ones does not count. On S3 (versitygw) a proxy holds each PUT
+60 ms, each GET 25 ms and each LIST 50 ms. At the end the table is counted: every append that was acknowledged has to be
+there once.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench writers", description=__doc__)
     parser.add_argument("--runs", default=RUNS, help="processes x threads of each run (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=10, help="of each run (default: %(default)s)")
+    parser.add_argument(
+        "--warming", type=float, default=0, help="seconds before these (default: %(default)s)"
+    )
     parser.add_argument(
         "--rows", type=int, default=10, help="of an append, 100 bytes each (default: %(default)s)"
     )
@@ -80,12 +84,15 @@ def _run(
 ) -> list[str]:
     catalog = Catalog(place, options=direct)
     catalog.create_table("t", SCHEMA)
+    for number in range(processes):
+        catalog.create_table(f"other_{number}", SCHEMA)
     wait_for_background()
     order = json.dumps(
         {
             "place": place,
             "settings": dict(settings),
             "threads": threads,
+            "warming_s": arguments.warming,
             "s": arguments.seconds,
             "rows": arguments.rows,
             "proposals": arguments.proposals,
@@ -115,10 +122,12 @@ def _run(
         worker.stdin.flush()
     answers = [json.loads(worker.communicate()[0]) for worker in workers]
     waits = sorted(wait for answer in answers for wait in answer["waits"])
+    if not waits:
+        raise SystemExit("no append was done in this time: give more --seconds")
     each = [count for answer in answers for count in answer["counts"]]
     table = catalog.load_table("t")
     rows = table.scan().to_arrow()["id"]
-    acknowledged = sum(each) * arguments.rows
+    acknowledged = sum(answer["done"] for answer in answers) * arguments.rows
     unknown = sum(answer["failed"] for answer in answers)
     if not (acknowledged <= len(rows) <= acknowledged + unknown * arguments.rows) or len(
         set(rows.to_pylist())
@@ -163,12 +172,19 @@ def work(number: int) -> None:
         options=order["settings"],
         log_options=LogOptions(proposals=order["proposals"]),
     )
+    # What a process imports, and asks S3, when it first writes is no part of an append.
+    catalog.load_table(f"other_{number}").append(pa.table({"id": [number], "text": [""]}, schema=SCHEMA))
     catalog.load_table("t")
     print("ready", flush=True)
     sys.stdin.readline()
     waits: list[list[float]] = [[] for _ in range(order["threads"])]
+    done = [0] * order["threads"]
     failed = [0]
-    end = time.monotonic() + order["s"]
+    start = time.monotonic() + order["warming_s"]
+    end = start + order["s"]
+    before_s = [0.0]
+    timer = threading.Timer(order["warming_s"], lambda: before_s.append(time.process_time()))
+    timer.start()
 
     def append(thread: int) -> None:
         table = catalog.load_table("t")
@@ -182,7 +198,9 @@ def work(number: int) -> None:
                 print(error, file=sys.stderr)
                 failed[0] += 1
             else:
-                waits[thread].append(time.monotonic() - begun)
+                done[thread] += 1
+                if begun >= start:
+                    waits[thread].append(time.monotonic() - begun)
 
     threads = [threading.Thread(target=append, args=(thread,)) for thread in range(order["threads"])]
     for each in threads:
@@ -192,7 +210,15 @@ def work(number: int) -> None:
     counts = [len(own) for own in waits]
     flat = [wait for own in waits for wait in own]
     print(
-        json.dumps({"waits": flat, "counts": counts, "failed": failed[0], "cpu_s": time.process_time()}),
+        json.dumps(
+            {
+                "waits": flat,
+                "counts": counts,
+                "done": sum(done),
+                "failed": failed[0],
+                "cpu_s": time.process_time() - before_s[-1],
+            }
+        ),
         flush=True,
     )
 

@@ -14,6 +14,7 @@ import pytest
 from tests.unit.log.projections import Words, WordsProjection, begin, new_log, say
 
 from lakelog.log import (
+    Carried,
     Commit,
     CommitUnknown,
     ConflictError,
@@ -222,15 +223,61 @@ def test_a_first_try_with_an_id_of_its_own_puts_no_refusal() -> None:
     assert log.load().version == 1
 
 
-def test_a_failure_of_what_is_proposed_is_unknown() -> None:
+@pytest.mark.parametrize(
+    "failure", [StorageError("down", location="here"), UnsupportedFormat("what follows cannot be read")]
+)
+def test_a_failure_of_what_is_proposed_is_unknown(failure: Exception) -> None:
     log, view = marked(MemoryStore())
 
     def place(self: Placing[Words], *args: object) -> None:
         self.proposed_until = 9
-        raise StorageError("down", location="here")
+        raise failure
 
     with patch.object(Placing, "place", place), pytest.raises(CommitUnknown, match="proposed to other"):
         log.commit(view, say("x"), commit_id="mine", shared=True)
+
+
+def test_what_others_do_not_pass_shares_no_version_with_them() -> None:
+    """However a change came to be shared: what was proposed before it is not decided behind it."""
+    log, view = marked(MemoryStore())
+    theirs = msgspec.structs.replace(proposal(1, ids=["theirs"], base=1), log_id=view.log_id)
+    log.store.put(KEYS.proposal(1, "theirs"), encode(theirs))
+
+    def lets_pass(self: WordsByData, commit: Commit) -> bool:
+        return {"word": "barrier"} not in commit.events
+
+    with (
+        patch.object(WordsByData, "lets_pass", lets_pass),
+        patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0),
+    ):
+        other = log_of(log.store)
+        other.commit(view, say("barrier"), shared=True)
+        other.commit(other.load(), say("after"), shared=True)
+    assert log.load().state == ("one", "barrier", "after")
+
+
+def test_what_carries_others_is_for_these_to_propose_one_by_one() -> None:
+    """Put by its own process, it would lose one race after another to who combines."""
+    log, view = marked(MemoryStore())
+    carried = Carried("theirs", 1, {}, ({"word": "theirs"},))
+    draft = Draft(events=({"word": "mine"},), carries=(carried,))
+    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0), pytest.raises(ConflictError, match="lost"):
+        log.commit(view, lambda view, passed: draft, shared=True)
+    assert log.load().state == ("one",)
+    log = log_of(log.store, proposals=False)
+    assert log.commit(view, lambda view, passed: draft, shared=True).view.state == ("one", "theirs", "mine")
+
+
+def test_a_retry_behind_what_has_expired_is_not_refused_before_the_log_says_so() -> None:
+    log, view = marked(MemoryStore())
+    log.commit(view, say("two"))
+    expiry.expire(log, log.commit(log.load(), say("three")).version)
+    head = log.load()
+    found = log.propose(head, say("mine"), commit_id="mine", base=1, retried=True)
+    assert found is None  # so it is tried under its id, which puts the refusal
+    with pytest.raises(ConflictError, match="has expired"):
+        log.commit(head, say("mine"), commit_id="mine", base=1, shared=True)
+    assert [each.refused is not None for each in next(log.commits(first=4)).changes] == [True]
 
 
 def test_the_feature_is_set_by_what_has_lost_two_races() -> None:

@@ -45,7 +45,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Commit, Draft, View
 from lakelog.log.changes import is_same_commit
-from lakelog.log.errors import CommitUnknown, LakelogError, LogSealed, NotFound, StorageError
+from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, LogSealed, NotFound, StorageError
 from lakelog.log.format import PROPOSALS
 
 SIDECAR_FROM_BYTES = 64 * 1024
@@ -168,7 +168,9 @@ def is_final(tracked: TrackedLog[Any], token: Token | None, refusal: LakelogErro
         tracked.commit(known, refuse, commit_id=token.commit_id, base=token.base(tracked), shared=True)
     except (CommitUnknown, StorageError):
         raise
-    except LakelogError:
+    except LakelogError as error:
+        if isinstance(error, FormatError) and error is not refusal:
+            raise  # nothing was put: what follows cannot be read here
         return True  # the log has this refusal now, or an earlier one, or what ends all proposals
     finally:
         refusal.__traceback__ = raised_at

@@ -59,8 +59,16 @@ def _write_or_propose(
         if isinstance(data, pa.Table) and may_propose:
             return append_proposed(head, data, token, partial(_by_itself, head, data))
         if isinstance(data, pa.Table):
-            return append_few(head, data, partial(_write_rows, head, operation, data, None, None, None))
+            return append_few(head, data, partial(_alone, head, data))
     return _write_rows(head, operation, data, filter, token, batch)
+
+
+def _alone(head: TableHead, data: pa.Table, written: Callable[[], None]) -> TableHead:
+    """Append a few rows of one thread; processes may have begun to propose theirs since it was asked."""
+    if head.tracked.log.proposes:
+        written()
+        return append_proposed(head, data, None, partial(_by_itself, head, data))
+    return _write_rows(head, Operation.APPEND, data, None, None, None, written)
 
 
 def _by_itself(head: TableHead, data: pa.Table, token: Token | None) -> TableHead:

@@ -64,7 +64,7 @@ def append_few(
 ) -> TableHead:
     """Append rows together with those of other threads, or as `alone` does it; return the newest version.
 
-    `alone` calls what it is given once its files are written.
+    `alone` calls what it is given once its files are written, or are for others to write.
     """
     log = head.tracked.log
     turns = _turns.get(head.tracked)
@@ -74,7 +74,8 @@ def append_few(
     own = _Append(head=head, rows=rows, commit_id=log.options.new_id(), writer=dict(log.writer.writer))
 
     def work(waiting: Sequence[_Append]) -> None:
-        group = _compatible(waiting)
+        # Where processes propose rows to each other, each thread's go by themselves.
+        group = [own] if log.proposes else _compatible(waiting)
         for each in set(waiting).difference(group):
             _end(each, _ALONE)
         if group == [own]:

@@ -33,7 +33,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.catalog.writes.identity_values import known_taken
 from lakelog.log import Commit, Draft, Gathered, Json, LogOptions, View, WriteRef
-from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, StorageError
 from lakelog.log.proposals.waiting import unknown
 from lakelog.log.stores import ObjectStore
 
@@ -80,8 +80,8 @@ def append_proposed(
         return by_itself(token)
     except CommitUnknown:
         raise
-    except StorageError as error:
-        # Nothing came of this try. The rows may be in a version yet.
+    except (StorageError, FormatError) as error:
+        # Nothing came of this try: this client could not read what follows, for one. The rows may be in a version yet.
         raise unknown(token.commit_id, tracked.log.location, str(error)) from error
     except LakelogError as error:
         if is_final(tracked, token, error):

@@ -45,6 +45,7 @@ _MODULES = (
     "statistics",
     "compaction",
     "clones",
+    "backups",
     "iceberg",
     "iceberg_words",
     "upkeep",

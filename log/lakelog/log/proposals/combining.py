@@ -111,7 +111,7 @@ class Combining(Generic[S]):
 
     def _judge(self) -> _JudgedRound[S]:
         pending = self._pending
-        judged = _JudgedRound(pending.view, self._replay.projection)
+        judged = _JudgedRound(pending.view, self._replay.projection, pending.by_data.lets_pass)
         for each in list(pending.mine.values()):
             if judged.is_full:
                 break
@@ -146,6 +146,8 @@ class Combining(Generic[S]):
         try:
             if draft.blobs:
                 raise ValueError("what has sidecars goes by itself")
+            if judged.decided and not judged.has_room_for(draft):
+                return
             decided = Decided(placing.commit_id, placing.base, draft, writer)
             if draft.rows:
                 judged.add_rows(decided)
@@ -330,8 +332,10 @@ class _JudgedRound(Judged[S]):
     decided anew, `keys` are those of the proposals that were decided with it, and `rows` are changes whose rows are
     yet to be gathered."""
 
-    def __init__(self, before: View[S], projection: Projection[S]) -> None:
-        super().__init__(before, projection)
+    def __init__(
+        self, before: View[S], projection: Projection[S], lets_pass: Callable[[Commit], bool]
+    ) -> None:
+        super().__init__(before, projection, lets_pass)
         self.errors: dict[str, LakelogError] = {}
         self.refused: list[Waiting[S]] = []
         self.keys: list[str] = []

@@ -51,14 +51,18 @@ class Courier(Pending[S]):
             self.close()
 
     def _work(self) -> None:
-        missed = False
+        misses, look_at_s = 0, self.pace.now_s()
         while self.wait_for_callers():
             try:
+                self.await_served()
                 self.take()
                 self._propose([each for each in self.mine.values() if not each.placing.proposed_until])
                 if not self.mine:
                     continue
-                missed = not self._look(missed)
+                if (early_s := look_at_s - self.pace.now_s()) > 0:
+                    self.sleep(early_s)  # what arrives meanwhile is proposed, and is no reason to look
+                    continue
+                misses = 0 if self._look(missed=misses > 0) else misses + 1
                 if self.pace.is_impatient and self._combines():
                     if not Combining(self).work():
                         return
@@ -72,10 +76,9 @@ class Courier(Pending[S]):
                     return
             except LakelogError:
                 return  # each that waits meets it by itself
-            if self.mine:
-                self.sleep(self.pace.next_look_s(missed=missed))
+            look_at_s = self.pace.now_s() + self.pace.next_look_s(misses)
 
-    def _look(self, missed: bool) -> bool:
+    def _look(self, *, missed: bool) -> bool:
         """Read the next version, if it is there, and what follows where this is late."""
         data = self.replay.store.get(self.replay.keys.commit(self.view.version + 1))
         if data is None:
@@ -134,6 +137,7 @@ class Courier(Pending[S]):
                 self.by_data.redo(self.view, draft)
         except Exception:
             return None, Draft()
+        each.is_of_many = bool(draft.carries)
         if replace(draft, events=(), write=None, features=(), rows=b"") != Draft():
             return None, Draft()  # it has more than a proposal can say
         change = ProposedChange(

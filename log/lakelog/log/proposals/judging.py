@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Generic
 
@@ -17,12 +17,16 @@ SHARED_SIZE_MAX = 4 * 1024 * 1024
 class Judged(Generic[S]):
     """What was decided for the version after `before`; `view` is what that makes of it."""
 
-    def __init__(self, before: View[S], projection: Projection[S]) -> None:
+    def __init__(
+        self, before: View[S], projection: Projection[S], lets_pass: Callable[[Commit], bool] | None = None
+    ) -> None:
+        """`lets_pass` says of a change whether others of its version, decided before it was there, may follow it."""
         self.before = before
         self.view = before
         self.decided: list[Decided] = []
         self.blobs: Sequence[bytes] = ()
         self._projection = projection
+        self._lets_pass = lets_pass
         self._ids: set[str] = set()
         self._size_bytes = 0
         self._changes = 0
@@ -65,6 +69,8 @@ class Judged(Generic[S]):
             write=draft.write,
             events=draft.all_events,
         )
+        if self._lets_pass is not None and not self._lets_pass(part):
+            raise ValueError("what others of its version were decided on is not the same after it")
         size_bytes = len(encode(part))
         state = self._projection.apply(self.view.state, part, draft.blobs)
         self.view = replace(self.view, state=state, steps=self.view.steps + 1)

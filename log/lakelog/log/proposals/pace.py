@@ -12,12 +12,14 @@ from lakelog.log.format import Commit, Json
 
 FIRST_PUT_S = 0.06
 PATIENCE_PUTS = 4.0, 8.0
-TURN_PUTS = 2.0
-"""For each client that is to combine first."""
-TURNS_MAX = 16
+TURN_PUTS = 4.0
+"""For each client that is to combine first: it lists, reads, writes a file and puts."""
+TURNS_MAX = 8
 LINGER_PUTS = 8.0
 """How long after its last caller a process goes on: a caller that writes one thing after another comes back."""
 LINGER_MIN_S = 0.05
+COMPANY_PUTS = 0.2
+"""How long the first of several callers that had an outcome at once waits for the others."""
 
 
 class Pace:
@@ -52,6 +54,10 @@ class Pace:
     def linger_s(self) -> float:
         return max(LINGER_MIN_S, LINGER_PUTS * self.put_s)
 
+    @property
+    def company_s(self) -> float:
+        return COMPANY_PUTS * self.put_s
+
     def seen(self, commit: Commit, *, at_first_look: bool) -> None:
         """Learn from a version that was just found."""
         put_s = commit.time_us / 1e6
@@ -67,9 +73,11 @@ class Pace:
     def missed(self) -> None:
         self._lag_s += 0.15 * self.put_s
 
-    def next_look_s(self, *, missed: bool) -> float:
-        """Return how long to wait before the next look."""
-        if missed:
-            return max(self.put_s / 6, self._interval_s / 4)
+    def next_look_s(self, misses: int) -> float:
+        """Return how long to wait before the next look, after so many that were too early. Each waits longer than the
+        one before it: where processors are what is short, looks of all would only make the version come later."""
+        if misses:
+            soon_s = max(self.put_s / 6, self._interval_s / 4)
+            return min(soon_s * (1 << min(misses - 1, 8)), max(self._interval_s, soon_s))
         due_s = self._last_put_s + self._interval_s + self._lag_s - self.now_s()
         return min(max(0.0, due_s), 2 * self._interval_s)

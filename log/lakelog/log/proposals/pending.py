@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol
 
 from lakelog.log.changes import combined_ids
-from lakelog.log.errors import LakelogError, StorageError
+from lakelog.log.errors import FormatError, LakelogError, StorageError
 from lakelog.log.format import Commit, Settled, Tombstone
 from lakelog.log.placing import REMEMBERED, Trail, following
 from lakelog.log.proposals.inbox import Inbox
@@ -66,6 +66,8 @@ class Pending(Generic[S]):
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
+        self._served = 0
+        """Callers that had an outcome since the last one came."""
         self.is_my_turn = False
 
     @property
@@ -100,9 +102,17 @@ class Pending(Generic[S]):
             self.options.wait(self._bell, time_s)
             self._bell.clear()
 
+    def await_served(self) -> None:
+        """Wait a little for callers that had an outcome just now, so that what they write next goes together: the first
+        one would leave the others a PUT behind."""
+        until_s = self.pace.now_s() + self.pace.company_s
+        while 0 < len(self._arrived) < self._served and (left_s := until_s - self.pace.now_s()) > 0:
+            self.sleep(left_s)
+
     def take(self) -> None:
         """Take what has arrived, and bring it and this courier to one version."""
         self._bell.clear()
+        self._served = 0
         with self._lock:
             arrived, self._arrived = self._arrived, []
         for each in arrived:
@@ -184,8 +194,8 @@ class Pending(Generic[S]):
         except StorageError:
             raise
         except LakelogError as error:
-            if each.placing.will_be_refused(error):
-                self.give_back(each)
+            if isinstance(error, FormatError) or each.placing.will_be_refused(error):
+                self.give_back(each)  # what it is, its own thread meets, and knows that it was proposed
             else:
                 self.end(each, error)
         except Exception as error:
@@ -198,6 +208,7 @@ class Pending(Generic[S]):
 
     def end(self, each: Waiting[S], done: Committed[S] | BaseException) -> None:
         each.done = done
+        self._served += 1
         self.give_back(each)
 
     def give_back(self, each: Waiting[S]) -> None:

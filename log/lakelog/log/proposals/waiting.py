@@ -23,6 +23,8 @@ class Waiting(Wanted, Generic[S]):
     """Runs a function with what its thread's context says: who writes, for one."""
     sent: bool = False
     """Whether a courier has it, which sets `returned` once it is done, or is to be committed by its own thread."""
+    is_of_many: bool = False
+    """Whether it carries changes of others, which had better be proposed one by one."""
     returned: threading.Event = field(default_factory=threading.Event)
 
     def outcome(self) -> Committed[S]:

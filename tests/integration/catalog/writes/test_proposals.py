@@ -80,6 +80,28 @@ def test_appends_that_others_commit_are_there_once_with_ids_authors_and_versions
     assert not [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
 
 
+def test_threads_that_came_together_propose_their_rows_once_others_keep_winning(
+    catalogs: list[Catalog], tmp_path: Path
+) -> None:
+    threads = 8
+    tables = [catalog.load_table("t") for catalog in catalogs]
+
+    def append(number: int) -> Callable[[], None]:
+        def work() -> None:
+            table = tables[number % PROCESSES]
+            for i in range(4):
+                table = table.append(pa.table({"id": [number * 1000 + i]}, schema=SCHEMA))
+
+        return work
+
+    at_once([append(number) for number in range(PROCESSES * threads)])
+    table = Catalog(str(tmp_path)).load_table("t")
+    expected = [number * 1000 + i for number in range(PROCESSES * threads) for i in range(4)]
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == expected
+    history = [entry for entry in table.history() if entry.operation == "append"]
+    assert sum("of_changes" not in entry.details for entry in history) == len(expected)
+
+
 def test_one_name_is_given_once_and_a_batch_is_committed_once(
     catalogs: list[Catalog], tmp_path: Path
 ) -> None:
