@@ -49,6 +49,7 @@ _MODULES = (
     "iceberg",
     "iceberg_words",
     "upkeep",
+    "erasure",
 )
 
 
