@@ -28,6 +28,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private[lakelog] var session: LakeSession = _
   private var statement: Option[StatementTransaction] = None
 
+  /** A pattern that Spark will apply to what is listed: what it does not match need not be there. */
+  private[lakelog] var shown: Option[String] = None
+
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
     catalogName = name
     options = settings.asScala.toMap
@@ -102,7 +105,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
     systemTables.keys.toArray.sorted.map(Identifier.of(names, _))
   } else failures.namespace(names) {
-    ask(wire.ListTables(names.toSeq)).tables.map(LakeCatalog.identifier).toArray
+    ask(wire.ListTables(names.toSeq, shown)).tables.map(LakeCatalog.identifier).toArray
   }
 
   private[lakelog] def named(ident: Identifier): Seq[String] = catalogName +: ident.namespace.toSeq :+ ident.name
@@ -356,12 +359,25 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   /** The same catalog for one statement. */
   private[lakelog] def within(transaction: StatementTransaction): LakeCatalog = {
+    val other = same
+    other.statement = Some(transaction)
+    other
+  }
+
+  /** The same catalog for a statement that lists what matches a pattern. */
+  private[lakelog] def showing(pattern: String): LakeCatalog = {
+    val other = same
+    other.statement = statement
+    other.shown = Some(pattern)
+    other
+  }
+
+  private def same: LakeCatalog = {
     val other = new LakeCatalog
     other.catalogName = catalogName
     other.options = options
     other.failures = failures
     other.session = session
-    other.statement = Some(transaction)
     other
   }
 

@@ -90,7 +90,11 @@ def states(kind: str) -> Iterator[Stored]:
     """Yield the states in snapshots and bases, of logs of this kind: `namespace` or `table`."""
     for stored in of_warehouses():
         root = stored.value.get("root", stored.value)
-        if root.get("kind") == "snapshot" and ("metadata" in root["state"]) == (kind == "table"):
+        if (
+            root.get("kind") == "snapshot"
+            and "state" in root
+            and ("metadata" in root["state"]) == (kind == "table")
+        ):
             yield Stored(stored.path, root["state"])
 
 

@@ -92,3 +92,18 @@ def test_a_missing_bucket_is_one_clear_line(
     assert run(["ls", "--warehouse", missing, "--endpoint", server[0].endpoint, "--path-style"]) == 1
     message = capsys.readouterr().err
     assert message.startswith("lakelog: ") and message.count("\n") == 1 and "bucket" in message
+
+
+def test_a_backup_goes_from_a_bucket_to_a_folder_and_back(place, tmp_path):
+    catalog = place.catalog()
+    catalog.create_table("t", SCHEMA).append(pa.table({"id": [1, 2], "name": ["a", "b"]})).delete("id = 1")
+    for index, at in enumerate(
+        (str(tmp_path / "backups"), place.warehouse.replace("/warehouse", "/backups"))
+    ):
+        catalog.backup(at)
+        assert not catalog.verify_backup(at).problems
+        target = place.warehouse.replace("/warehouse", f"/restored-{index}")
+        restored = Catalog(target, options=place.server.options)
+        restored.restore_warehouse(at)
+        assert restored.load_table("t").to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
+        assert not restored.fsck(deep=True).found

@@ -24,6 +24,8 @@ from tests.model.world import (
 )
 from tests.model.writing import put_one
 
+BLANK = (0, "blank")
+
 
 def snapshot(me: str, place: str) -> Program:
     """Write a snapshot of the head, and the hint that shows it."""
@@ -83,8 +85,11 @@ def vandal(place: str, lie: Any) -> Program:
         yield ("put", ("hint", place), lie)
 
 
-def expire(me: str, place: str, upto: int, merges: bool = False) -> Program:
-    """Make a base at version `upto`, put tombstones over what is before it, and delete what it gives up."""
+def expire(me: str, place: str, upto: int, merges: bool = False, blanks: bool = False) -> Program:
+    """Make a base at version `upto`, put tombstones over what is before it, and delete what it gives up.
+
+    A cleaner that `blanks` also takes the states out of the bases before it, as an erasure does.
+    """
     last = yield from last_base(place, 0)
     if not on(Rule.BASES_ARE_KEPT):
         found = yield ("get", log_key(place, 1))
@@ -111,6 +116,8 @@ def expire(me: str, place: str, upto: int, merges: bool = False) -> Program:
         if view is None:
             return
     yield from make_base(me, view, number, merges)
+    if blanks:
+        yield from blank(place)
 
 
 def make_base(me: str, view: View, number: int, merges: bool) -> Program:
@@ -160,6 +167,24 @@ def tidy(base: Root) -> Program:
         if name[0] <= base.view.version and name not in base.view.uses:
             yield ("delete", given_up[0])
         given_up = given_up[1:]
+
+
+def blank(place: str) -> Program:
+    """Take the states out of all bases but the last one that was found: numbers, versions and hashes stay."""
+    number, following = 1, 2
+    found = yield ("get", base_key(place, number))
+    while found is not None:
+        newer = yield ("get", base_key(place, following))
+        if newer is None and on(Rule.LAST_BASE_HAS_STATE):
+            return
+        yield ("put", base_key(place, number), blanked(found))
+        found, number, following = newer, following, following + 1
+
+
+def blanked(base: Root) -> Root:
+    """A base without its state. What it names is not there, so that a reader which meets it walks on."""
+    uses = base.view.uses if BLANK in base.view.uses else (*base.view.uses, BLANK)
+    return base._replace(view=base.view._replace(uses=uses))
 
 
 def bury(base: Root) -> Program:

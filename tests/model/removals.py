@@ -64,6 +64,7 @@ REMOVALS: dict[Rule, Callable[[bool], Scenario]] = {
     Rule.BASES_INCREASE: log.expiring,
     Rule.MANIFESTS_BEFORE_BASE: log.expiring,
     Rule.BASES_ARE_KEPT: log.expiring,
+    Rule.LAST_BASE_HAS_STATE: log.erasing,
     Rule.WALK_ON: log.expiring,
     Rule.DERIVED_FROM_LAST: log.expiring,
     Rule.NEWER_BASE_DISTRUSTS: log.expiring_with_snapshots,

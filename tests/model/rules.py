@@ -76,6 +76,7 @@ class Rule(Enum):
     BASES_INCREASE = "Each base is at a later version than the one before it."
     MANIFESTS_BEFORE_BASE = "A base's manifests are durable before the base."
     BASES_ARE_KEPT = "Bases stand under keys of their own, in a sequence, not as a pointer in a tombstone."
+    LAST_BASE_HAS_STATE = "Only a base that another one follows may lose its state."
     WALK_ON = "A reader whose manifest is gone walks on to the next base."
     DERIVED_FROM_LAST = "A base is derived from the base before it, and uses nothing that one gave up."
     NEWER_BASE_DISTRUSTS = "A hint that uses what a base after its own has given up is not believed."

@@ -24,6 +24,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_log.vandalism,
     scenarios_log.expiring,
     scenarios_log.expiring_with_snapshots,
+    scenarios_log.erasing,
     scenarios_log.vacuuming,
     scenarios_txn.one_transaction,
     scenarios_txn.preconditions,

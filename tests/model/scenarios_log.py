@@ -177,6 +177,20 @@ def expiring_with_snapshots(full: bool) -> Scenario:
     return Scenario("expiry and hint", actors[: 4 if full else 3], three_versions(), faults=1)
 
 
+def erasing(full: bool) -> Scenario:
+    """A cleaner that takes the states out of older bases, beside another cleaner and readers."""
+    old = opened("A", ("applied", "zero"))
+    actors = (
+        Actor("eraser", partial(expiry.expire, "e1", "A", 3, merges=True, blanks=True)),
+        Actor("cleaner", partial(expiry.expire, "e2", "A", 2)),
+        Actor("warm reader", partial(reading.warm_reader, old)),
+        Actor("reader", partial(reading.reader, "A")),
+        Actor("stalled writer", partial(writing.commit, "w1", old, append("one"))),
+    )
+    setup = (*three_versions(), partial(expiry.snapshot, "s0", "A"))
+    return Scenario("erasure", actors[: 5 if full else 3], setup, faults=1)
+
+
 def file_write(cid: str, *events: Event) -> Setup:
     view = opened("A", ("add", "f0", 0))
     return partial(expiry.write_files, cid, view, Request(cid, "A", "A", (("applied", cid), *events)))

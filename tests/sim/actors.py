@@ -315,6 +315,9 @@ def expirer(world: World, name: str, times: int) -> Callable[[], None]:
                 version = world.rng.randint(min(lowest, head.version), head.version)
                 expiry.expire(log, version)
                 world.count("expired")
+                if version % 2:
+                    for _ in range(expiry.blank(log)):
+                        world.count("bases emptied")
             except (StorageError, NotFound, CommitUnknown):
                 world.count("expiry that failed")
 

@@ -259,6 +259,16 @@ def snapshots_that_a_newer_base_gave_up_are_read(real: Any, base: Any, names: An
     return set()
 
 
+@removes(expiry, "blank")
+def the_last_base_is_emptied_too(real: Any, log: Any) -> int:
+    last = expiry.last_base(log)
+    if last is not None:
+        root = structs.replace(last.root, state=None, hash="")
+        emptied = structs.replace(last, root=root, hash="")
+        log.store.put(log.keys.base(last.number), format.encode(emptied))
+    return int(real(log))
+
+
 @contextmanager
 def _older_bases() -> Iterator[None]:
     """A base made from a state that an earlier base gave up, without the check of what it uses."""

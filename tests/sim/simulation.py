@@ -200,7 +200,12 @@ def check_snapshots(world: World) -> list[str]:
         if root.version > len(world.commits) or root.commit_hash != world.commits[root.version - 1].hash:
             problems.append(f"{name} is of no commit")
             continue
+        if root.state is None and name.startswith("base ") and root.version < last:
+            continue  # emptied, as another one follows it
         expected = world.states[root.version]
-        if (root.state["count"], root.state["digest"]) != (expected.count, expected.digest):
+        if root.state is None or (root.state["count"], root.state["digest"]) != (
+            expected.count,
+            expected.digest,
+        ):
             problems.append(f"{name} is not what a replay of {root.version} versions gives")
     return problems

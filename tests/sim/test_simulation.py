@@ -25,6 +25,7 @@ def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
         "unknown",
         "retried",
         "expired",
+        "bases emptied",
         "refused: write-fenced",
         "refused: log-sealed",
         "reopened",

@@ -29,6 +29,12 @@ from lakelog.catalog.ddl import (
     DroppedEntry,
     Stage,
 )
+from lakelog.catalog.erasure import (
+    ErasedTable,
+    Forgotten,
+    Lost,
+    is_signed,
+)
 from lakelog.catalog.errors import (
     BatchCommitted,
     CheckViolated,
@@ -241,7 +247,11 @@ __all__ = [
     "Deletes",
     "Dependency",
     "DroppedEntry",
+    "ErasedTable",
     "Expired",
+    "Forgotten",
+    "Lost",
+    "is_signed",
     "Expression",
     "Field",
     "FilesMatchInPart",

@@ -22,7 +22,7 @@ from lakelog.catalog.backups import (
     restore_warehouse,
     verify_backup,
 )
-from lakelog.catalog.catalog_names import CatalogNames
+from lakelog.catalog.catalog_erasure import CatalogErasure
 from lakelog.catalog.clones import clone_namespace, clone_table
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.errors import NoSuchTable, TableExists
@@ -82,7 +82,7 @@ from lakelog.log.errors import FormatError, InvalidInput
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
-class Catalog(CatalogNames):
+class Catalog(CatalogErasure):
     """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the

@@ -166,6 +166,11 @@ class CatalogNames(DefinedNames):
         tables, views = state.names(RELATION, TABLE), state.defined_names(RELATION)
         return [(*path, name) for name in tables], [(*path, name) for name in views]
 
+    def relation_names(self, namespace: Name = ()) -> tuple[pa.StringArray, pa.StringArray]:
+        """As `list_relations`, only the names themselves, as Arrow arrays."""
+        state = self._tree.listed(identifier(namespace), RELATION)
+        return state.names_array(RELATION, TABLE), pa.array(state.defined_names(RELATION), pa.string())
+
     def table_exists(self, name: Name) -> bool:
         return self._tree.find_table(table_identifier(name)) is not None
 

@@ -46,6 +46,9 @@ class OutsideOnly:
     def vacuum(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported(NO_MAINTENANCE)
 
+    def forget(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported(NO_MAINTENANCE)
+
     def audit(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("an audit covers committed changes only: run it on the catalog itself")
 

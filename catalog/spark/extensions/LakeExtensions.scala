@@ -46,7 +46,7 @@ private[lakelog] object LakeExtensions {
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(WritesByName.Late, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues,
       MergeChecks,
-      PaddedDeletes)
+      PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)

@@ -24,7 +24,7 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   override def listRelationSummaries(names: Array[String]): Array[TableSummary] =
     if (LakeCatalog.isSystem(names)) listTableSummaries(names)
     else failures.namespace(names) {
-      val found = ask(wire.ListRelations(names.toSeq))
+      val found = ask(wire.ListRelations(names.toSeq, shown))
       def summaries(names: Seq[Seq[String]], kind: String) =
         names.map(name => TableSummary.of(LakeCatalog.identifier(name), kind))
       val all =

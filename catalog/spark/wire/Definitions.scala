@@ -24,14 +24,16 @@ private[lakelog] object Views extends Companion[Views] {
 }
 
 /** Which tables and views are directly in a namespace. */
-private[lakelog] final case class ListRelations(namespace: Seq[String])
+private[lakelog] final case class ListRelations(namespace: Seq[String], like: Option[String] = None)
   extends Request[Relations]("list_relations") {
-  override def members: Members = List("namespace" -> put(namespace))
+  override def members: Members = List("namespace" -> put(namespace), "like" -> putIfAny(like))
   override def answer(json: JObject): Relations = Relations.of(json)
 }
 
 private[lakelog] object ListRelations extends Companion[ListRelations] {
-  override def of(json: JObject): ListRelations = ListRelations(take[Seq[String]](json, "namespace"))
+  override def of(json: JObject): ListRelations = ListRelations(
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[String](json, "like"))
 }
 
 private[lakelog] final case class Relations(tables: Seq[Seq[String]], views: Seq[Seq[String]])

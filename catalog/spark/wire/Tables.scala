@@ -4,14 +4,16 @@ package org.apache.spark.sql.lakelog.wire
 import org.json4s.JsonAST.JObject
 
 /** Which tables are directly in a namespace. */
-private[lakelog] final case class ListTables(namespace: Seq[String])
+private[lakelog] final case class ListTables(namespace: Seq[String], like: Option[String] = None)
   extends Request[Tables]("list_tables") {
-  override def members: Members = List("namespace" -> put(namespace))
+  override def members: Members = List("namespace" -> put(namespace), "like" -> putIfAny(like))
   override def answer(json: JObject): Tables = Tables.of(json)
 }
 
 private[lakelog] object ListTables extends Companion[ListTables] {
-  override def of(json: JObject): ListTables = ListTables(take[Seq[String]](json, "namespace"))
+  override def of(json: JObject): ListTables = ListTables(
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[String](json, "like"))
 }
 
 private[lakelog] final case class Tables(tables: Seq[Seq[String]])

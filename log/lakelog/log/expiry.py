@@ -8,6 +8,8 @@ late, or by two cleaners at once does no harm.
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from lakelog.log.errors import FormatError, Unsupported
 from lakelog.log.format import (
     COMMITTED,
@@ -21,7 +23,7 @@ from lakelog.log.format import (
     id_digest,
 )
 from lakelog.log.log import Log
-from lakelog.log.replay import given_up_by
+from lakelog.log.replay import given_up_by, is_blank
 from lakelog.log.settling import place
 from lakelog.log.snapshots import store_blobs
 from lakelog.log.view import S, View, root_of
@@ -90,6 +92,27 @@ def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
     )
     taken = place(log.store, key, data, lambda found: found == data, log.options, f"base {number}")
     return log.replay.base(number, taken or data)
+
+
+def blank(log: Log[S]) -> int:
+    """Take the state out of every base that another one follows, and return of how many. They keep their place and all
+    else: readers look at the state of the last one only, and one that has read too early walks on.
+
+    Statistics of rows that were erased can be in such a state. One GET for each base, and one PUT.
+    """
+    emptied, number = 0, 1
+    data = log.store.get(log.keys.base(number))
+    while data is not None:
+        newer = log.store.get(log.keys.base(number + 1))
+        base = log.replay.base(number, data)
+        if newer is not None and not is_blank(base):
+            root = msgspec.structs.replace(base.root, state=None, hash="")
+            key = log.keys.base(number)
+            blanked = msgspec.structs.replace(base, root=root, hash="")
+            log.store.put(key, encode_derived(blanked, log.replay.at(key)))
+            emptied += 1
+        data, number = newer, number + 1
+    return emptied
 
 
 def lost_manifests(log: Log[S], uses: Sequence[str], before: Base | None) -> set[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
 from tests.spark.test_requests import COUNTING
 
@@ -81,3 +82,33 @@ def test_a_broken_table_is_listed_with_the_others_and_said_to_be_broken(lake, da
             session.sql("SELECT * FROM lake.a.broken")
         assert error.value.getCondition() != "TABLE_OR_VIEW_NOT_FOUND"
     assert lake.catalog.list_tables("a") == [("a", "before"), ("a", "broken"), ("a", "more")]
+
+
+def test_a_pattern_is_taken_by_the_list_and_not_only_by_what_spark_makes_of_it(make_lake, warm, tmp_path):
+    log = tmp_path / "answered"
+    counting = f"""{HOOK}
+def counted(original):
+    def answer(at, asked):
+        found = original(at, asked)
+        with open({str(log)!r}, "a") as log:
+            log.write(f"{{len(found.tables)}} ")
+        return found
+    return answer
+for method in ("list_relations", "list_tables"):
+    hook(method, counted)
+"""
+    lake = make_lake(python=warm.program(tmp_path, counting))
+    lake.sql("CREATE NAMESPACE lake.a")
+    for name in ("t1", "T2", "u1"):
+        lake.sql(f"CREATE TABLE lake.a.{name} (id INT)")
+    lake.sql("CREATE VIEW lake.a.tv AS SELECT 1 AS one")
+
+    def listed(pattern):
+        log.write_text("")
+        names = [row[1] for row in lake.sql(f"SHOW TABLES IN lake.a {pattern}")]
+        return sorted(names), log.read_text().split()[-1]
+
+    assert listed("LIKE 't*'") == (["T2", "t1", "tv"], "2")
+    assert listed("LIKE 'u1|none'") == (["u1"], "1")
+    assert listed("LIKE '[tu]1'") == (["t1", "u1"], "3")
+    assert listed("") == (["T2", "t1", "tv", "u1"], "3")

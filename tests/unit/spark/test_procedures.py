@@ -12,7 +12,7 @@ from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, of_write, ref
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
 from lakelog.spark.open_transactions import TransactionEnded, TransactionLost
 from lakelog.spark.procedures import Call, all_procedures
 
@@ -318,3 +318,20 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
     arguments = {"dry_run": True, "limit_time": 0, "limit_bytes": None, **both}
     with pytest.raises(InvalidInput, match="limit"):
         ask(side, "call_prepare", **asked, arguments=arguments)
+
+
+def test_a_restore_that_is_retried_happens_once(fresh, tmp_path):
+    place = str(tmp_path / "backups")
+    side = fresh()
+    create(side, "t")
+    (made,) = run(side, "backup", place=place, table=None, namespace=None, outside="refuse")
+    assert run(side, "backups", place=place) == [made[:8]]
+    arguments = {"place": place, "table": "t", "to": "u", "backup": None}
+    asked = {"procedure": "restore_backup", "catalog_name": "lake", "current_namespace": []}
+    token = ask(side, "call_token", arguments=arguments, **asked)["token"]
+    (first,) = run(side, "restore_backup", token=token, **arguments)
+    (again,) = run(fresh(), "restore_backup", token=token, **arguments)
+    assert (first[:2], again[:2]) == ([made[0], 1], [made[0], 1])
+    assert side.catalog.load_table("u").version == 1
+    with pytest.raises(AlreadyExists):
+        run(side, "restore_backup", token=None, **arguments)

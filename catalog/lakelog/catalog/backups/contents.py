@@ -39,6 +39,15 @@ class LogAt:
     dropped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A name that leads out of the warehouse, or did before it was dropped."""
+
+    path: tuple[str, ...]
+    location: str
+    dropped: bool
+
+
 @dataclass(slots=True)
 class Contents:
     """The objects of one log. `read` have their bytes here already; `named` are read when they are copied, with the
@@ -53,17 +62,16 @@ class Contents:
 
 def logs_of(
     logs: LogCache, versions: dict[str, int], start: str, path: tuple[str, ...]
-) -> tuple[list[LogAt], list[tuple[tuple[str, ...], str]]]:
+) -> tuple[list[LogAt], list[Outside]]:
     """Return the logs of a cut of the namespace at `start`, with those that were dropped and may be restored, and the
-    names that lead out of the warehouse, each with its place."""
+    names that lead out of the warehouse."""
     found: dict[str, LogAt] = {}
-    left: list[tuple[tuple[str, ...], str]] = []
+    left: list[Outside] = []
     until_us = _newest_us(logs, versions, start)
 
     def walk(kind: str, location: str, name: tuple[str, ...], dropped: bool) -> None:
         if is_elsewhere(location):
-            if not dropped:
-                left.append((name, location))
+            left.append(Outside(name, location, dropped))
             return
         if location in found:
             return

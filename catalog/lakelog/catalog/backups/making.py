@@ -31,7 +31,7 @@ from lakelog.catalog.state import NAMESPACE
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
 from lakelog.log.stores import ObjectStore
 
-WAREHOUSE, TABLE = "warehouse", "table"
+WAREHOUSE, TABLE, DROPPED = "warehouse", "table", "dropped"
 COPIES_AT_ONCE = 4
 SMALL_AT_ONCE = 64
 SMALL_BYTES = 1 << 20
@@ -122,8 +122,8 @@ class _Making:
         versions, start = self._versions()
         time_us = self.tree.logs.namespace(start).log.view_at(versions[start]).time_us
         chosen, left = self._chosen(versions, start)
-        if outside == REFUSE and left:
-            self._refuse(left)
+        if outside == REFUSE and (live := [each for each in left if each.kind != DROPPED]):
+            self._refuse(live)
         files: list[Left] = []
         for number, at in enumerate(chosen, start=1):
             self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
@@ -187,7 +187,10 @@ class _Making:
         if above and start == "":
             path = ()
         chosen, outside = logs_of(logs, versions, begin, path)
-        left = [Left(kind=TABLE, name=name, place=logs.url(at)) for name, at in outside]
+        left = [
+            Left(kind=DROPPED if each.dropped else TABLE, name=each.path, place=logs.url(each.location))
+            for each in outside
+        ]
         wanted = self.running.name
         if self.running.kind == TABLE:
             chosen = [

@@ -17,11 +17,11 @@ from typing import Literal
 import msgspec
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.making import WAREHOUSE
+from lakelog.catalog.backups.making import DROPPED, WAREHOUSE
 from lakelog.catalog.backups.place import FORMAT, RESTORING, Backup, BackupPlace, Left, Listed, check_apart
-from lakelog.catalog.logs import LogCache, NameTree, Progress, commit_in
+from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, commit_in
 from lakelog.catalog.names import quoted
-from lakelog.catalog.state import RELATION, EntryUnlinked, NamespaceState, encode
+from lakelog.catalog.state import RELATION, EntryPurged, EntryUnlinked, NamespaceState, encode
 from lakelog.log import Draft, View
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, StorageError
 from lakelog.log.keys import Keys
@@ -154,7 +154,12 @@ def _unlink(target: LogCache, backup: Backup) -> None:
     for left in backup.left:
         if left.kind == "file":
             continue
-        found = tree.namespace(left.name[:-1]) if left.name[:-1] else tree.root()
+        found = tree.find_namespace(left.name[:-1])
+        if found is None:
+            continue  # it was dropped with its namespace
+        if left.kind == DROPPED:
+            _forget(target, found, left)
+            continue
         entry = found.view.state.entry(RELATION, left.name[-1])
         if entry is None or target.url(entry.location) != left.place:
             continue
@@ -169,3 +174,18 @@ def _unlink(target: LogCache, backup: Backup) -> None:
             commit_in(found, left.name[:-1], decide, None)
         except AlreadyExists:
             continue
+
+
+def _forget(target: LogCache, found: Found[NamespaceState], left: Left) -> None:
+    """Take what was dropped out of the list of what can be restored: a vacuum would delete the source's files."""
+
+    def decide(view: View[NamespaceState], passed: object) -> Draft:
+        gone = [id for id, each in view.state.dropped.items() if target.url(each.location) == left.place]
+        if not gone:
+            raise AlreadyExists("it is forgotten")
+        return Draft(events=encode([EntryPurged(id=id) for id in gone]))
+
+    try:
+        commit_in(found, left.name[:-1], decide, None)
+    except AlreadyExists:
+        return

@@ -41,6 +41,7 @@ from lakelog.catalog.logs import (
     Token,
     no_progress,
     read_vector,
+    was_applied_anywhere,
     write_vectors,
 )
 from lakelog.catalog.maintenance import drop_and_purge
@@ -76,6 +77,8 @@ def restore_table(
     tree.logs.check_writable()
     backup = place.backup(id)
     at = _table_in(backup, place, name)
+    if token is not None and was_applied_anywhere(tree.logs, token):
+        return TableRestored(TableHead.named(tree.logs, tree.table(to), to), backup, 0, 0)
     source = table_of(place, backup, at)
     files = source.all_files()
     stage = stage_like(tree, source, to, token)

@@ -23,6 +23,7 @@ from lakelog.catalog.ddl.dropped import (
 )
 from lakelog.catalog.ddl.kept_for_cuts import (
     NeededVersions,
+    holders_of,
 )
 from lakelog.catalog.ddl.namespaces import (
     alter_namespace,
@@ -83,6 +84,7 @@ __all__ = [
     "drop_table",
     "drop_table_at",
     "find_definition",
+    "holders_of",
     "folder_of_cuts",
     "list_dropped",
     "load_definition",

@@ -352,15 +352,17 @@ class FileSet:
         fetch: Fetch | None = None,
         order: Sequence[int] = (),
         kept: Kept | None = None,
+        since: int = 0,
     ) -> tuple[Any, dict[str, bytes], Manifests]:
         """Return the root, to be stored at `version`, the new objects that it needs, by name, and its manifests.
 
         With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
-        the `order` of these columns, by their ids. What is read of the manifests is in `kept`.
+        the `order` of these columns, by their ids. What is read of the manifests is in `kept`. Manifests from before
+        the version `since` are written anew, so that no entry of a file that is gone is left.
         """
         if self.file_count:
             manifests, added, removed = self.since_manifests()
-            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order, kept)
+            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order, kept, since)
         else:
             manifests, blobs = Manifests(), {}
         root = Root(

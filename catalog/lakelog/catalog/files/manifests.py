@@ -360,17 +360,26 @@ class Manifests:
         fetch: Fetch | None,
         order: Sequence[int] = (),
         kept: Kept | None = None,
+        since: int = 0,
     ) -> tuple[Manifests, dict[str, bytes]]:
         """Return the manifests of the dump at `version`, and the objects to be written for them.
 
         `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged. Within partitions,
-        files are in the `order` of these columns, by their ids. What is read of the new ones is in `kept`.
+        files are in the `order` of these columns, by their ids. What is read of the new ones is in `kept`. Where some
+        are from before the version `since`, all are written anew.
         """
         blobs: dict[str, bytes] = {}
         seq = max([version, *(each.stored.seq + 1 for each in (*self.entries, *self.removed))])
         base = self._with_removed(version, seq, removed, fetch, blobs) if removed else self
         entries, lists, tail = base.entries, base.removed, [added]
-        if base._worth_rewriting() and (found := base._available(base.entries, fetch)) is not None:
+        old = base._is_from_before(since)
+        if old and (found := base._available(base.entries, fetch)) is not None:
+            # Bounds of what was erased may be in any of them: in entries of files that are gone.
+            gone = base._gone()
+            live = [_live_of(each, found[each], gone, keep=False) for each in base.entries]
+            entries, lists, tail = (), (), [*live, added]
+            blobs.clear()
+        elif base._worth_rewriting() and (found := base._available(base.entries, fetch)) is not None:
             entries, rewritten = base._rewritten(found)
             lists, tail = (), [*rewritten, added]
             blobs.clear()
@@ -452,6 +461,9 @@ class Manifests:
             lists, tail = lists[:-1], [lists[-1].columns(), *tail]
         merged = pa.concat_tables(tail).combine_chunks()
         return Manifests(self.entries, (*lists, Manifest.new(merged, version, seq, blobs)), self.kept)
+
+    def _is_from_before(self, version: int) -> bool:
+        return any(each.version < version for each in (*self.entries, *self.removed))
 
     def _worth_rewriting(self) -> bool:
         entries = sum(manifest.stored.entries for manifest in self.entries)

@@ -14,6 +14,7 @@ from lakelog.catalog.iceberg.avro_files import (
 )
 from lakelog.catalog.iceberg.exporter import (
     Exported,
+    export_anew,
     export_with_metadata,
     newest_metadata,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "ExportedView",
     "Following",
     "avro_name",
+    "export_anew",
     "export_with_metadata",
     "exported_version",
     "from_partition",

@@ -56,6 +56,15 @@ class _Base:
     document: Document
 
 
+def export_anew(head: TableHead) -> Exported:
+    """Export as `export` does, but nothing of an older export is named any more: a vacuum then deletes all of these."""
+    exporter = _Exporter(head, None, LISTED)
+    exporter.anew = True
+    while (done := exporter.attempt()) is None:
+        pass
+    return done[0]
+
+
 def export(head: TableHead, to: str | None = None, listed: int = LISTED) -> Exported:
     """Export the version that `head` is of, unless that or a newer one was exported.
 
@@ -103,13 +112,14 @@ class _Exporter:
         self.store, prefix = places.open(place)
         self.prefix = f"{prefix}/" if prefix else ""
         self._hinted = 0
+        self.anew = False
         self._tables: dict[int, tuple[FileSet, pa.Table]] = {}
 
     def attempt(self) -> tuple[Exported, bytes] | None:
         """Export once; None where another exporter was first, and this is to be tried again."""
         base = self.newest()
         self._check_no_others(base)
-        if self.is_of_this_table(base):
+        if self.is_of_this_table(base) and not self.anew:
             if int(base.document["properties"][VERSION]) >= self.head.version:
                 self._hint(base.number)
                 return self._exported(base, {})

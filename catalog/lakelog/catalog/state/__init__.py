@@ -52,6 +52,7 @@ from lakelog.catalog.state.events import (
     EntryPurged,
     EntryRenamed,
     EntryUnlinked,
+    ErasureEnded,
     FastForwarded,
     FileChange,
     FilesAdopted,
@@ -59,7 +60,6 @@ from lakelog.catalog.state.events import (
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
-    ImportedSource,
     NamespaceAltered,
     NamespaceCreated,
     NamespaceDropped,
@@ -73,6 +73,7 @@ from lakelog.catalog.state.events import (
     RefSet,
     RolledBack,
     RowsAppended,
+    RowsErased,
     SchemaChanged,
     SourceImported,
     StatisticsComputed,
@@ -96,6 +97,9 @@ from lakelog.catalog.state.history import (
     entries_of,
     operations_of,
 )
+from lakelog.catalog.state.imported_source import (
+    ImportedSource,
+)
 from lakelog.catalog.state.link import (
     Link,
 )
@@ -117,6 +121,9 @@ from lakelog.catalog.state.namespace_state import (
     NamespaceState,
     SavedCut,
 )
+from lakelog.catalog.state.properties import (
+    COMMENT,
+)
 from lakelog.catalog.state.refs import (
     BRANCH,
     MAIN,
@@ -136,7 +143,6 @@ from lakelog.catalog.state.stream_forms import (
     form_of,
 )
 from lakelog.catalog.state.table_state import (
-    COMMENT,
     TableProjection,
     TableState,
     apply,
@@ -184,6 +190,7 @@ __all__ = [
     "EntryRenamed",
     "EntryUnlinked",
     "FastForwarded",
+    "ErasureEnded",
     "FileChange",
     "FilesAdopted",
     "FilesChanged",
@@ -218,6 +225,7 @@ __all__ = [
     "RefSet",
     "RolledBack",
     "RowsAppended",
+    "RowsErased",
     "Rule",
     "STATEMENT",
     "SavedCut",

@@ -14,7 +14,8 @@ import msgspec
 
 from lakelog.catalog.files import DataFile, FileSet, RemovedFile, decode_removed, encode_removed
 from lakelog.catalog.schema import Schema, ready
-from lakelog.catalog.state.events import AdoptedDeleted, FilesAdopted, ImportedSource
+from lakelog.catalog.state.events import AdoptedDeleted, FilesAdopted
+from lakelog.catalog.state.imported_source import ImportedSource
 from lakelog.log.errors import InvalidInput
 
 

@@ -15,7 +15,7 @@ from lakelog.catalog.state.events import (
     TableAltered,
     TableEvent,
 )
-from lakelog.catalog.state.table_state import COMMENT
+from lakelog.catalog.state.properties import COMMENT
 
 
 def events_of(metadata: Metadata, altered: Altered) -> list[TableEvent]:

@@ -18,6 +18,7 @@ from lakelog.catalog.state.events import (
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
+    ErasureEnded,
     FastForwarded,
     FilesAdopted,
     FilesChanged,
@@ -30,6 +31,7 @@ from lakelog.catalog.state.events import (
     RefSet,
     RolledBack,
     RowsAppended,
+    RowsErased,
     SchemaChanged,
     SortOrderChanged,
     SourceImported,
@@ -417,6 +419,9 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
             return ()
         case ClonePromised() | CloneReleased() | OriginsReleased():
             # What is kept for others, or by others, is no part of the contents.
+            return ()
+        case RowsErased() | ErasureEnded():
+            # The changes of files before it have what it does to contents.
             return ()
         case SourceImported():
             # Other events of the commit have what it changes; a later import looks it up in the state.

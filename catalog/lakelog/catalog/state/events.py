@@ -25,6 +25,7 @@ from lakelog.catalog.schema import (
     ready,
 )
 from lakelog.catalog.state.clones import Origin
+from lakelog.catalog.state.imported_source import ImportedSource
 from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
@@ -335,29 +336,6 @@ class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
     batch: Number
 
 
-class ImportedSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A version of another table format's table, or of a folder, whose files a table has.
-
-    `identity` is the source's own id where it has one, else its `url`. `snapshot` and `time_us` are what the source
-    calls that version, and when it says that it was made; `operation` is what it says that it did. Where the tag `ref`
-    (an id) is given, that one has exactly the source's files and rows of that version. `metadata` is the folder that
-    has the source's own metadata; None for a folder of files. With `copies`, the table has copies of its files. `gone`
-    has the files, with the checksums of their footers, that imports have removed, and of which only the table had
-    deleted rows: paths, or of copies the hashes in their names.
-    """
-
-    format: Word
-    url: str
-    identity: str
-    snapshot: str
-    time_us: Int64 | None = None
-    operation: str | None = None
-    ref: Id | None = None
-    metadata: str | None = None
-    copies: bool = False
-    gone: dict[str, Number | None] | msgspec.UnsetType = msgspec.UNSET
-
-
 class SourceImported(_Event, frozen=True, tag="source-imported"):
     """The changes of files and columns of this commit are those of a version of a source."""
 
@@ -421,6 +399,30 @@ class OriginsReleased(_Event, frozen=True, tag="origins-released"):
     """No version of this clone that can be read has files of these logs any more, and none will."""
 
     logs: tuple[Id, ...]
+
+
+class RowsErased(_Event, frozen=True, kw_only=True, tag="rows-erased"):
+    """From here on no line of the table has a row that an erasure is about, nor a file with one.
+
+    Versions before this one expire. Lists of files that are stored from here on are written anew, as older ones have
+    entries of the files that are gone. `filter` is text for people, with `?` for every literal.
+    """
+
+    erasure: Id
+    filter: str
+    reference: str | None = None
+
+
+class ErasureEnded(_Event, frozen=True, kw_only=True, tag="erasure-ended"):
+    """All objects that an erasure was about are gone, as `statement` says, the receipt in JSON.
+
+    `signature` is that of its bytes in UTF-8 by the key `signed_by`, Ed25519, both as hexadecimal digits.
+    """
+
+    erasure: Id
+    statement: str
+    signature: str | None = None
+    signed_by: str | None = None
 
 
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
@@ -511,6 +513,8 @@ TableEvent: TypeAlias = (
     | CloneReleased
     | TableCloned
     | OriginsReleased
+    | RowsErased
+    | ErasureEnded
     | TableDropped
     | TableMoved
     | TableRestored

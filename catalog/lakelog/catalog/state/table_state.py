@@ -58,6 +58,7 @@ from lakelog.catalog.state.events import (
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
+    ErasureEnded,
     FastForwarded,
     FileChange,
     FilesAdopted,
@@ -65,13 +66,13 @@ from lakelog.catalog.state.events import (
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
-    ImportedSource,
     OriginsReleased,
     PartitioningChanged,
     RefDropped,
     RefSet,
     RolledBack,
     RowsAppended,
+    RowsErased,
     SchemaChanged,
     SortOrderChanged,
     SourceImported,
@@ -88,14 +89,13 @@ from lakelog.catalog.state.events import (
     TableRestored,
     table_events,
 )
+from lakelog.catalog.state.imported_source import ImportedSource
 from lakelog.catalog.state.link import Link
+from lakelog.catalog.state.properties import altered
 from lakelog.catalog.state.refs import BRANCH, MAIN, TAG, Line, Ref
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.errors import FormatError
 from lakelog.log.grammar import Id, Int32, Int64, Name, Number, Word
-
-COMMENT = "comment"
-"""The property that Spark keeps a table's comment in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,9 @@ class TableState:
     `clones` has what is kept for clones of the table, by the ids of their logs. Of a clone, `origins` are the logs that
     keep files for it.
 
+    `erased` is the last version from which on no line has a file with rows that an erasure was about: what is stored of
+    sets of files from then on has no entry from before. `erasing` is the id of the erasure that has not ended yet.
+
     `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
     members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
     `metadata`) are its own, and `whole` is the state itself.
@@ -136,6 +139,8 @@ class TableState:
     adopted: Adopted | None = None
     clones: Mapping[str, Promise] = field(default_factory=dict)
     origins: tuple[Origin, ...] = ()
+    erased: int = 0
+    erasing: str | None = None
     line: str = MAIN
     whole: TableState | None = None
 
@@ -211,7 +216,7 @@ def apply(
         case ClusteringChanged():
             return _with(state, clustering=event.columns, ranks=event.ranks)
         case TableAltered():
-            return _with(state, **_altered(state.current, event.set, event.removed))
+            return _with(state, **altered(state.current, event.set, event.removed))
         case ConstraintAdded():
             return _with(state, constraints=(*state.current.constraints, event.constraint))
         case ConstraintDropped():
@@ -265,6 +270,10 @@ def apply(
             )
         case OriginsReleased():
             return replace(state, origins=without_origins(state.origins, event.logs))
+        case RowsErased():
+            return replace(state, estimates=None, erased=version, erasing=event.erasure)
+        case ErasureEnded():
+            return replace(state, erasing=None if state.erasing == event.erasure else state.erasing)
         case TablePurged():
             return replace(
                 state, files=state.files.cleared(), refs={}, main=None, adopted=None, clones={}, origins=()
@@ -311,17 +320,6 @@ def _with(state: TableState, **changes: Any) -> TableState:
 
 def _with_spec(metadata: Metadata, spec: PartitionSpec) -> tuple[PartitionSpec, ...]:
     return (*(other for other in metadata.specs if other.id != spec.id), spec)
-
-
-def _altered(metadata: Metadata, set_: Mapping[str, str], removed: Sequence[str]) -> dict[str, Any]:
-    properties = {key: value for key, value in metadata.properties.items() if key not in removed}
-    comment = None if COMMENT in removed else metadata.comment
-    for key, value in set_.items():
-        if key == COMMENT:
-            comment = value
-        else:
-            properties[key] = value
-    return {"properties": properties, "comment": comment}
 
 
 def _changed(
@@ -454,6 +452,8 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     adopted: StoredAdopted | None = None
     clones: dict[Id, StoredPromise] = {}
     origins: tuple[Origin, ...] = ()
+    erased: Number = 0
+    erasing: Id | None = None
     bounds: str | None = None
     parts: str | None = None
 
@@ -497,7 +497,7 @@ class TableProjection:
 
         def dumped(files: FileSet, order: Sequence[int] = order) -> Any:
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more, manifests = files.dump(version, self._fetch, order, self._kept)
+            named, more, manifests = files.dump(version, self._fetch, order, self._kept, state.erased)
             sets.append((files, manifests))
             blobs.update(more)
             return named
@@ -534,6 +534,8 @@ class TableProjection:
             adopted=adopted,
             clones=clones,
             origins=state.origins,
+            erased=state.erased,
+            erasing=state.erasing,
             bounds=encode_bounds(list(bounds.values())),
             parts=encode_directories(
                 list(dict.fromkeys(each for _, own in sets for each in own.directories()))
@@ -608,4 +610,6 @@ class TableProjection:
             else Adopted(stored.adopted.source, loaded(stored.adopted.files)),
             clones=loaded_promises(stored.clones, loaded),
             origins=stored.origins,
+            erased=stored.erased,
+            erasing=stored.erasing,
         )

@@ -23,15 +23,24 @@ from lakelog.catalog.writes.merge_clauses import (
 from lakelog.catalog.writes.partial_files import (
     matching_files,
 )
+from lakelog.catalog.writes.prepared_rows import (
+    RowChange,
+)
 from lakelog.catalog.writes.proposed_rows import (
     gathered_rows,
 )
 from lakelog.catalog.writes.rollback import (
     wider_type,
 )
+from lakelog.catalog.writes.row_changes import (
+    commit_rows,
+)
 from lakelog.catalog.writes.stream_batches import (
     StreamBatch,
     check_takes,
+)
+from lakelog.catalog.writes.tags_and_branches import (
+    drop_ref,
 )
 
 __all__ = [
@@ -39,10 +48,13 @@ __all__ = [
     "Does",
     "FilesMatchInPart",
     "Rewritten",
+    "RowChange",
     "Rows",
     "StreamBatch",
     "changed_rows",
     "check_takes",
+    "commit_rows",
+    "drop_ref",
     "gathered_rows",
     "known_taken",
     "matching_files",

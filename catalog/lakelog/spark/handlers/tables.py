@@ -11,11 +11,15 @@ from lakelog.spark.handles import on_named, on_ref
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import tables as ask
 from lakelog.spark.requests.base import Done, Dropped, Exists, Named
+from lakelog.spark.show_patterns import may_match
 from lakelog.spark.stored_code import computed_by_writes, problem_of_table, problem_of_view, refused
 
 
 def list_tables(at: OpenCatalog, asked: ask.ListTables) -> ask.Tables:
-    return ask.Tables(tables=tuple(at.of(asked.transaction).list_tables(asked.namespace)))
+    names = at.of(asked.transaction).table_names(asked.namespace)
+    return ask.Tables(
+        tables=tuple((*asked.namespace, name) for name in may_match(names, asked.like).to_pylist())
+    )
 
 
 def exists(at: OpenCatalog, asked: ask.TableExists) -> Exists:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import definitions as ask
-from lakelog.spark.requests.base import Done, Dropped, Exists
+from lakelog.spark.requests.base import Done, Dropped, Exists, Path
+from lakelog.spark.show_patterns import may_match
 
 
 def list_views(at: OpenCatalog, asked: ask.ListViews) -> ask.Views:
@@ -12,8 +15,11 @@ def list_views(at: OpenCatalog, asked: ask.ListViews) -> ask.Views:
 
 
 def list_relations(at: OpenCatalog, asked: ask.ListRelations) -> ask.Relations:
-    tables, views = at.of(asked.transaction).list_relations(asked.namespace)
-    return ask.Relations(tables=tuple(tables), views=tuple(views))
+    def paths(names: pa.StringArray) -> tuple[Path, ...]:
+        return tuple((*asked.namespace, name) for name in may_match(names, asked.like).to_pylist())
+
+    tables, views = at.of(asked.transaction).relation_names(asked.namespace)
+    return ask.Relations(tables=paths(tables), views=paths(views))
 
 
 def exists(at: OpenCatalog, asked: ask.ViewExists) -> Exists:

@@ -45,9 +45,11 @@ _MODULES = (
     "statistics",
     "compaction",
     "clones",
+    "backups",
     "iceberg",
     "iceberg_words",
     "upkeep",
+    "erasure",
 )
 
 

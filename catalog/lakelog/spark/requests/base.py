@@ -92,6 +92,12 @@ class OfNamespace(InCatalog, frozen=True, kw_only=True):
     namespace: Path
 
 
+class Listing(OfNamespace, frozen=True, kw_only=True):
+    """Which names are directly in a namespace. Those may be left out that the pattern `like` does not match."""
+
+    like: str | None = None
+
+
 class Named(InCatalog, frozen=True, kw_only=True):
     """About the object at a name or a place, of which one is given."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakelog.catalog.logs import Token
 from lakelog.catalog.schema import FunctionDefinition, ViewDefinition
-from lakelog.spark.requests.base import Answer, InCatalog, OfNamespace, Path, Statement
+from lakelog.spark.requests.base import Answer, InCatalog, Listing, OfNamespace, Path, Statement
 
 
 class ListViews(OfNamespace, frozen=True, tag="list_views"):
@@ -15,7 +15,7 @@ class Views(Answer, frozen=True, kw_only=True):
     views: tuple[Path, ...]
 
 
-class ListRelations(OfNamespace, frozen=True, tag="list_relations"):
+class ListRelations(Listing, frozen=True, tag="list_relations"):
     """Which tables and views are directly in a namespace."""
 
 

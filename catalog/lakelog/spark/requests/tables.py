@@ -7,19 +7,19 @@ from lakelog.spark.requests.base import (
     Answer,
     FoundBy,
     FreeJson,
+    Listing,
     LoadedTable,
     Message,
     Named,
     NamedChange,
     NamedRef,
     OfLoaded,
-    OfNamespace,
     Path,
     Ref,
 )
 
 
-class ListTables(OfNamespace, frozen=True, tag="list_tables"):
+class ListTables(Listing, frozen=True, tag="list_tables"):
     """Which tables are directly in a namespace."""
 
 

@@ -314,3 +314,29 @@ def test_changes_go_on_in_what_was_restored(filled: Catalog, place: str, elsewhe
     restored.load_table("b").append(rows(12))
     found = restored.load_table("b").changes(changes + 1)
     assert found.to_arrow().column("id").to_pylist() == [12]
+
+
+def test_a_dropped_namespace_comes_back_dropped(filled: Catalog, place: str, elsewhere: str) -> None:
+    filled.create_table("n.gone", SCHEMA).append(rows(3))
+    filled.drop_namespace("n", cascade=True)
+    assert [each.name for each in filled.backup(place).backup.tables] == [("b",)]
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    check_whole(restored)
+    restored.undrop_namespace("n")
+    assert ids(restored, "n.a") == [1, 3, 4, 5, 10] and ids(restored, "n.gone") == [3]
+
+
+def test_what_was_dropped_outside_is_the_sources_alone(tmp_path: Path) -> None:
+    source = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    source.create_namespace("n", {"location": str(tmp_path / "away")})
+    source.create_table("n.t", SCHEMA).append(rows(1))
+    source.drop_table("n.t")
+    made = source.backup(str(tmp_path / "backups")).backup
+    assert [(each.kind, each.name) for each in made.left] == [("dropped", ("n", "t"))]
+    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    restored.restore_warehouse(str(tmp_path / "backups"))
+    assert not restored.dropped("n")
+    restored.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    source.undrop_table("n.t")
+    assert ids(source, "n.t") == [1]

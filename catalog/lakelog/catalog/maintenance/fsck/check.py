@@ -17,6 +17,7 @@ from lakelog.log import wait_for_background
 from lakelog.log.checks.findings import Findings
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.format import Commit, decode_base, decode_entry
+from lakelog.log.replay import is_blank
 
 
 def check_warehouse(
@@ -130,6 +131,8 @@ def _holds_a_table(logs: LogCache, location: str) -> bool:
     for key in store.list_after(f"{keys.log}/bases/"):
         try:
             base = decode_base(store.get(key) or b"", key, features, number=int(key[-25:-5]))
+            if is_blank(base):
+                continue
             return isinstance(base.root.state, dict) and "metadata" in base.root.state
         except (LakelogError, ValueError):
             continue

@@ -126,6 +126,8 @@ class TableJudge:
             return "other tags or branches than in a replay"
         if replayed.origins != stored.origins or not _same_promises(replayed.clones, stored.clones):
             return "other clones, or another origin as a clone, than in a replay"
+        if (replayed.erased, replayed.erasing) != (stored.erased, stored.erasing):
+            return "another erasure than in a replay"
         one, other = (each and each.source for each in (replayed.adopted, stored.adopted))
         if one != other:
             return "other adopted files than in a replay"

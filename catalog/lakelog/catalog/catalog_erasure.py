@@ -1,0 +1,51 @@
+"""The part of a catalog's front door that erases rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lakelog.catalog.catalog_names import CatalogNames
+from lakelog.catalog.erasure import Forgotten, forget, signer_of
+from lakelog.catalog.logs import observed
+from lakelog.catalog.names import Name, table_identifier
+from lakelog.catalog.schema import Filter, as_predicate
+
+
+@observed(lambda catalog: catalog._logs)
+class CatalogErasure(CatalogNames):
+    """A catalog that forgets."""
+
+    def forget(
+        self,
+        table: Name,
+        where: Filter,
+        *,
+        dry_run: bool = True,
+        key: str | None = None,
+        reference: str | None = None,
+        leave_foreign: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> Forgotten:
+        """Erase the rows of a table for which `where` is true from all that it has or had: every version, tag, branch
+        and clone, change data, statistics, proposals, Iceberg's metadata, and dropped tables of its name.
+
+        All older versions of these expire, tags and saved cuts that need them are dropped, and writes under way fail;
+        the answer says so first: `dry_run` (default) changes nothing. At the end all objects that are left are read,
+        and a receipt is committed, signed by the Ed25519 key in the PEM file `key`. It names `reference`, and what
+        could not be reached. See docs/erasure.md.
+
+        NoSuchTable; InvalidInput for a column that is not there, and for files of another writer unless
+        `leave_foreign`; Unsupported for a condition that only an engine knows. After DoneInPart or CommitConflict, the
+        next call goes on.
+        """
+        self._logs.check_writable()
+        return forget(
+            self._tree,
+            table_identifier(table),
+            as_predicate(where),
+            dry_run=dry_run,
+            signer=None if key is None else signer_of(key),
+            reference=reference,
+            leave_foreign=leave_foreign,
+            progress=progress,
+        )

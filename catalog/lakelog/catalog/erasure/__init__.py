@@ -1,0 +1,19 @@
+"""Erasure: rows that match a condition are gone from everything that a table has or had, and a receipt says so.
+
+Rule: it composes what exists. Files are rewritten as a delete does, versions expire, a fence and a vacuum delete what
+nothing reaches. What it adds is the order, the check of all that is left, and the receipt. A call that dies at any
+write has lost nothing, and the next one ends the work. It must not know engines: who rewrites is asked for.
+"""
+
+from lakelog.catalog.erasure.forgetting import forget
+from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
+from lakelog.catalog.erasure.receipt import is_signed, signer_of
+
+__all__ = [
+    "ErasedTable",
+    "Forgotten",
+    "Lost",
+    "forget",
+    "is_signed",
+    "signer_of",
+]

@@ -1,0 +1,137 @@
+"""Reading every object that is left of a table, to see that no row of an erasure is in any of them.
+
+Data files are read whole in the columns of the condition, whatever is known of them. Of what the log keeps, it is
+checked that it is from after the erasure, or holds no values: then what it has of files is of files that were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lakelog.catalog.erasure.holdings import bound_to, listed, rows_in
+from lakelog.catalog.logs import TableHead
+from lakelog.catalog.parquet import read_positions
+from lakelog.catalog.schema import Predicate
+from lakelog.log.format import Commit, Tombstone
+from lakelog.log.keys import blob_version, is_versioned
+from lakelog.log.replay import is_blank
+
+OBJECTS_AT_ONCE = 64
+
+
+@dataclass(slots=True)
+class Checked:
+    """How many objects and rows were looked at, and what is wrong, in words."""
+
+    objects: int = 0
+    rows: int = 0
+    left: list[str] = field(default_factory=list)
+    again: bool = False
+    """Whether another round may help: such rows came in meanwhile, or files that nothing needs."""
+
+
+def check(head: TableHead, predicate: Predicate) -> Checked:
+    """Look at all that is left of a table after its last erasure."""
+    checked = Checked()
+    _check_data(head, predicate, checked)
+    for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked)):
+        checked.left.append(f"{head.name}: {what}")
+    return checked
+
+
+def _check_data(head: TableHead, predicate: Predicate, checked: Checked) -> None:
+    tracked = head.tracked
+    bound = bound_to(predicate, head.schema)
+    live: dict[str, int] = {}
+    for state in head.state.kept():
+        for chunk in state.files.chunks(tracked.log.read_blobs):
+            live |= dict(zip(chunk["path"].to_pylist(), chunk["rows"].to_pylist(), strict=True))
+    there = dict(listed(tracked))
+    for path, size in there.items():
+        found = rows_in(tracked, path, size, head.schema, bound)
+        checked.objects += 1
+        checked.rows += live.get(path, 0)
+        if path not in live and (found is None or found):
+            checked.again = True
+            checked.left.append(
+                f"{head.name}: {path} is in no version, and has such rows, or may: a write put it there meanwhile"
+            )
+        elif found:
+            checked.again = True
+            checked.left.append(f"{head.name}: {found:,} such rows are in {path}, which came in meanwhile")
+    _check_elsewhere(head, predicate, there, checked)
+
+
+def _check_elsewhere(head: TableHead, predicate: Predicate, there: dict[str, int], checked: Checked) -> None:
+    """Look at the files that a line has in other places, by their entries."""
+    tracked = head.tracked
+    seen: set[str] = set()
+    for state in head.state.lines():
+        bound = bound_to(predicate, head.schema)
+        for chunk in state.files.chunks(tracked.log.read_blobs):
+            others = [path not in there and path not in seen for path in chunk["path"].to_pylist()]
+            files = chunk.filter(pa.array(others, pa.bool_()))
+            seen |= set(files["path"].to_pylist())
+            checked.objects += files.num_rows
+            checked.rows += sum(files["rows"].to_pylist())
+            for path, positions in read_positions(
+                tracked.store, tracked.prefix, files, head.schema, bound, tracked.log.replay.open_url
+            ):
+                checked.left.append(
+                    f"{head.name}: {len(positions):,} such rows are in {path}, another writer's"
+                )
+
+
+def _commits(head: TableHead, checked: Checked) -> Iterator[str]:
+    log, erased = head.tracked.log, head.state.erased
+    for start in range(1, erased + 1, OBJECTS_AT_ONCE):
+        versions = range(start, min(start + OBJECTS_AT_ONCE, erased + 1))
+        for version, data in zip(versions, log.replay.get_versions(versions), strict=True):
+            checked.objects += 1
+            entry = None if data is None else log.replay.entry(version, data)
+            if not isinstance(entry, Tombstone):
+                yield f"version {version} is no tombstone"
+    named = {
+        sidecar.name
+        for entry in log.replay.effects(erased + 1, head.version)
+        if isinstance(entry, Commit)
+        for sidecar in entry.sidecars
+    }
+    checked.objects += head.version - erased
+    place = log.keys.sidecar("")
+    for key in log.store.list_after(place):
+        checked.objects += 1
+        name = key.removeprefix(place)
+        if name not in named and (not is_versioned(name) or blob_version(name) <= head.version):
+            yield f"{key} is of no commit"
+
+
+def _bases(head: TableHead, checked: Checked) -> Iterator[str]:
+    log, number = head.tracked.log, 1
+    data = log.store.get(log.keys.base(number))
+    while data is not None:
+        checked.objects += 1
+        base, number = log.replay.base(number, data), number + 1
+        data = log.store.get(log.keys.base(number))
+        if base.root.version < head.state.erased and not is_blank(base):
+            yield f"base {base.number} is of version {base.root.version}, and has a state"
+
+
+def _derived(head: TableHead, checked: Checked) -> Iterator[str]:
+    keys, store, erased = head.tracked.log.keys, head.tracked.log.store, head.state.erased
+    for key in store.list_after(keys.manifests):
+        checked.objects += 1
+        name = key.removeprefix(keys.manifests)
+        if not is_versioned(name) or blob_version(name) < erased:
+            yield f"{key} is from before the erasure"
+    for key in store.list_after(keys.snapshots):
+        checked.objects += 1
+        version = keys.snapshot_version(key)
+        if version is None or version < erased:
+            yield f"{key} is from before the erasure"
+    for key in (*store.list_after(keys.inbox), *store.list_after(keys.lost)):
+        checked.objects += 1
+        yield f"{key} came there meanwhile"

@@ -1,0 +1,476 @@
+"""Forgetting rows: the order of it, over a table, its clones, and the dropped tables that had its name.
+
+Clones first, so that their source need not keep files for them; then the table; then what was dropped. For each: no
+line has such rows, then versions expire and files are deleted, then all that is left is read. If that finds rows that
+others brought in meanwhile, it is done again, a few times; then they are reported. The receipt is the last commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lakelog.catalog.erasure.checking import Checked, check
+from lakelog.catalog.erasure.clearing import clear, cuts_of, drop_cuts
+from lakelog.catalog.erasure.holdings import Held, bound_to, foreign_of, held_by
+from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
+from lakelog.catalog.erasure.receipt import Signer, statement_of
+from lakelog.catalog.erasure.rewriting import Rewrite, erase_lines, rewrite_here
+from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.logs import (
+    NO_MAINTENANCE,
+    NameTree,
+    Progress,
+    Scope,
+    TableHead,
+    Target,
+    known_path_to,
+    no_progress,
+    writing_as,
+)
+from lakelog.catalog.maintenance import expire_logs, purge, what_to_keep
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.schema import Predicate
+from lakelog.catalog.state import (
+    RELATION,
+    STATEMENT,
+    Entry,
+    ErasureEnded,
+    Link,
+    NamespaceState,
+    RowsErased,
+    TableState,
+    encode,
+    normalized,
+)
+from lakelog.log import Draft, View, expiry
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+
+ROUNDS_MAX = 3
+
+OWN_STATEMENT = "CALL forget (its condition is not kept)"
+"""What commits of an erasure have for a statement, whatever a session keeps: it would quote what is to be forgotten."""
+
+OUT_OF_REACH = (
+    "older versions of objects that a bucket with versioning, or with object lock, keeps: delete them there",
+    "backups, replicas and copies of the warehouse, and metadata exported to or published at other places",
+    "checkpoints of streams, caches and event logs of engines, and tables that were made from these rows",
+    "files that a write which began before the erasure, and is fenced off, puts after it: the next vacuum deletes them",
+)
+
+
+@dataclass(slots=True)
+class _Log:
+    """One table's log that takes part."""
+
+    head: TableHead
+    path: Identifier | None
+    kind: str
+    held: Held
+    is_due: bool = False
+    done: ErasedTable = field(init=False)
+
+    def __post_init__(self) -> None:
+        state, live = self.head.state, self.held.live
+        self.is_due = bool(self.is_due or live or self.held.past or state.erasing)
+        self.done = ErasedTable(
+            kind=self.kind,
+            name=self.head.name,
+            location=self.head.url,
+            files=len(live),
+            rows=sum(live.values()),
+            past_files=len(self.held.past),
+            versions=self.head.version - max(state.expired, 1) + 1 if self.is_due else 0,
+        )
+
+    def say(self, **what: object) -> None:
+        self.done = msgspec.structs.replace(self.done, **what)
+
+
+def forget(
+    tree: NameTree,
+    identifier: Identifier,
+    predicate: Predicate,
+    *,
+    dry_run: bool,
+    signer: Signer | None = None,
+    reference: str | None = None,
+    leave_foreign: bool = False,
+    rewrite: Rewrite = rewrite_here,
+    progress: Progress | None = None,
+) -> Forgotten:
+    """Forget the rows of a table that match, or say what that would do. NoSuchTable; InvalidInput for a column that is
+    not there, and for files of another writer unless they are to be left; Unsupported for a condition that only an
+    engine knows. DoneInPart where it could not be ended: the next call goes on."""
+    if tree.logs.is_a_cut:
+        raise Unsupported(NO_MAINTENANCE)
+    with writing_as({STATEMENT: OWN_STATEMENT}):
+        work = _Forgetting(tree, identifier, predicate, rewrite, progress or no_progress)
+        work.look(leave_foreign=leave_foreign)
+        if dry_run or not work.is_due:
+            return work.answer(dry_run=True) if dry_run else work.answer(dry_run=False)
+        work.do(reference)
+        return work.end(signer, reference)
+
+
+class _Forgetting:
+    def __init__(
+        self,
+        tree: NameTree,
+        identifier: Identifier,
+        predicate: Predicate,
+        rewrite: Rewrite,
+        progress: Progress,
+    ) -> None:
+        self.tree, self.predicate = tree, predicate
+        self._rewrite, self._progress = rewrite, progress
+        self._identifier = identifier
+        self.id = tree.logs.new_id()
+        self.filter = normalized(str(predicate))
+        self.values = values_of(predicate)
+        self.logs: list[_Log] = []
+        self.dropped: list[_Log] = []
+        self.namespaces: list[ErasedTable] = []
+        self.lost: list[Lost] = []
+        self.left: list[str] = []
+        self._released: set[str] = set()
+        found = tree.table(identifier)
+        self.head = TableHead.named(tree.logs, found, identifier)
+
+    @property
+    def is_due(self) -> bool:
+        return any(each.is_due for each in (*self.logs, *self.dropped)) or bool(self.namespaces)
+
+    # Looking
+
+    def look(self, *, leave_foreign: bool) -> None:
+        """Find out what has such rows."""
+        bound_to(self.predicate, self.head.schema)
+        self._progress(f"{self.head.name}: looking for files with such rows")
+        self._add(self.head, self._identifier, "table", set())
+        self._check_boundaries()
+        self._check_foreign(leave_foreign)
+        for each in self.logs:
+            if each.is_due:
+                self._note_lost(each)
+            for what in definitions_quoting(each.head.metadata, self.values):
+                self.left.append(
+                    f"{each.head.name}: {what} quotes a value of the condition: change or drop it"
+                )
+        self._look_at_dropped()
+        self._look_at_namespaces()
+        self._look_at_origins()
+
+    def _add(self, head: TableHead, path: Identifier | None, kind: str, met: set[str]) -> _Log:
+        met.add(head.id)
+        held = held_by(head, self.predicate)
+        for id, promise in sorted(head.state.clones.items()):
+            if id not in met:
+                self._add_clone(id, promise.location, id in held.clones, met)
+        quoting = next(versions_quoting(head.tracked, self.values), None)
+        log = _Log(head, path, kind, held, is_due=quoting is not None)
+        self.logs.append(log)
+        return log
+
+    def _add_clone(self, id: str, location: str, holds: bool, met: set[str]) -> None:
+        tracked = self.tree.logs.table(location)
+        try:
+            view = tracked.at_its_place()
+        except LakelogError as error:
+            if holds:
+                self.left.append(f"the clone at {self.tree.logs.url(location)} cannot be read: {error}")
+            return
+        if view.log_id != id or (view.purged and not holds):
+            self._released.add(id)
+            return
+        path = self._path_of(view)
+        name = self.tree.logs.url(location) if path is None else quoted(path)
+        head = TableHead(self.tree.logs, tracked, view, name)
+        if view.sealed:
+            if holds:
+                self.dropped.append(_Log(head, path, "dropped-table", Held(), is_due=True))
+            return
+        try:
+            log = self._add(head, path, "clone", met)
+        except (InvalidInput, NotFound) as error:
+            self.left.append(f"{name}, a clone, was left as it is: {error}")
+            return
+        if holds and not log.is_due:
+            # Its older versions have files of its source.
+            self.logs[self.logs.index(log)] = _Log(head, path, "clone", log.held, is_due=True)
+
+    def _path_of(self, view: View[TableState]) -> Identifier | None:
+        link = view.state.link
+        above = None if link is None else known_path_to(self.tree.logs, link.namespace)
+        return None if link is None or above is None else (*above, link.name)
+
+    def _check_boundaries(self) -> None:
+        """Boundaries of a clustering are values of rows, and no expiry takes them out of what is kept."""
+        for each in self.logs:
+            lines = [state.line for state in each.head.state.kept() if state.current.ranks is not None]
+            if each.is_due and lines:
+                raise InvalidInput(
+                    f"{each.head.name} is clustered by boundaries that are values of its rows, on {', '.join(lines)}: "
+                    "end that first (ALTER TABLE … CLUSTER BY NONE, and drop tags and clones with such columns), "
+                    "forget the rows, and cluster it anew"
+                )
+
+    def _check_foreign(self, leave_foreign: bool) -> None:
+        for each in self.logs:
+            foreign = foreign_of(each.head, each.held.live)
+            if not foreign:
+                continue
+            if not leave_foreign:
+                raise InvalidInput(
+                    f"{each.head.name} has such rows in {len(foreign):,} files of another writer, {foreign[0]} among "
+                    "them, which lakelog does not delete: forget the rows at their source and import again, adopt the "
+                    "files (catalog.adopt_files), or leave the files there (--leave-foreign, SQL: leave_foreign => "
+                    "true), so that only lakelog's own copies go"
+                )
+            self.left += [f"{each.head.name}: {path} is another writer's, and stays" for path in foreign]
+
+    def _note_lost(self, log: _Log) -> None:
+        name = log.head.name
+        first = max(log.head.state.expired, 1)
+        self.lost.append(
+            Lost(
+                kind="versions",
+                name=name,
+                why=f"from {first} to {log.head.version}: they cannot be read any more",
+            )
+        )
+        self.lost += [
+            Lost(kind="tag", name=f"{name}, {tag}", why="has such rows") for tag in sorted(log.held.tags)
+        ]
+        for tracked, cut in cuts_of(self.tree, log.head.tracked.location):
+            where = self.tree.logs.url(tracked.location)
+            self.lost.append(
+                Lost(kind="cut", name=cut, why=f"saved in {where}, needs older versions of {name}")
+            )
+        self.lost.append(
+            Lost(kind="streams", name=name, why="that have not read all versions so far begin anew")
+        )
+
+    def _look_at_dropped(self) -> None:
+        parent = self.tree.find_namespace(self._identifier[:-1])
+        if parent is None:
+            return
+        for id, dropped in sorted(parent.view.state.dropped.items()):
+            if dropped.space != RELATION or dropped.name != self._identifier[-1]:
+                continue
+            tracked = self.tree.logs.table(dropped.location)
+            try:
+                view = tracked.at_its_place()
+                if view.log_id != id:
+                    continue
+                title = f"{quoted(self._identifier)}, dropped, {id}"
+                head = TableHead(self.tree.logs, tracked, view, title)
+                # A purge that is still on the list was stopped, and is to be ended.
+                held = Held() if view.purged else held_by(head, self.predicate)
+            except LakelogError as error:
+                self.left.append(
+                    f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
+                )
+                continue
+            log = _Log(head, self._identifier, "dropped-table", held, is_due=view.purged)
+            if log.is_due:
+                self.dropped.append(log)
+        for log in self.dropped:
+            self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
+
+    def _look_at_namespaces(self) -> None:
+        """Statements that quote values may stand in the commits that have linked the tables."""
+        places = {""}
+        for each in (*self.logs, *self.dropped):
+            link = each.head.state.link
+            if link is not None:
+                parts = link.namespace.split("/")
+                places |= {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
+        for place in sorted(places) if self.values else ():
+            tracked = self.tree.logs.namespace(place)
+            try:
+                view = tracked.current()
+            except LakelogError:
+                continue
+            if next(versions_quoting(tracked, self.values), None) is None:
+                continue
+            url = self.tree.logs.url(place)
+            versions = view.version - max(view.state.expired, 1) + 1
+            self.namespaces.append(ErasedTable(kind="namespace", name=url, location=url, versions=versions))
+            self.lost.append(Lost(kind="versions", name=url, why="statements in them quote values"))
+            self.lost += [
+                Lost(kind="cut", name=cut, why=f"needs older versions of {url}")
+                for _, cut in cuts_of(self.tree, place)
+            ]
+
+    def _look_at_origins(self) -> None:
+        for origin in self.head.state.origins:
+            url = self.tree.logs.url(origin.location)
+            try:
+                tracked = self.tree.logs.table(origin.location)
+                there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
+                held = held_by(there, self.predicate)
+            except LakelogError as error:
+                self.left.append(
+                    f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}"
+                )
+                continue
+            if held.live or held.past:
+                self.logs[-1].is_due = True
+                self.left.append(
+                    f"the table at {url}, of which {self.head.name} is a clone, has such rows: forget them there, "
+                    "which includes its clones"
+                )
+
+    # Doing
+
+    def do(self, reference: str | None) -> None:
+        event = RowsErased(erasure=self.id, filter=self.filter, reference=reference)
+        # Each before those that keep files for it.
+        for log in self.logs:
+            if not log.is_due:
+                continue
+            try:
+                self._erase(log, event)
+            except CommitConflict:
+                raise
+            except LakelogError as error:
+                if log.kind == "table":
+                    raise
+                log.say(error=str(error))
+                self.left.append(f"{log.head.name} was not, or not all, erased: {error}")
+                continue
+            self._released.add(log.head.id)
+        for log in self.dropped:
+            self._purge(log)
+        for each in self.namespaces:
+            self._expire_namespace(each)
+
+    def _erase(self, log: _Log, event: RowsErased) -> None:
+        written, deleted = set[str](), set[str]()
+        checked = Checked()
+        for _ in range(ROUNDS_MAX):
+            before = {path for path in self._files(log.head)}
+            head, gone = erase_lines(
+                log.head, self.predicate, event, self._released.__contains__, self._rewrite, self._progress
+            )
+            log.head = head
+            written |= set(self._files(head)) - before
+            deleted |= set(clear(self.tree, head, log.path, self._progress))
+            self._progress(f"{head.name}: all that is left is read")
+            log.head = head.at(head.tracked.current())
+            checked = check(log.head, self.predicate)
+            if not checked.again:
+                break
+        self.left += checked.left
+        for version in versions_quoting(log.head.tracked, self.values):
+            self.left.append(
+                f"{log.head.name}: the statement of version {version}, committed meanwhile, quotes a value"
+            )
+        log.say(
+            erased_at=log.head.state.erased,
+            written=tuple(sorted(written)),
+            deleted=tuple(sorted(deleted)),
+            checked_objects=checked.objects,
+            checked_rows=checked.rows,
+        )
+
+    @staticmethod
+    def _files(head: TableHead) -> list[str]:
+        fetch = head.tracked.log.read_blobs
+        return [
+            path
+            for state in head.state.lines()
+            for chunk in state.files.chunks(fetch, ())
+            for path in chunk["path"].to_pylist()
+        ]
+
+    def _purge(self, log: _Log) -> None:
+        head = log.head
+        link = head.state.link
+        if link is None:
+            self.left.append(f"{head.name} has no name that it was dropped from: purge it by hand")
+            return
+        try:
+            namespace = self.tree.logs.namespace(link.namespace)
+            view = namespace.current()
+            entry = Entry(kind="table", id=head.id, location=head.tracked.location)
+            drop_cuts(self.tree, head.tracked.location)
+            planned = purge.plan_purge(
+                self.tree, "table", head.name, entry, link=Link(namespace=link.namespace, name=link.name)
+            )
+            if planned is not None and not purge.do(self.tree, planned):
+                clones = purge.clones_of(self.tree, planned)
+                why = f"clones need its files: {', '.join(clones)}" if clones else "it was restored meanwhile"
+                log.say(error=why)
+                self.left.append(f"{head.name} was not purged: {why}")
+                return
+            expiry.blank(head.tracked.log)
+            target: Target[NamespaceState] = Target(head.name, None, namespace, view)
+            purge.take_off_the_list(target, [head.id])
+            deleted = () if planned is None else tuple(sorted(planned.content.files))
+            log.say(deleted=deleted, erased_at=head.tracked.current().version)
+        except LakelogError as error:
+            log.say(error=str(error))
+            self.left.append(f"{head.name} was not purged: {error}")
+
+    def _expire_namespace(self, each: ErasedTable) -> None:
+        location = self.tree.logs.location(each.location)
+        tracked = self.tree.logs.namespace(location)
+        drop_cuts(self.tree, location)
+        view = tracked.current()
+        scope = Scope(namespaces=[Target(each.name, None, tracked, view)])
+        for found in expire_logs(
+            self.tree, scope, what_to_keep(version=view.version), dry_run=False, trust_clock=True
+        ):
+            if found.error is not None or found.kept_for_cuts:
+                self.left.append(
+                    f"older versions of {each.name} did not expire: {found.error or 'a cut has them'}"
+                )
+        expiry.blank(tracked.log)
+
+    # The answer
+
+    def answer(self, *, dry_run: bool) -> Forgotten:
+        return Forgotten(
+            erasure=self.id,
+            table=self.head.name,
+            filter=self.filter,
+            dry_run=dry_run,
+            tables=tuple([*(each.done for each in (*self.logs, *self.dropped)), *self.namespaces]),
+            lost=tuple(dict.fromkeys(self.lost)),
+            left=tuple(dict.fromkeys(self.left)),
+            out_of_reach=OUT_OF_REACH,
+        )
+
+    def end(self, signer: Signer | None, reference: str | None) -> Forgotten:
+        """Commit the receipt in each log that was erased, and return it."""
+        found = self.answer(dry_run=False)
+        statement = statement_of(
+            self.id, self.filter, reference, found.tables, found.lost, found.left, found.out_of_reach
+        )
+        signature = None if signer is None else signer.sign(statement.encode())
+        event = ErasureEnded(
+            erasure=self.id,
+            statement=statement,
+            signature=signature,
+            signed_by=None if signer is None else signer.key,
+        )
+        version, hash = None, None
+        for log in self.logs:
+            if log.done.erased_at is None or log.done.error is not None:
+                continue
+            tracked = log.head.tracked
+            done = tracked.commit(tracked.current(), lambda view, passed: Draft(events=encode([event])))
+            if log.kind == "table":
+                version, hash = done.version, done.view.hash
+        return msgspec.structs.replace(
+            found,
+            version=version,
+            commit_hash=hash,
+            statement=statement,
+            signature=signature,
+            signed_by=event.signed_by,
+        )

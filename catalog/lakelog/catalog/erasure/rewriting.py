@@ -1,0 +1,179 @@
+"""Taking such rows out of what a table has now: files on its lines are written anew, tags with them are dropped, and
+what is kept for clones is kept without them.
+
+Each file is rewritten as a delete does by copying; a vector beside the file would leave the rows in it. A step that
+loses to another client is decided anew on what that has left. At the end stands a commit that says so, on a version of
+which no line has such a file; it is a fence, too: no write that began before it can add one that it has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.erasure.holdings import bound_to, held_by
+from lakelog.catalog.errors import CommitConflict, NoSuchRef
+from lakelog.catalog.files import joined
+from lakelog.catalog.logs import NothingToDo, TableHead
+from lakelog.catalog.parquet import copied_files, kept_by_commit
+from lakelog.catalog.schema import Predicate
+from lakelog.catalog.state import (
+    MAIN,
+    TAG,
+    ClonePromised,
+    HistoryExpired,
+    Operation,
+    RowsErased,
+    TableState,
+    encode,
+)
+from lakelog.catalog.writes import RowChange, commit_rows, drop_ref, moved_files
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import WriteFenced
+
+ROUNDS_MAX = 20
+
+Rewrite = Callable[[TableHead, Sequence[str], Predicate], None]
+"""Commits files of a line without the rows that match. The files are those of the version of the head."""
+
+
+def rewrite_here(line: TableHead, paths: Sequence[str], predicate: Predicate) -> None:
+    """Write these files anew in this process, and commit that. CommitConflict where others change their rows."""
+    bound = bound_to(predicate, line.schema)
+    files = _entries(line, paths)
+    write = line.begin_write()
+    copied = copied_files(line, files, bound, write)
+    change = RowChange(
+        operation=Operation.DELETE_ROWS,
+        files=copied,
+        removed=frozenset(files["path"].to_pylist()),
+        deletes={},
+        condition=predicate,
+        keeps_partitions=False,
+    )
+    with kept_by_commit(line.tracked, copied):
+        commit_rows(line, write, change, None)
+
+
+def erase_lines(
+    head: TableHead,
+    predicate: Predicate,
+    event: RowsErased,
+    released: Callable[[str], bool],
+    rewrite: Rewrite,
+    progress: Callable[[str], None],
+) -> tuple[TableHead, set[str]]:
+    """Take the rows out of all lines, and commit that; return the version that says so, and the paths that are gone.
+
+    `released` says of a clone whether it needs none of the files any more. CommitConflict where other writers keep
+    changing the same rows, or bringing in new ones.
+    """
+    gone: set[str] = set()
+    for _ in range(ROUNDS_MAX):
+        head = head.refreshed()
+        held = held_by(head, predicate, past=False)
+        for name in held.tags:
+            drop_ref(head, TAG, name, if_exists=True, is_past=False, token=None)
+        for name, rows in held.lines.items():
+            progress(f"{head.name}: {len(rows):,} files of {name} are written anew")
+            _rewritten(head, name, sorted(rows), predicate, rewrite)
+        paths = held.live.keys()
+        gone |= paths
+        for id, rows in held.clones.items():
+            if released(id):
+                promise_without(head.refreshed(), id, rows.keys())
+        try:
+            return _said(head.refreshed(), predicate, event, released), gone
+        except _MoreToDo:
+            continue
+    raise CommitConflict(
+        f"rows of {head.name} cannot be forgotten now: in {ROUNDS_MAX} tries, other writers brought in such rows "
+        "again. What was done stays done: call it again when they have stopped",
+        version=head.version,
+    )
+
+
+def _rewritten(
+    head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, rewrite: Rewrite
+) -> None:
+    try:
+        line = head.refreshed() if name == MAIN else head.refreshed().on(name)
+        there = line.entries(paths).keys()
+        if there:
+            rewrite(line, sorted(there), predicate)
+    except (CommitConflict, NothingToDo, NoSuchRef, WriteFenced):
+        return  # the next round looks at what others have made of it
+
+
+def _entries(line: TableHead, paths: Sequence[str]) -> pa.Table:
+    return joined(line.files_named(paths))
+
+
+def promise_without(head: TableHead, clone: str, paths: Collection[str]) -> None:
+    """Keep for a clone what was kept, without these files, which it needs no more."""
+    gone = pa.array(sorted(paths), pa.string())
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        promise = view.state.clones.get(clone)
+        if promise is None:
+            raise NothingToDo("it has ended")
+        kept = replace(
+            view, state=replace(view.state, files=promise.files, metadata=promise.metadata, whole=view.state)
+        )
+        added = head.at(kept).files_only_here(view)
+        added = added.filter(pc.invert(pc.is_in(added["path"], value_set=gone)))
+        removed = head.at(view).files_only_here(kept)
+        also = joined(head.at(view).files_named(paths)) if _any(head.at(view), paths) else removed.slice(0, 0)
+        changed, blobs = moved_files(Operation.CLONE, added, _each_once(removed, also), view.state.current)
+        again = ClonePromised(
+            **{field: getattr(changed, field) for field in changed.__struct_fields__},
+            clone=clone,
+            location=promise.location,
+            version=promise.version,
+            metadata=None if promise.metadata == view.state.current else promise.metadata,
+        )
+        return Draft(events=encode([again]), blobs=blobs)
+
+    try:
+        head.tracked.commit(head.view, decide)
+    except NothingToDo:
+        return
+
+
+def _any(head: TableHead, paths: Collection[str]) -> bool:
+    return bool(head.entries(paths))
+
+
+def _each_once(files: pa.Table, more: pa.Table) -> pa.Table:
+    if not more.num_rows:
+        return files
+    new = more.filter(pc.invert(pc.is_in(more["path"], value_set=files["path"].combine_chunks())))
+    return joined([files, new]) if new.num_rows else files
+
+
+def _said(
+    head: TableHead, predicate: Predicate, event: RowsErased, released: Callable[[str], bool]
+) -> TableHead:
+    """Commit that no line has such rows. Looked at before, and anew where another commit came in between."""
+    looked_at = -1
+
+    def is_clean(view: View[TableState]) -> bool:
+        held = held_by(head.at(view), predicate, past=False)
+        return not (held.lines or held.tags or any(released(id) for id in held.clones))
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        nonlocal looked_at
+        if view.version != looked_at and not is_clean(view):
+            raise _MoreToDo
+        looked_at = view.version
+        version = view.version + 1
+        return Draft(events=encode([event, HistoryExpired(version=version)]), fence=version)
+
+    return head.at(head.tracked.commit(head.view, decide).view)
+
+
+class _MoreToDo(Exception):
+    """Ends the commit where there are such rows again."""

@@ -1,0 +1,75 @@
+"""Texts that quote values of a condition: statements that commits keep, and what a table's columns and properties say.
+
+A statement is kept without its literals unless a session asks for all of it. What is found goes by expiry, as a
+tombstone keeps no text. Definitions are the user's to change: they are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.schema import Literal, Metadata, Predicate
+from lakelog.log import Commit, NotFound, each_change
+from lakelog.log.expiry import last_base
+from lakelog.log.leftovers import is_buried
+
+SHORTEST = 3
+"""Shorter texts and numbers are in too many others to say anything."""
+
+
+def values_of(predicate: Predicate) -> list[str]:
+    """Return the values that a condition names, as texts."""
+    found: list[str] = []
+    for part in predicate.args:
+        if isinstance(part, Predicate):
+            found += values_of(part)
+        elif isinstance(part, Literal) and part.value is not None and not isinstance(part.value, bool):
+            text = str(part.value)
+            found += [text] if len(text) >= SHORTEST else []
+    return list(dict.fromkeys(found))
+
+
+def quotes(text: str, values: Sequence[str]) -> bool:
+    """Return whether a text has one of the values, and not only as a part of a longer word or number."""
+    return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for value in values)
+
+
+def versions_quoting(tracked: TrackedLog[Any], values: Sequence[str]) -> Iterator[int]:
+    """Yield the versions of a log whose commits keep a statement that quotes a value, and that of a base where expiry
+    was stopped: commits before it are still there, and are read no more."""
+    if not values:
+        return
+    base = last_base(tracked.log)
+    if base is not None and not is_buried(tracked.log, base):
+        yield base.root.version
+    try:
+        for commit in tracked.log.commits():
+            if any(quotes(text, values) for text in _statements(commit)):
+                yield commit.version
+    except NotFound:
+        return  # it expired meanwhile
+
+
+def _statements(commit: Commit) -> Iterator[str]:
+    for each in (commit, *each_change(commit)):
+        yield str(each.writer.get("statement") or "")
+
+
+def definitions_quoting(metadata: Metadata, values: Sequence[str]) -> Iterator[str]:
+    """Yield what of a table's definition quotes a value, in words."""
+    for constraint in metadata.constraints:
+        if quotes(msgspec.json.encode(constraint).decode(), values):
+            yield f"the constraint {constraint.name}"
+    for name, value in sorted(metadata.properties.items()):
+        if quotes(value, values):
+            yield f"the property {name}"
+    if metadata.comment and quotes(metadata.comment, values):
+        yield "the comment of the table"
+    for field in metadata.schema.fields:
+        if quotes(msgspec.json.encode(field).decode(), values):
+            yield f"the definition of the column {field.name}"

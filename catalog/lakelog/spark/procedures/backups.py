@@ -1,0 +1,139 @@
+"""Backups: made, listed, verified, and tables of them brought back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
+
+if TYPE_CHECKING:
+    from lakelog.catalog import Catalog
+    from lakelog.catalog.backups import Backup
+
+_PLACE = Parameter("place", "STRING", "the folder or URL of the backups")
+_BACKUP = Parameter("backup", "STRING", "its id; NULL: the newest", default="NULL")
+
+
+def _catalog(call: Call) -> Catalog:
+    """Return the session's catalog: none of these procedures is called in a transaction."""
+    from lakelog.catalog import Catalog
+
+    assert isinstance(call.catalog, Catalog), "Spark's side refuses the call"
+    return call.catalog
+
+
+def _backup(call: Call) -> Rows:
+    which = subject(call)
+    done = _catalog(call).backup(
+        call["place"], which.get("table", which.get("namespace")), outside=call["outside"]
+    )
+    return [(*_facts(done.backup), done.copied, done.copied_bytes, done.resumed)]
+
+
+def _backups(call: Call) -> Rows:
+    return [_facts(each) for each in _catalog(call).backups(call["place"])]
+
+
+def _verify(call: Call) -> Rows:
+    found = _catalog(call).verify_backup(call["place"], call["backup"])
+    return [(each.what, each.place, each.key) for each in found.problems]
+
+
+def _restore(call: Call) -> Rows:
+    table = call.table("table")
+    done = _catalog(call).restore_table(
+        call["place"],
+        table,
+        to=table if call["to"] is None else call.table("to"),
+        backup=call["backup"],
+        token=call.token,
+    )
+    return [(done.backup.id, done.table.version, done.files, done.size_bytes)]
+
+
+def _facts(backup: Backup) -> tuple[object, ...]:
+    left = [f"{'.'.join(each.name)} at {each.place}" for each in backup.left]
+    return (
+        backup.id,
+        backup.time_us,
+        backup.kind,
+        list(backup.name),
+        len(backup.tables),
+        backup.objects,
+        backup.size_bytes,
+        left,
+    )
+
+
+_FACTS = (
+    Column("backup", "STRING", "its id"),
+    Column("time", "TIMESTAMP", "the moment that it is of"),
+    Column("kind", "STRING", "warehouse, namespace or table"),
+    Column("name", "ARRAY<STRING>", "what it is of"),
+    Column("tables", "BIGINT"),
+    Column("objects", "BIGINT"),
+    Column("size_bytes", "BIGINT"),
+    Column("left_out", "ARRAY<STRING>", "what is outside of the warehouse, and not in the backup"),
+)
+
+PROCEDURES = (
+    Procedure(
+        name="backup",
+        description="Copy the warehouse, a namespace or a table to another place, as of one moment.",
+        run=_backup,
+        parameters=(
+            _PLACE,
+            TABLE,
+            NAMESPACE,
+            Parameter(
+                "outside",
+                "STRING",
+                "refuse or leave what is outside of the warehouse's folder",
+                default="'refuse'",
+            ),
+        ),
+        columns=(
+            *_FACTS,
+            Column("copied", "BIGINT", "objects that were not there yet"),
+            Column("copied_bytes", "BIGINT"),
+            Column("resumed", "BOOLEAN", "whether an earlier run was gone on with"),
+        ),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="backups",
+        description="The backups at a place, oldest first.",
+        run=_backups,
+        parameters=(_PLACE,),
+        columns=_FACTS,
+        in_transaction=False,
+    ),
+    Procedure(
+        name="verify_backup",
+        description="Read every object of a backup; a row for each that is missing or was altered.",
+        run=_verify,
+        parameters=(_PLACE, _BACKUP),
+        columns=(Column("what", "STRING"), Column("place", "STRING"), Column("key", "STRING")),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="restore_backup",
+        description="Make a table of what a backup has of it, with a history of its own.",
+        run=_restore,
+        parameters=(
+            _PLACE,
+            Parameter("table", "STRING", "the table in the backup"),
+            Parameter("to", "STRING", "the name that it is to have; NULL: its own", default="NULL"),
+            _BACKUP,
+        ),
+        columns=(
+            Column("backup", "STRING"),
+            Column("current_version", "BIGINT"),
+            Column("files", "BIGINT"),
+            Column("size_bytes", "BIGINT"),
+        ),
+        changes=lambda call: (call.table("table") if call["to"] is None else call.table("to"))[:-1],
+        in_transaction=False,
+    ),
+)
