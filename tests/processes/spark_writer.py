@@ -33,6 +33,7 @@ def session(world: World) -> SparkSession:
     path_style = options.pop("path_style", None)
     conf = spark_conf(
         world.warehouse,
+        maintenance="on-demand",
         fsync=None if fsync is None else fsync == "on",
         path_style=None if path_style is None else path_style == "true",
         **options,

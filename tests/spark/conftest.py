@@ -161,7 +161,8 @@ def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Call
         if is_there and place.startswith("/"):
             Path(place).mkdir(parents=True, exist_ok=True)
         local = None if place.startswith("s3") else False
-        own = {"fsync": local, "python": python, **options}
+        # Tests count versions and files.
+        own = {"fsync": local, "python": python, "maintenance": "on-demand", **options}
         for key, value in spark_conf(place, name=name, jar="unused", **own).items():
             if key not in LISTS:
                 spark.conf.set(key, value)

@@ -67,7 +67,9 @@ class Shared:
 
 def with_lakelog(spark: SparkSession, warehouse: str, python: str) -> SparkSession:
     session = spark.newSession()
-    settings = spark_conf(warehouse, session_catalog=True, jar="unused", fsync=False, python=python)
+    settings = spark_conf(
+        warehouse, session_catalog=True, jar="unused", fsync=False, python=python, maintenance="on-demand"
+    )
     for key, value in settings.items():
         if key not in LISTS:
             session.conf.set(key, value)

@@ -59,6 +59,7 @@ from lakelog.catalog.maintenance import (
 )
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_of_namespace, picture_of_table
+from lakelog.catalog.schema import ON_DEMAND
 from lakelog.catalog.state import SavedCut
 from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
@@ -89,7 +90,8 @@ class Catalog(CatalogErasure):
     `log_options` replaces clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, opens the
     catalog as of then, read-only. A namespace's own cut is opened by its name and that of the namespace,
     `as_of_namespace`, and shows nothing but that namespace, at the name that it has now. `observe` is called with an
-    `Observation` of each operation, in the thread that ends it: see `logs.observing`.
+    `Observation` of each operation, in the thread that ends it: see `logs.observing`. `maintenance` (on-demand, auto)
+    holds for tables for which no property `lakelog.maintenance` does; with off, this process compacts none by itself.
     """
 
     def __init__(
@@ -102,11 +104,12 @@ class Catalog(CatalogErasure):
         as_of: str | dt.datetime | int | None = None,
         as_of_namespace: Name = (),
         observe: Observe | None = None,
+        maintenance: str = ON_DEMAND,
     ) -> None:
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions(), observe)
-        following, keeping_up = Following(), KeepingUp()
+        following, keeping_up = Following(), KeepingUp(maintenance)
 
         def committed(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
             following.committed(logs, tracked, view)

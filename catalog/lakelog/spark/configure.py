@@ -38,6 +38,7 @@ def spark_conf(
     fsync: bool | None = None,
     as_of: str | None = None,
     as_of_namespace: str | None = None,
+    maintenance: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
     python: str | os.PathLike[str] | None = None,
@@ -49,6 +50,8 @@ def spark_conf(
     `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
     chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only; with
     `as_of_namespace`, the name of a cut of that namespace shows what is in it.
+    `maintenance` says whether the session compacts what it writes (auto, the default), only where a property of tables
+    and namespaces says so (on-demand), or nothing (off).
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
     `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
     too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's
@@ -82,6 +85,7 @@ def spark_conf(
         "fsync": None if fsync is None else ("on" if fsync else "off"),
         "as-of": as_of,
         "as-of-namespace": as_of_namespace,
+        "maintenance": maintenance,
         "statement-text": statement_text,
         "stored-code": stored_code,
     }
@@ -119,6 +123,7 @@ def configure(
     fsync: bool | None = None,
     as_of: str | None = None,
     as_of_namespace: str | None = None,
+    maintenance: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
     python: str | os.PathLike[str] | None = None,
@@ -140,6 +145,7 @@ def configure(
         fsync=fsync,
         as_of=as_of,
         as_of_namespace=as_of_namespace,
+        maintenance=maintenance,
         statement_text=statement_text,
         stored_code=stored_code,
         python=python,

@@ -23,7 +23,16 @@ from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
 from lakelog.spark.requests.base import OfLoaded, Request, Statement
 
 STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
-SETTINGS = STORE | {"warehouse", "as-of", "as-of-namespace", "statement-text", stored_code.SETTING}
+SETTINGS = STORE | {
+    "warehouse",
+    "as-of",
+    "as-of-namespace",
+    "maintenance",
+    "statement-text",
+    stored_code.SETTING,
+}
+MAINTENANCES = ("auto", "on-demand", "off")
+MAINTENANCE_DEFAULT = "auto"
 STATEMENT_TEXTS = ("normalized", "full", "none")
 
 AT_ONCE = 16
@@ -45,6 +54,12 @@ class OpenCatalog:
             raise InvalidInput(
                 f"the catalog's statement-text is {self._keeps}, but commits keep {', '.join(STATEMENT_TEXTS)} of a "
                 "statement's text: correct spark.sql.catalog.<name>.statement-text"
+            )
+        self._maintenance = settings.get("maintenance", MAINTENANCE_DEFAULT)
+        if self._maintenance not in MAINTENANCES:
+            raise InvalidInput(
+                f"the catalog's maintenance is {self._maintenance}, but it can be {', '.join(MAINTENANCES)}: correct "
+                "spark.sql.catalog.<name>.maintenance"
             )
         self.stored_code = stored_code.allowed_from(settings.get(stored_code.SETTING, stored_code.SQL))
         self.open_transactions = OpenTransactions()
@@ -90,6 +105,7 @@ class OpenCatalog:
                     log_options=LogOptions(in_background=self._background.run),
                     as_of=self._settings.get("as-of"),
                     as_of_namespace=self._settings.get("as-of-namespace", ""),
+                    maintenance=self._maintenance,
                 )
             return self._made
 

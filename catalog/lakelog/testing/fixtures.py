@@ -112,7 +112,7 @@ def _lakelog_spark_base(
     builder = SparkSession.builder
     for key, value in (settings | lakelog_spark_conf).items():
         builder = builder.config(key, value)
-    spark = configure(builder, lakelog_warehouse, fsync=False).getOrCreate()
+    spark = configure(builder, lakelog_warehouse, fsync=False, maintenance="on-demand").getOrCreate()
     yield spark
     spark.stop()
 

@@ -9,7 +9,7 @@ import click
 from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
 from lakelog.spark import spark_conf as settings_for
-from lakelog.spark.open_catalog import STATEMENT_TEXTS
+from lakelog.spark.open_catalog import MAINTENANCES, STATEMENT_TEXTS
 from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 
 
@@ -42,6 +42,11 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
     help="Which code from the warehouse may run: none, sql (views and functions of SQL; the default), or all.",
 )
 @click.option(
+    "--maintenance",
+    type=click.Choice(MAINTENANCES),
+    help="Whether the session compacts what it writes: auto (the default), on-demand (by a property), or off.",
+)
+@click.option(
     "--statement-text",
     type=click.Choice(STATEMENT_TEXTS),
     help="What commits keep of a statement: normalized (without its literals; the default), full, or none.",
@@ -70,6 +75,7 @@ def spark_conf(
     as_of: str | None,
     as_of_namespace: str | None,
     stored_code: str | None,
+    maintenance: str | None,
     statement_text: str | None,
     fsync: bool | None,
     python: str | None,
@@ -91,6 +97,7 @@ def spark_conf(
         fsync=fsync,
         as_of=as_of,
         as_of_namespace=as_of_namespace,
+        maintenance=maintenance,
         statement_text=statement_text,
         stored_code=stored_code,
         python=python,

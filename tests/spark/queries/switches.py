@@ -93,7 +93,9 @@ class Catalogs:
             folder = self._folder / name
             folder.mkdir()
             program = self._warm.program(folder, text)
-            conf = spark_conf(self._warehouse, name=name, jar="unused", fsync=False, python=program)
+            conf = spark_conf(
+                self._warehouse, name=name, jar="unused", fsync=False, python=program, maintenance="on-demand"
+            )
             for key, value in conf.items():
                 if key not in LISTS:
                     self._spark.conf.set(key, value)

@@ -158,7 +158,7 @@ import sys
 from pyspark.sql import SparkSession
 from lakelog.spark import configure
 warehouse, size = sys.argv[1:]
-builder = configure(SparkSession.builder.master("local[2]"), warehouse=warehouse, fsync=False)
+builder = configure(SparkSession.builder.master("local[2]"), warehouse=warehouse, fsync=False, maintenance="on-demand")
 spark = builder.config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("ERROR")
 assert spark._jvm.java.lang.Runtime.getRuntime().maxMemory() <= 1 << 30

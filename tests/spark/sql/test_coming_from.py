@@ -65,7 +65,9 @@ SCHEMA = pa.schema({"id": pa.int64(), "day": pa.string(), "amount": pa.float64()
 def session(spark: SparkSession, python: str, tmp_path_factory) -> Iterator[tuple[SparkSession, Catalog]]:
     place = str(tmp_path_factory.mktemp("warehouse"))
     session = spark.newSession()
-    for key, value in spark_conf(place, jar="unused", fsync=False, python=python).items():
+    for key, value in spark_conf(
+        place, jar="unused", fsync=False, python=python, maintenance="on-demand"
+    ).items():
         if key not in LISTS:
             session.conf.set(key, value)
     catalog = Catalog(place)

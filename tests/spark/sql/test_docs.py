@@ -32,7 +32,9 @@ def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
     make_lake()  # for what it does at the end
     shares = page == "session.md"
     own = {"session_catalog": shares, "stored_code": "all" if page == "functions.md" else None}
-    settings = spark_conf(str(tmp_path / "warehouse"), jar="unused", fsync=False, **own)
+    settings = spark_conf(
+        str(tmp_path / "warehouse"), jar="unused", fsync=False, maintenance="on-demand", **own
+    )
     session = spark.newSession()
     for key, value in settings.items():
         if key not in LISTS:

@@ -20,7 +20,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
 def test_the_page_runs_and_shows_what_it_says(make_lake, spark, tmp_path):
     make_lake()  # for what it does at the end
     session = spark.newSession()
-    for key, value in spark_conf(str(tmp_path / "warehouse"), jar="unused", fsync=False).items():
+    for key, value in spark_conf(
+        str(tmp_path / "warehouse"), jar="unused", fsync=False, maintenance="on-demand"
+    ).items():
         if key not in LISTS:
             session.conf.set(key, value)
     names = {"spark": session}

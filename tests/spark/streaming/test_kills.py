@@ -38,7 +38,8 @@ from lakelog.spark.jar import jar_path
 warehouse, python, checkpoint = sys.argv[1:]
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-for key, value in spark_conf(warehouse, jar=str(jar_path()), python=python, fsync=False).items():
+how = {"python": python, "fsync": False, "maintenance": "on-demand"}
+for key, value in spark_conf(warehouse, jar=str(jar_path()), **how).items():
     builder = builder.config(key, value)
 spark = builder.getOrCreate()
 frame = spark.readStream.option("maxFilesPerTrigger", 1).table("lake.a.s")

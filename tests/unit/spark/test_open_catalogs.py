@@ -77,6 +77,8 @@ def test_a_catalog_that_is_closed_rolls_back_and_leaves_the_others_alone(opened)
 
 def test_settings_of_one_catalog_are_not_those_of_another(dispatch, opened):
     before = dict(os.environ)
+    with pytest.raises(InvalidInput, match="maintenance"):
+        opened("bad", maintenance="sometimes")
     with pytest.raises(InvalidInput, match="statement-text"):
         opened("bad", **{"statement-text": "some"})
     same = {"warehouse": "s3://bucket/warehouse", "path_style": "true"}

@@ -20,6 +20,7 @@ from lakelog.catalog.logs.namespace_pages import NamespacePages
 from lakelog.catalog.logs.observing import Hook, Observe, in_background
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.logs.write_times import WriteTimes
 from lakelog.catalog.logs.writer_now import Facts, as_here
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import (
@@ -123,6 +124,7 @@ class LogCache:
             in_background=_seen(self.observe, places.warehouse, log_options.in_background),
             in_thread=_seen(self.observe, places.warehouse, log_options.in_thread),
         )
+        self.write_times = WriteTimes(log_options.monotonic_s)
         self._kept = Kept(log_options.blobs_kept_bytes, threading.Lock())
         self._namespaces: dict[str, TrackedLog[NamespaceState]] = {}
         self._tables: dict[str, TrackedLog[TableState]] = {}

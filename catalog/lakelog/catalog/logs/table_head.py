@@ -305,7 +305,9 @@ class TableHead:
 
     def begin_write(self) -> WriteRef:
         """Return the id of a new write, which starts from this version; it goes into the names of its files."""
-        return WriteRef(id=self.logs.new_id(), version=self.version)
+        write = WriteRef(id=self.logs.new_id(), version=self.version)
+        self.logs.write_times.began(write.id)
+        return write
 
     def token_of(self, write: WriteRef) -> Token:
         """Return the token of a write that has no other: one write is one commit, however often it is retried."""
@@ -342,14 +344,18 @@ class TableHead:
             self.check_name(view)
             return decide(view, passed)
 
+        times = self.logs.write_times
+        began_s = times.now_s()
         with gone_as_no_such_table(self.name):
-            return self.tracked.commit(
+            done = self.tracked.commit(
                 start.view,
                 decide_by_name,
                 commit_id=token.commit_id if token else None,
                 base=min(self.version, token.base(self.tracked)) if token else self.version,
                 shared=shared,
             )
+        times.ended(token.commit_id if token else None, began_s)
+        return done
 
     def commit_or_refresh(self, decide: Decide[TableState], token: Token | None) -> TableHead:
         """As `commit`; return the newest version. Commits nothing where there is nothing to do."""

@@ -249,12 +249,17 @@ def _known(name: str) -> Property:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a table is kept: `mode` is off, on-demand or auto. Without an age, nothing expires or is deleted."""
+    """How a table is kept: `said` is off, on-demand or auto, None where no property says. Without an age, nothing
+    expires or is deleted."""
 
-    mode: str
+    said: str | None
     deleted_ratio: float
     keep_for: dt.timedelta | None
     vacuum_age: dt.timedelta | None
+
+    @property
+    def mode(self) -> str:
+        return MAINTENANCE.default if self.said is None else self.said
 
 
 def policy_of(levels: Iterable[tuple[str, Mapping[str, str]]]) -> Policy:
@@ -277,7 +282,7 @@ def policy_of(levels: Iterable[tuple[str, Mapping[str, str]]]) -> Policy:
             "least as long"
         )
     return Policy(
-        mode=value_of(found, MAINTENANCE),
+        said=found.get(MAINTENANCE.name),
         deleted_ratio=float(value_of(found, DELETED_RATIO)),
         keep_for=keep_for,
         vacuum_age=vacuum_age,

@@ -18,14 +18,18 @@ from functools import partial
 from typing import Any
 
 from lakelog.catalog.logs import LogCache, TableHead, TrackedLog, in_background
-from lakelog.catalog.schema import AUTO, MAINTENANCE
+from lakelog.catalog.schema import AUTO, MAINTENANCE, OFF, ON_DEMAND
 from lakelog.catalog.state import TableState
 from lakelog.catalog.upkeep.compacting import FAN_IN, due, goal_by, step
 from lakelog.catalog.upkeep.policies import LEVELS_MAX, policy_for
 from lakelog.log import View
-from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 
 SHARE = 0.1
+STEP_BYTES_MAX = 512 * 1024 * 1024
+STEP_S_MAX = 60.0
+"""A group that is larger, or takes longer, is left to `maintain`."""
+
 END_S = 1.0
 LOST_MAX = 3
 """So many groups may be lost to other writers before a table is left until its next commits."""
@@ -36,7 +40,12 @@ _LOGGER = logging.getLogger("lakelog.catalog")
 class KeepingUp:
     """The upkeep of one catalog's tables by this process. Safe to share between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, default: str = ON_DEMAND) -> None:
+        if default not in MAINTENANCE.choices:
+            raise InvalidInput(
+                f"maintenance is {default!r}: it must be one of {', '.join(MAINTENANCE.choices)}"
+            )
+        self._default = default
         self._lock = threading.Lock()
         self._wanted: dict[str, TrackedLog[TableState]] = {}
         self._is_running = False
@@ -51,7 +60,7 @@ class KeepingUp:
         if not isinstance(state, TableState) or state.metadata is None or view.sealed:
             return
         try:
-            if not is_auto(logs, view):
+            if self._default == OFF or not is_auto(logs, view, self._default):
                 return
         except LakelogError:  # a link that leads nowhere: a reader of the name reports that
             return
@@ -107,7 +116,7 @@ class KeepingUp:
 
     def _look_after(self, logs: LogCache, tracked: TrackedLog[TableState]) -> None:
         now_s, lost = logs.log_options.monotonic_s, 0
-        while lost < LOST_MAX and self._may_work(now_s()):
+        while lost < LOST_MAX and self._may_work(logs, tracked, now_s()):
             began_s = now_s()
             try:
                 came = self._do_one(logs, tracked)
@@ -128,18 +137,23 @@ class KeepingUp:
             return None
         head = TableHead.at_place(logs, tracked, view)
         policy = policy_for(logs, view, head.name)
-        if policy.mode != AUTO:
+        if (policy.said or self._default) != AUTO:
             return None
         goal = goal_by(head, policy)
-        files, groups = due(head, goal, until=head.version, limit_bytes=1)
-        if not groups:
+        # Files of others are copied only where a user has asked for it: they stay where they are, too.
+        files, groups = due(head, goal, until=head.version, limit_bytes=1, only_own=policy.said is None)
+        if not groups or sum(group.size_bytes for group in groups) > STEP_BYTES_MAX:
             return None
-        _, came = step(head, goal, files, groups, _check)
+        _, came = step(head, goal, files, groups, _until(logs.log_options.monotonic_s))
         return came.lost
 
-    def _may_work(self, now_s: float) -> bool:
+    def _may_work(self, logs: LogCache, tracked: TrackedLog[TableState], now_s: float) -> bool:
+        """Whether there is time: a tenth of all time where a user has asked for it, else of that which writes took."""
         assert self._since_s is not None, "a commit came first"
-        return not _exiting.is_set() and self._spent_s <= SHARE * (now_s - self._since_s)
+        known = tracked.known
+        asked = known is not None and is_auto(logs, known, ON_DEMAND)
+        of_s = now_s - self._since_s if asked else logs.write_times.total_s
+        return not _exiting.is_set() and self._spent_s <= SHARE * of_s
 
     def forget(self) -> None:
         """A forked child has neither the thread nor its work."""
@@ -148,9 +162,9 @@ class KeepingUp:
         self._wanted.clear()
 
 
-def is_auto(logs: LogCache, view: View[TableState]) -> bool:
+def is_auto(logs: LogCache, view: View[TableState], default: str) -> bool:
     """Return whether a table's policy is `auto`, as far as is known without a request: of namespaces that this process
-    has not read, nothing."""
+    has not read, nothing. Where none says, `default` holds."""
     properties: Mapping[str, str] = view.state.current.properties
     link = view.state.link
     for _ in range(LEVELS_MAX):
@@ -158,13 +172,25 @@ def is_auto(logs: LogCache, view: View[TableState]) -> bool:
             return properties[MAINTENANCE.name] == AUTO
         known = None if link is None else logs.namespace(link.namespace).known
         if known is None:
-            return False
+            break
         properties, link = known.state.properties, known.state.link
-    return False
+    return default == AUTO
 
 
 class _Ended(LakelogError):
     """Ends a step, because the process ends."""
+
+
+def _until(now_s: Callable[[], float]) -> Callable[[], None]:
+    """Return what ends a step with the process, and once it takes too long."""
+    end_s = now_s() + STEP_S_MAX
+
+    def check() -> None:
+        _check()
+        if now_s() > end_s:
+            raise _Ended("a group takes too long: it is left to `lakelog maintain`")
+
+    return check
 
 
 def _check() -> None:

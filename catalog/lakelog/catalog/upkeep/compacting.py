@@ -46,10 +46,14 @@ def goal_by(head: TableHead, policy: Policy) -> Goal:
     return Goal(target_size_bytes=goal.target_size_bytes, deleted_ratio=goal.deleted_ratio, fan_in=FAN_IN)
 
 
-def due(head: TableHead, goal: Goal, *, until: int, limit_bytes: int) -> tuple[pa.Table, list[Group]]:
+def due(
+    head: TableHead, goal: Goal, *, until: int, limit_bytes: int, only_own: bool = False
+) -> tuple[pa.Table, list[Group]]:
     """Return the next files to be rewritten, up to about `limit_bytes` but one group at least, and their groups; of
-    those that were there at the version `until`."""
-    return compaction_commit.plan_groups(head, goal, None, until=until, limit_bytes=limit_bytes)
+    those that were there at the version `until`, and, with `only_own`, that lie in the table's folder."""
+    return compaction_commit.plan_groups(
+        head, goal, None, until=until, limit_bytes=limit_bytes, only_own=only_own
+    )
 
 
 def step(

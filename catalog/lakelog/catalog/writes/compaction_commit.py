@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict, DoneInPart
 from lakelog.catalog.files import DataFile
@@ -41,11 +42,20 @@ class Rewritten:
 
 
 def plan_groups(
-    head: TableHead, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
+    head: TableHead,
+    goal: Goal,
+    filter: Filter | None,
+    *,
+    until: int,
+    limit_bytes: int,
+    only_own: bool = False,
 ) -> tuple[pa.Table, list[Group]]:
     """Return the next groups to be rewritten, and their files (see `plan_compaction`), of the files that may have
-    rows which match. Unsupported for a filter that cannot be checked against the entries of files."""
+    rows which match; with `only_own`, of those in the table's own folder. Unsupported for a filter that cannot be
+    checked against the entries of files."""
     metadata, files = head.metadata, head.all_files()
+    if only_own:
+        files = files.filter(pc.starts_with(files["path"], "data/"))
     if filter is not None:
         bound = bind(as_predicate(filter), metadata.schema)
         unknown = unknown_parts(bound)

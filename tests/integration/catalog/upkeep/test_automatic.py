@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.logs import places
+from lakelog.catalog.parquet.ingest import written_files
 from lakelog.catalog.upkeep import automatic
 from lakelog.catalog.upkeep.automatic import wait_for_upkeep
 from lakelog.catalog.upkeep.compacting import step
 from lakelog.log import LogOptions, open_store
-from lakelog.log.errors import FormatError, StorageError
+from lakelog.log.errors import FormatError, InvalidInput, StorageError
 from lakelog.log.stores.counting_store import CountingStore
 
 SCHEMA = pa.schema({"id": pa.int64()})
@@ -138,6 +140,88 @@ def test_it_takes_a_tenth_of_the_time_and_one_group_more(
     # 200 s of writes, of which a tenth are four groups of 5 s; these take time themselves.
     assert 4 <= len(took) <= 6
     assert all(later - earlier >= 50.0 for earlier, later in zip(took[1:], took[2:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("default", "own", "files"),
+    [
+        ("auto", {}, 1),
+        ("auto", {"lakelog.maintenance": "on-demand"}, 15),
+        ("on-demand", {}, 15),
+        ("off", AUTO, 15),
+    ],
+)
+def test_a_catalog_s_default_holds_where_no_property_says_otherwise(
+    begun: list[Callable[[], None]], default: str, own: dict[str, str], files: int
+) -> None:
+    catalog = Catalog(f"memory://{uuid.uuid4().hex}", maintenance=default)
+    table = catalog.create_table("orders", SCHEMA, properties=own)
+    for id in range(15):
+        table = table.append(rows(id))
+    while begun:
+        begun.pop()()
+    assert table.refresh().file_count == files
+
+
+def test_without_a_user_s_word_it_takes_a_tenth_of_the_time_of_writes(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = Now()
+    catalog = Catalog(
+        f"memory://{uuid.uuid4().hex}", log_options=LogOptions(monotonic_s=now), maintenance="auto"
+    )
+    table = catalog.create_table("orders", SCHEMA)
+    took: list[float] = []
+    real = step
+
+    def slow(*given: Any) -> Any:
+        took.append(now.s)
+        now.s += 5.0
+        return real(*given)
+
+    monkeypatch.setattr("lakelog.catalog.upkeep.automatic.step", slow)
+    for id in range(200):
+        write = table.begin_write()
+        now.s += 1.0  # an engine's executors write
+        table = table.commit_write(
+            write, "append", written_files(table.head.tracked, table.metadata, write, rows(id))
+        )
+        now.s += 9.0  # nothing is written
+        while begun:
+            begun.pop()()
+    # 200 s of writes in 2,000 s, of which a tenth are four groups of 5 s.
+    assert 4 <= len(took) <= 6
+
+
+def test_files_of_others_and_large_groups_are_left_to_maintain(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for number in range(9):
+        pq.write_table(rows(100 + number), tmp_path / f"{number}.parquet")
+    catalog = Catalog(str(tmp_path / "lake"), options={"fsync": "off"}, maintenance="auto")
+    table = catalog.create_table("orders", SCHEMA).add_files(str(tmp_path))
+    table = table.alter([{"change": "set-property", "key": f"k{at}", "value": "v"} for at in range(1)])
+    for id in range(4):
+        table = table.append(rows(id))
+    assert table.version < 8
+    while table.version < 16:
+        table = table.append(rows(table.version))
+    monkeypatch.setattr(automatic, "STEP_BYTES_MAX", 1)
+    begun.pop()()
+    assert table.refresh().version == table.version, "too large"
+    monkeypatch.undo()
+    monkeypatch.setattr(automatic, "_begin_thread", begun.append)
+    while table.version < 24:
+        table = table.append(rows(table.version))
+    begun.pop()()
+    paths = table.refresh().plan()["path"].to_pylist()
+    assert sum(not path.startswith("data/") for path in paths) == 9
+    assert sum(path.startswith("data/") for path in paths) < 16
+
+
+def test_a_default_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="on-demand, auto"):
+        Catalog(f"memory://{uuid.uuid4().hex}", maintenance="sometimes")
 
 
 def test_a_writer_does_not_notice_that_upkeep_fails(
