@@ -20,7 +20,7 @@ PURE = ["files", "planning", "schema", "state"]
 FILES_MAX = 30
 LINES_MAX = 600
 
-PURE_IMPORTS_OF_THE_LOG = {"Commit", "Dump", "Json", "WriteRef", "each_change"}
+PURE_IMPORTS_OF_THE_LOG = {"BlobRange", "Commit", "Dump", "Json", "WriteRef", "each_change"}
 """What a pure room takes from `lakelog.log`, beside errors and grammar: values, and nothing that reads or writes."""
 
 

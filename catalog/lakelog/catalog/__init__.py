@@ -12,6 +12,16 @@ orders.scan(columns=["id"], filter="region = 'EU'").to_arrow()
 from lakelog.catalog.audit import (
     AuditEntry,
 )
+from lakelog.catalog.backups import (
+    BackedUp,
+    Backup,
+    BackupProblem,
+    CheckedBackup,
+    LeftOut,
+    LogInBackup,
+    RestoredTable,
+    RestoredWarehouse,
+)
 from lakelog.catalog.catalog import (
     Catalog,
 )
@@ -180,6 +190,7 @@ from lakelog.catalog.transaction import (
 from lakelog.catalog.upkeep import (
     Advice,
     Compacted,
+    Due,
     Health,
     KeyDepth,
     LastDay,
@@ -340,6 +351,15 @@ __all__ = [
     "Health",
     "KeyDepth",
     "LastDay",
+    "BackedUp",
+    "Backup",
+    "BackupProblem",
+    "LeftOut",
+    "LogInBackup",
+    "CheckedBackup",
+    "RestoredTable",
+    "RestoredWarehouse",
+    "Due",
     "Compacted",
     "Maintained",
     "SizeClass",

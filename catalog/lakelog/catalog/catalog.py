@@ -13,9 +13,9 @@ from lakelog.catalog.backups import (
     BackedUp,
     Backup,
     BackupPlace,
-    Checked,
-    Restored,
-    TableRestored,
+    CheckedBackup,
+    RestoredTable,
+    RestoredWarehouse,
     create_backup,
     remade_clones,
     restore_table,
@@ -219,13 +219,13 @@ class Catalog(CatalogErasure):
 
     def verify_backup(
         self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
-    ) -> Checked:
+    ) -> CheckedBackup:
         """Read every object of a backup, by its id or the newest, and name those that are missing or were altered."""
         return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress)
 
     def restore_warehouse(
         self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
-    ) -> Restored:
+    ) -> RestoredWarehouse:
         """Make this warehouse, which has to be an empty folder, what a backup has, with its history. Names that lead
         out of the folder are removed. A restore that was stopped goes on with the next call. InvalidInput."""
         self._logs.check_writable()
@@ -244,7 +244,7 @@ class Catalog(CatalogErasure):
         replace: bool = False,
         token: Token | None = None,
         progress: Callable[[str], None] | None = None,
-    ) -> TableRestored:
+    ) -> RestoredTable:
         """Make a table of what a backup has of `table`, under that name or as `to`, with its rows and definition and a
         log of its own. With `replace`, the table that has the name is dropped by the same commit, and can be restored.
 
@@ -260,7 +260,7 @@ class Catalog(CatalogErasure):
         with self.transaction() as transaction:
             transaction.drop_table(wanted)
             transaction.rename_table(beside, wanted)
-        return TableRestored(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
+        return RestoredTable(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
 
     def _backups_at(self, place: Location) -> BackupPlace:
         url = canonical_url(spelled(place))

@@ -49,6 +49,23 @@ class OutsideOnly:
     def forget(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported(NO_MAINTENANCE)
 
+    def backup(self, *given: object, **named: object) -> NoReturn:
+        raise Unsupported(
+            "a backup is of committed versions: make it and restore from it outside of the transaction"
+        )
+
+    def backups(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def verify_backup(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def restore_warehouse(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def restore_table(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
     def audit(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("an audit covers committed changes only: run it on the catalog itself")
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.backups import LEAVE, REFUSE, Backup, Left, summary
+from lakelog.catalog.backups import LEAVE, REFUSE, Backup, LeftOut, summary
 from lakelog.catalog.names import quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.options import Place, names_of_tables, takes_place
@@ -180,7 +180,7 @@ def _in_json(backup: Backup) -> dict[str, object]:
     return {**summary(backup), "time": answer.iso_time(backup.time_us)}
 
 
-def _say_left(left: tuple[Left, ...]) -> None:
+def _say_left(left: tuple[LeftOut, ...]) -> None:
     for each in left:
         what = f"{each.files:,} files of it at {each.place} and other places" if each.files else each.place
         answer.say(f"Not in the backup: {quoted_where_needed(each.name)}, {what}.")

@@ -6,7 +6,8 @@ saved cut keeps what is copied.
 """
 
 from lakelog.catalog.backups.checking import (
-    Checked,
+    BackupProblem,
+    CheckedBackup,
     verify_backup,
 )
 from lakelog.catalog.backups.making import (
@@ -19,14 +20,15 @@ from lakelog.catalog.backups.making import (
 from lakelog.catalog.backups.place import (
     Backup,
     BackupPlace,
-    Left,
+    LeftOut,
+    LogInBackup,
 )
 from lakelog.catalog.backups.restoring import (
-    Restored,
+    RestoredWarehouse,
     restore_warehouse,
 )
 from lakelog.catalog.backups.tables import (
-    TableRestored,
+    RestoredTable,
     remade_clones,
     restore_table,
 )
@@ -35,12 +37,14 @@ __all__ = [
     "BackedUp",
     "Backup",
     "BackupPlace",
-    "Checked",
+    "BackupProblem",
+    "CheckedBackup",
     "LEAVE",
-    "Left",
+    "LeftOut",
+    "LogInBackup",
     "REFUSE",
-    "Restored",
-    "TableRestored",
+    "RestoredWarehouse",
+    "RestoredTable",
     "create_backup",
     "remade_clones",
     "restore_table",

@@ -15,7 +15,7 @@ MISSING, ALTERED = "missing", "altered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class BackupProblem:
     """An object that is not as it was backed up: its place, and what of the warehouse it is."""
 
     what: str
@@ -24,20 +24,20 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedBackup:
     """What a check has read, and what was wrong."""
 
     backup: Backup
     objects: int
     size_bytes: int
-    problems: tuple[Problem, ...]
+    problems: tuple[BackupProblem, ...]
 
 
-def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: Progress) -> Checked:
+def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: Progress) -> CheckedBackup:
     """Read every object of a backup, and compare it with its hash."""
     backup = place.backup(id)
     objects = place.objects_of(backup)
-    problems: list[Problem] = []
+    problems: list[BackupProblem] = []
     for begin in range(0, len(objects), COPIES_AT_ONCE):
         progress(f"object {begin:,} of {len(objects):,}")
         batch = objects[begin : begin + COPIES_AT_ONCE]
@@ -46,9 +46,9 @@ def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: 
         ):
             if wrong is not None:
                 problems.append(
-                    Problem(what=wrong, place=f"{place.store.url}/{listed.stored}", key=listed.key)
+                    BackupProblem(what=wrong, place=f"{place.store.url}/{listed.stored}", key=listed.key)
                 )
-    return Checked(
+    return CheckedBackup(
         backup=backup,
         objects=len(objects),
         size_bytes=sum(each.size for each in objects),

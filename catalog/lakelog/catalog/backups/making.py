@@ -17,9 +17,9 @@ from lakelog.catalog.backups.place import (
     FORMAT,
     Backup,
     BackupPlace,
-    Left,
+    LeftOut,
     Listed,
-    LogHead,
+    LogInBackup,
     Running,
     check_apart,
     stored_name,
@@ -124,7 +124,7 @@ class _Making:
         chosen, left = self._chosen(versions, start)
         if outside == REFUSE and (live := [each for each in left if each.kind != DROPPED]):
             self._refuse(live)
-        files: list[Left] = []
+        files: list[LeftOut] = []
         for number, at in enumerate(chosen, start=1):
             self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
             files += self._take(at)
@@ -142,7 +142,7 @@ class _Making:
                 root=root,
                 warehouse=self.tree.logs.warehouse,
                 logs=tuple(
-                    LogHead(
+                    LogInBackup(
                         kind=at.kind,
                         location=at.location,
                         version=at.version,
@@ -180,7 +180,7 @@ class _Making:
             return versions_of(found.tracked, cut, saved), found.tracked.location
         raise AssertionError("the root always has a cut")
 
-    def _chosen(self, versions: dict[str, int], start: str) -> tuple[list[LogAt], list[Left]]:
+    def _chosen(self, versions: dict[str, int], start: str) -> tuple[list[LogAt], list[LeftOut]]:
         above = self.running.cut_namespace
         logs = self.tree.logs
         begin, path = start, above
@@ -188,7 +188,7 @@ class _Making:
             path = ()
         chosen, outside = logs_of(logs, versions, begin, path)
         left = [
-            Left(kind=DROPPED if each.dropped else TABLE, name=each.path, place=logs.url(each.location))
+            LeftOut(kind=DROPPED if each.dropped else TABLE, name=each.path, place=logs.url(each.location))
             for each in outside
         ]
         wanted = self.running.name
@@ -205,7 +205,7 @@ class _Making:
             left = [each for each in left if each.name[:depth] == wanted]
         return chosen, left
 
-    def _take(self, at: LogAt) -> list[Left]:
+    def _take(self, at: LogAt) -> list[LeftOut]:
         """Copy what a log consists of, again from its start where something has expired meanwhile."""
         logs = self.tree.logs
         for _ in range(TRIES_MAX):
@@ -221,7 +221,7 @@ class _Making:
             if not contents.elsewhere:
                 return []
             place = sorted(contents.elsewhere)[0]
-            return [Left(kind="file", name=at.path, place=place, files=len(contents.elsewhere))]
+            return [LeftOut(kind="file", name=at.path, place=place, files=len(contents.elsewhere))]
         raise FormatError(f"{missing}: run lakelog fsck on {logs.url(at.location)}") from missing
 
     def _copy(self, contents: Contents) -> dict[str, Listed]:
@@ -288,7 +288,7 @@ class _Making:
             self.place.put_list(self.running.id, self.tree.logs.new_id(), self._new)
             self._new = []
 
-    def _refuse(self, left: list[Left]) -> None:
+    def _refuse(self, left: list[LeftOut]) -> None:
         """Refuse, and leave nothing behind: another choice begins anew."""
         _end(self.tree, self.place, self.running)
         shown = "; ".join(f"{quoted(each.name)} at {each.place}" for each in left[:5])

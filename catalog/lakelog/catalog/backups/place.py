@@ -57,7 +57,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     kind: str
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place."""
 
     kind: str
@@ -66,7 +66,7 @@ class Left(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     files: int = 0
 
 
-class LogHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LogInBackup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A log that a backup has, and its newest version in it."""
 
     kind: str
@@ -87,15 +87,15 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: tuple[str, ...]
     root: str
     warehouse: str
-    logs: tuple[LogHead, ...]
-    left: tuple[Left, ...]
+    logs: tuple[LogInBackup, ...]
+    left: tuple[LeftOut, ...]
     clones: tuple[tuple[str, ...], ...]
     objects: int
     size_bytes: int
     list_hash: str
 
     @property
-    def tables(self) -> tuple[LogHead, ...]:
+    def tables(self) -> tuple[LogInBackup, ...]:
         return tuple(each for each in self.logs if each.kind != "namespace" and not each.dropped)
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from lakelog.catalog.backups.checking import sound
 from lakelog.catalog.backups.making import DROPPED, WAREHOUSE
-from lakelog.catalog.backups.place import FORMAT, RESTORING, Backup, BackupPlace, Left, Listed, check_apart
+from lakelog.catalog.backups.place import FORMAT, RESTORING, Backup, BackupPlace, LeftOut, Listed, check_apart
 from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, commit_in
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import RELATION, EntryPurged, EntryUnlinked, NamespaceState, encode
@@ -37,7 +37,7 @@ class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoredWarehouse:
     """What was restored: objects copied now and in all, tables, and what the backup did not have."""
 
     backup: Backup
@@ -45,7 +45,7 @@ class Restored:
     copied: int
     copied_bytes: int
     tables: int
-    left: tuple[Left, ...]
+    left: tuple[LeftOut, ...]
 
 
 def restore_warehouse(
@@ -54,7 +54,7 @@ def restore_warehouse(
     id: str | None,
     finish: Callable[[Backup], None],
     progress: Progress,
-) -> Restored:
+) -> RestoredWarehouse:
     """Make the warehouse of `target`, an empty folder, what a backup has. InvalidInput where it is not empty. `finish`
     does what is left to do once it is a warehouse, and may be called again."""
     backup = place.backup(id)
@@ -87,7 +87,7 @@ def restore_warehouse(
     _unlink(target, backup)
     finish(backup)
     store.delete([RESTORING])
-    return Restored(
+    return RestoredWarehouse(
         backup=backup,
         objects=len(objects),
         copied=len(missing),
@@ -176,7 +176,7 @@ def _unlink(target: LogCache, backup: Backup) -> None:
             continue
 
 
-def _forget(target: LogCache, found: Found[NamespaceState], left: Left) -> None:
+def _forget(target: LogCache, found: Found[NamespaceState], left: LeftOut) -> None:
     """Take what was dropped out of the list of what can be restored: a vacuum would delete the source's files."""
 
     def decide(view: View[NamespaceState], passed: object) -> Draft:

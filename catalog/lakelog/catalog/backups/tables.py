@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogHead
+from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogInBackup
 from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
 from lakelog.catalog.errors import NoSuchTable
@@ -55,7 +55,7 @@ AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class TableRestored:
+class RestoredTable:
     """A table that was made of a backup, and what was copied for it."""
 
     table: TableHead
@@ -72,13 +72,13 @@ def restore_table(
     to: Identifier,
     token: Token | None,
     progress: Progress,
-) -> TableRestored:
+) -> RestoredTable:
     """Make the table `to` of what a backup has of the table `name`. NoSuchTable, NotFound, TableExists."""
     tree.logs.check_writable()
     backup = place.backup(id)
     at = _table_in(backup, place, name)
     if token is not None and was_applied_anywhere(tree.logs, token):
-        return TableRestored(TableHead.named(tree.logs, tree.table(to), to), backup, 0, 0)
+        return RestoredTable(TableHead.named(tree.logs, tree.table(to), to), backup, 0, 0)
     source = table_of(place, backup, at)
     files = source.all_files()
     stage = stage_like(tree, source, to, token)
@@ -101,7 +101,7 @@ def restore_table(
     own = _own(source, backup, files, stage, places, store, prefix)
     draft = first_commit(source, source.view, stage, (), own)
     made = create_from(tree, stage, draft, lambda tracked, view: view)
-    return TableRestored(made, backup, len(paths), size_bytes)
+    return RestoredTable(made, backup, len(paths), size_bytes)
 
 
 def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
@@ -123,7 +123,7 @@ def _remade(
     tree: NameTree,
     place: BackupPlace,
     backup: Backup,
-    at: LogHead,
+    at: LogInBackup,
     drop: Callable[[NameTree, Identifier, Token | None], bool],
 ) -> bool:
     beside = (*at.name[:-1], f"{at.name[-1][:200]}-restored-{backup.id[:8]}")
@@ -141,7 +141,7 @@ def _remade(
     return True
 
 
-def _undropped(tree: NameTree, at: LogHead) -> Found[TableState] | None:
+def _undropped(tree: NameTree, at: LogInBackup) -> Found[TableState] | None:
     """Bring back what a run dropped that died before it had purged it; None where it is purged."""
     for entry in list_dropped(tree, at.name[:-1], recursive=False):
         if entry.location == tree.logs.url(at.location):
@@ -153,7 +153,7 @@ def _undropped(tree: NameTree, at: LogHead) -> Found[TableState] | None:
     return None
 
 
-def _table_in(backup: Backup, place: BackupPlace, name: Identifier) -> LogHead:
+def _table_in(backup: Backup, place: BackupPlace, name: Identifier) -> LogInBackup:
     found = next((each for each in backup.tables if each.name == name), None)
     if found is not None:
         return found
@@ -168,7 +168,7 @@ def _table_in(backup: Backup, place: BackupPlace, name: Identifier) -> LogHead:
     )
 
 
-def table_of(place: BackupPlace, backup: Backup, at: LogHead) -> TableHead:
+def table_of(place: BackupPlace, backup: Backup, at: LogInBackup) -> TableHead:
     """Return a table as a backup has it, to be read."""
     objects = {each.key: each for each in place.objects_of(backup)}
     places = Places(f"memory://backup-{backup.id}", {})

@@ -79,7 +79,6 @@ from lakelog.catalog.files.file_tables import (
 from lakelog.catalog.files.kept_statistics import with_kept_statistics
 from lakelog.catalog.files.leaves import (
     Fetch,
-    Leaf,
 )
 from lakelog.catalog.files.live_rows import (
     LiveRows,
@@ -101,7 +100,6 @@ from lakelog.catalog.files.manifest_parts import (
 from lakelog.catalog.files.manifests import (
     Choice,
     Entries,
-    Manifest,
     Manifests,
 )
 from lakelog.catalog.files.puffin import (
@@ -159,7 +157,6 @@ __all__ = [
     "encode_bounds",
     "Entries",
     "Kept",
-    "Leaf",
     "decode_directories",
     "encode_directories",
     "AROUND_BYTES",
@@ -185,7 +182,6 @@ __all__ = [
     "Hashes",
     "LiveRows",
     "Mask",
-    "Manifest",
     "Manifests",
     "Measured",
     "NAMES",

@@ -142,8 +142,10 @@ from lakelog.catalog.state.statement_text import (
 from lakelog.catalog.state.stream_forms import (
     form_of,
 )
-from lakelog.catalog.state.table_state import (
+from lakelog.catalog.state.table_projection import (
     TableProjection,
+)
+from lakelog.catalog.state.table_state import (
     TableState,
     apply,
     line_of,

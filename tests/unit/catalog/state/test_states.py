@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakelog.catalog.state import NamespaceProjection
-from lakelog.catalog.state.table_state import TableProjection
+from lakelog.catalog.state.table_projection import TableProjection
 from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 
 TABLE: dict[str, Any] = {
