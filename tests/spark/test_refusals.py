@@ -148,7 +148,7 @@ def test_a_warehouse_that_does_not_exist_is_an_error_until_something_is_written(
 
 
 def test_a_running_session_is_not_configured_for_another_warehouse_under_the_same_name(lake, tmp_path):
-    known = {"name": lake.name, "fsync": False, "jar": "unused"}
+    known = {"name": lake.name, "fsync": False, "jar": "unused", "maintenance": "on-demand"}
     same = configure(SparkSession.builder, lake.warehouse, **known)
     assert same._options[f"spark.sql.catalog.{lake.name}.python"] == lake.spark.conf.get(
         f"spark.sql.catalog.{lake.name}.python"

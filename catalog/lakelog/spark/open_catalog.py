@@ -32,7 +32,7 @@ SETTINGS = STORE | {
     stored_code.SETTING,
 }
 MAINTENANCES = ("auto", "on-demand", "off")
-MAINTENANCE_DEFAULT = "auto"
+MAINTENANCE_DEFAULT = "on-demand"
 STATEMENT_TEXTS = ("normalized", "full", "none")
 
 AT_ONCE = 16

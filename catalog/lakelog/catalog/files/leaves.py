@@ -126,9 +126,10 @@ class LeafContent:
     def _part(self, kind: str, *, keep: bool) -> pa.Table:
         part = self.leaf.parts[kind]
         known = self._held[part.sha256]
-        if not isinstance(known, EncodedTable):
-            return known
         with self.leaf.naming():
+            if not isinstance(known, EncodedTable):
+                # It may have been kept for another leaf, which says another length of the same part.
+                return self._of_its_length(known)
             table = self._of_its_length(decoded(part, known))
         if keep:
             self._held[part.sha256] = table

@@ -103,6 +103,11 @@ def kinds_of_columns(directory: Mapping[str, Part], statistics: Collection[int] 
     return [kind for kind in directory if kind == FILES or (kind.isdigit() and int(kind) in statistics)]
 
 
+def parts_of(files: pa.Table) -> int:
+    """Return how many parts a leaf of these files has."""
+    return len({FILES, JUDGED, REST, *map(kind_of, files.column_names)})
+
+
 def packed(leaves: Sequence[pa.Table]) -> tuple[bytes, list[str]]:
     """Return the pack of some leaves, and the directory of each, as text."""
     contents: list[dict[str, bytes]] = []

@@ -27,7 +27,7 @@ from lakelog.catalog.files.data_file import EncodedFiles, is_judged, started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
 from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Wanted
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
-from lakelog.catalog.files.manifest_parts import Kept, hash_of, packed
+from lakelog.catalog.files.manifest_parts import PARTS_MAX, Kept, hash_of, packed, parts_of
 from lakelog.catalog.files.stored_list import PACK, StoredList
 from lakelog.log.errors import FormatError
 
@@ -49,7 +49,7 @@ RUN_LIMIT = 100_000
 PACKED_FROM = 20_000
 PACK_LEAF_ENTRIES = 4_000
 """So many entries of one dump or more are packs of such leaves, read by their parts; fewer are manifests."""
-
+PACK_LEAF_PARTS = 64  # a leaf of more has as many times more entries, as roots say where each part is
 LEAF_ENTRIES = 10_000
 LEAF_BYTES = 4 * 1024 * 1024
 """A manifest has at most so many entries, and about so many bytes before it is encoded: entries of wide tables are
@@ -396,7 +396,7 @@ class Manifests:
             whole = joined([table for table in tail if table.num_rows])
             if is_bounded(whole):
                 whole = in_order(whole, order)
-            if length >= PACKED_FROM:
+            if length >= PACKED_FROM and parts_of(whole) <= PARTS_MAX:
                 entries = (*entries, *_packs(whole, version, seq, blobs))
             else:
                 entries = (
@@ -577,9 +577,10 @@ def _leaves(files: pa.Table) -> Iterator[pa.Table]:
 
 def _packs(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Iterator[Leaf]:
     """Yield the leaves of packs of all these files, and put the bytes of the packs into `blobs`."""
+    entries = PACK_LEAF_ENTRIES * -(-parts_of(files) // PACK_LEAF_PARTS)
     for first in range(0, files.num_rows, RUN_LIMIT):
         some = files.slice(first, RUN_LIMIT)
-        step = -(-some.num_rows // -(-some.num_rows // PACK_LEAF_ENTRIES))
+        step = -(-some.num_rows // -(-some.num_rows // entries))
         leaves = [some.slice(at, step).combine_chunks() for at in range(0, some.num_rows, step)]
         blob, directories = packed(leaves)
         name = f"{version:020d}-{hashlib.sha256(blob).hexdigest()}{PACK}"

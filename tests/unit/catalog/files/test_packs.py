@@ -277,6 +277,37 @@ def test_a_forged_part_is_an_error(change: Any, message: str) -> None:
         forged(stored, change).chunks(stored.fetch)
 
 
+def test_a_leaf_of_another_length_than_its_snapshot_says_is_an_error_though_its_parts_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
+    stored, _ = a_pack()
+    known = {hash_of(each): each for each in stored.own.directories()}
+    right = FileSet.load(stored.root, directories=known, kept=stored.kept)
+    assert plan_scan(right, stored.fetch, condition("=", "day", 5), [SPEC]).num_rows == 20
+    root = {**stored.root, "manifests": [dict(each) for each in stored.root["manifests"]]}
+    root["manifests"][0]["entries"] -= 1
+    wrong = FileSet.load(root, directories=known, kept=stored.kept)
+    with pytest.raises(FormatError, match="it has 8 entries, and its snapshot says 7"):
+        plan_scan(wrong, stored.fetch, condition("=", "day", 5), [SPEC])
+
+
+def test_many_columns_make_leaves_long_and_roots_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root says where each part of each leaf is: of 1,000 columns it would be tens of megabytes."""
+    monkeypatch.setattr(manifests, "PACK_LEAF_PARTS", 3)
+    stored, files = a_pack()
+    entries = files.stored_in().manifests.entries
+    assert [each.stored.entries for each in entries] == [16] * 12 + [8], "five parts are twice three"
+    assert by_path(files.chunks(stored.fetch)) == {f"data/{at}": a_file(at) for at in range(200)}
+
+
+def test_more_columns_than_a_leaf_can_have_parts_are_manifests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "PARTS_MAX", 4)
+    stored, files = a_pack()
+    assert not files.stored_in().manifests.is_packed
+    assert plan_scan(files, stored.fetch, condition("=", "day", 3), [SPEC]).num_rows == 20
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
