@@ -31,6 +31,9 @@ from lakelog.testing.versitygw import versitygw
 
 LOCAL, S3 = "local", "s3"
 LIFE_MEAN_S = {LOCAL: 1.2, S3: 8.0}
+PROPOSER_LIFE_MEAN_S = (
+    2.4  # a proposal waits for the version of another process, or for its author's turn to combine
+)
 SPARK_LIFE_MEAN_S = 3.0  # from the first request on
 START_MAX_S = 120.0  # of the first lives
 CLEANING_MAX_S = 120.0  # beyond what was asked for, until something was old enough to be expired
@@ -152,7 +155,7 @@ class Driver:
         self.report = Report(world.folder)
 
     def run(self) -> None:
-        life_s = LIFE_MEAN_S[self._settings.store]
+        life_s = PROPOSER_LIFE_MEAN_S if self._settings.proposals else LIFE_MEAN_S[self._settings.store]
         actors = [
             Actor(name, SPARK_LIFE_MEAN_S if is_spark(name) else life_s) for name in self._world.writers
         ]

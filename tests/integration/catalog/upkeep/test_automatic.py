@@ -213,10 +213,12 @@ def test_files_of_others_and_large_groups_are_left_to_maintain(
     monkeypatch.setattr(automatic, "_begin_thread", begun.append)
     while table.version < 24:
         table = table.append(rows(table.version))
+    own = sum(path.startswith("data/") for path in table.plan()["path"].to_pylist())
     begun.pop()()
     paths = table.refresh().plan()["path"].to_pylist()
     assert sum(not path.startswith("data/") for path in paths) == 9
-    assert sum(path.startswith("data/") for path in paths) < 16
+    # One group at least; how many more, depends on the time that writes took.
+    assert sum(path.startswith("data/") for path in paths) < own
 
 
 def test_a_default_that_is_none_is_refused() -> None:
