@@ -32,6 +32,7 @@ from lakelog.catalog.schema import (
     ready,
     state_of,
 )
+from lakelog.catalog.state import table_state
 from lakelog.catalog.state.adopted import Adopted, StoredAdopted
 from lakelog.catalog.state.clones import (
     Origin,
@@ -45,7 +46,7 @@ from lakelog.catalog.state.events import (
 from lakelog.catalog.state.imported_source import ImportedSource
 from lakelog.catalog.state.link import Link
 from lakelog.catalog.state.refs import Line, Ref
-from lakelog.catalog.state.table_state import TableState, apply
+from lakelog.catalog.state.table_state import TableState
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.grammar import Id, Int32, Int64, Name, Number, Word
 
@@ -105,7 +106,7 @@ class TableProjection:
     def apply(self, state: TableState, commit: Commit, blobs: Sequence[bytes]) -> TableState:
         known = state.metadata
         for event in table_events(commit):
-            state = apply(state, event, commit.version, blobs, uncommitted=not commit.commit_id)
+            state = table_state.apply(state, event, commit.version, blobs, uncommitted=not commit.commit_id)
             if state.metadata is not known and state.metadata is not None:
                 check_metadata(state.metadata)
                 known = state.metadata
