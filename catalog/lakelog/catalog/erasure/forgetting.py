@@ -82,8 +82,17 @@ class _Log:
             files=len(live),
             rows=sum(live.values()),
             past_files=len(self.held.past),
-            versions=self.head.version - max(state.expired, 1) + 1 if self.is_due else 0,
+            versions=self._versions() if self.is_due else 0,
         )
+
+    def _versions(self) -> int:
+        return self.head.version - max(self.head.state.expired, 1) + 1
+
+    def must(self) -> None:
+        """Its older versions have such rows, though nothing else of it shows that."""
+        if not self.is_due:
+            self.is_due = True
+            self.say(versions=self._versions())
 
     def say(self, **what: object) -> None:
         self.done = msgspec.structs.replace(self.done, **what)
@@ -109,8 +118,11 @@ def forget(
     with writing_as({STATEMENT: OWN_STATEMENT}):
         work = _Forgetting(tree, identifier, predicate, rewrite, progress or no_progress)
         work.look(leave_foreign=leave_foreign)
-        if dry_run or not work.is_due:
-            return work.answer(dry_run=True) if dry_run else work.answer(dry_run=False)
+        if dry_run:
+            return work.answer(dry_run=True)
+        work.empty_bases()
+        if not work.is_due:
+            return work.answer(dry_run=False)
         work.do(reference)
         return work.end(signer, reference)
 
@@ -150,6 +162,8 @@ class _Forgetting:
         bound_to(self.predicate, self.head.schema)
         self._progress(f"{self.head.name}: looking for files with such rows")
         self._add(self.head, self._identifier, "table", set())
+        self._look_at_promises()
+        self._look_at_origins()
         self._check_boundaries()
         self._check_foreign(leave_foreign)
         for each in self.logs:
@@ -161,7 +175,6 @@ class _Forgetting:
                 )
         self._look_at_dropped()
         self._look_at_namespaces()
-        self._look_at_origins()
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str, met: set[str]) -> _Log:
         met.add(head.id)
@@ -190,16 +203,20 @@ class _Forgetting:
         head = TableHead(self.tree.logs, tracked, view, name)
         if view.sealed:
             if holds:
-                self.dropped.append(_Log(head, path, "dropped-table", Held(), is_due=True))
+                self._add_dropped(_Log(head, path, "dropped-table", Held(), is_due=True))
             return
         try:
-            log = self._add(head, path, "clone", met)
+            self._add(head, path, "clone", met)
         except (InvalidInput, NotFound) as error:
             self.left.append(f"{name}, a clone, was left as it is: {error}")
-            return
-        if holds and not log.is_due:
-            # Its older versions have files of its source.
-            self.logs[self.logs.index(log)] = _Log(head, path, "clone", log.held, is_due=True)
+
+    def _look_at_promises(self) -> None:
+        """Older versions of a clone have files that are kept for it. A clone of a clone is met once, while both of the
+        logs that it comes from may keep files for it."""
+        promised = {id for each in self.logs for id in each.held.clones}
+        for each in self.logs:
+            if each.head.id in promised:
+                each.must()
 
     def _path_of(self, view: View[TableState]) -> Identifier | None:
         link = view.state.link
@@ -249,6 +266,11 @@ class _Forgetting:
             self.lost.append(
                 Lost(kind="cut", name=cut, why=f"saved in {where}, needs older versions of {name}")
             )
+        tracked = log.head.tracked
+        moved = sum(1 for _ in tracked.store.list_sizes(tracked.log.keys.lost))
+        if moved:
+            why = f"{moved:,} objects that a repair has moved to _lost/ are deleted"
+            self.lost.append(Lost(kind="repairs", name=name, why=why))
         self.lost.append(
             Lost(kind="streams", name=name, why="that have not read all versions so far begin anew")
         )
@@ -276,9 +298,18 @@ class _Forgetting:
                 continue
             log = _Log(head, self._identifier, "dropped-table", held, is_due=view.purged)
             if log.is_due:
-                self.dropped.append(log)
+                self._add_dropped(log)
         for log in self.dropped:
             self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
+
+    def _add_dropped(self, log: _Log) -> None:
+        if log.head.state.current.own_location:
+            self.left.append(
+                f"{log.head.name} has such rows, or may, at a place that a user chose, {log.head.url}, where a purge "
+                "deletes nothing: restore it under another name, and forget the rows there"
+            )
+            return
+        self.dropped.append(log)
 
     def _look_at_namespaces(self) -> None:
         """Statements that quote values may stand in the commits that have linked the tables."""
@@ -318,13 +349,19 @@ class _Forgetting:
                 )
                 continue
             if held.live or held.past:
-                self.logs[-1].is_due = True
+                if self.head.id in held.clones:
+                    self.logs[-1].must()
                 self.left.append(
                     f"the table at {url}, of which {self.head.name} is a clone, has such rows: forget them there, "
                     "which includes its clones"
                 )
 
     # Doing
+
+    def empty_bases(self) -> None:
+        """Also where no file has such rows any more: bases from when one had them are never deleted."""
+        for each in self.logs:
+            expiry.blank(each.head.tracked.log)
 
     def do(self, reference: str | None) -> None:
         event = RowsErased(erasure=self.id, filter=self.filter, reference=reference)

@@ -6,7 +6,8 @@ import msgspec
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be read no more: `kind` is versions, tag, cut, dropped-table or streams, `name` which one."""
+    """What can be read no more: `kind` is versions, tag, cut, dropped-table, repairs or streams, `name` which
+    one."""
 
     kind: str
     name: str

@@ -23,15 +23,28 @@ SHORTEST = 3
 
 
 def values_of(predicate: Predicate) -> list[str]:
-    """Return the values that a condition names, as texts."""
+    """Return the values that a condition names, as texts, and as literals and JSON have them."""
     found: list[str] = []
     for part in predicate.args:
         if isinstance(part, Predicate):
             found += values_of(part)
         elif isinstance(part, Literal) and part.value is not None and not isinstance(part.value, bool):
             text = str(part.value)
-            found += [text] if len(text) >= SHORTEST else []
+            found += _written(text) if len(text) >= SHORTEST else []
     return list(dict.fromkeys(found))
+
+
+def _written(text: str) -> list[str]:
+    """Return the forms of a text between quotes: as it is, with quotes doubled, and with backslashes before them."""
+    slashed = text.replace("\\", "\\\\")
+    return [
+        text,
+        text.replace("'", "''"),
+        text.replace('"', '""'),
+        slashed,
+        slashed.replace("'", "\\'"),
+        slashed.replace('"', '\\"'),
+    ]
 
 
 def quotes(text: str, values: Sequence[str]) -> bool:

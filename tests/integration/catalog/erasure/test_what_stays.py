@@ -1,0 +1,127 @@
+"""What an erasure must leave alone, what it has to say, and the places where such rows were overlooked."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.erasure.searching import found_in
+from tests.integration.catalog.erasure.test_forgetting import (
+    MARKERS,
+    NUMBER,
+    SCHEMA,
+    WHERE,
+    client,
+    ids,
+    rows,
+    store_of,
+)
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.files import ColumnEstimates, TableEstimates
+from lakelog.catalog.logs import writing_as
+
+
+@pytest.fixture
+def warehouse() -> str:
+    return f"memory://{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def catalog(warehouse: str) -> Catalog:
+    found = client(warehouse)
+    found.create_namespace("a")
+    return found
+
+
+def test_a_clone_without_such_rows_keeps_its_versions(catalog: Catalog) -> None:
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1))
+    catalog.clone("a.t", "a.c")
+    catalog.load_table("a.c").append(rows(2)).append(rows(3))
+    table.refresh().append(rows(9, marked=True))
+    done = catalog.forget("a.c", WHERE, dry_run=False)
+    assert any("is a clone, has such rows" in each for each in done.left)
+    assert not done.is_needed and not done.lost
+    assert ids(catalog.load_table("a.c").at(version=2)) == [1, 2]
+
+
+def test_a_clone_whose_past_has_such_rows_of_its_source_says_what_is_lost(catalog: Catalog) -> None:
+    catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
+    catalog.clone("a.t", "a.c")
+    catalog.load_table("a.c").truncate()
+    said = catalog.forget("a.c", WHERE)
+    assert said.is_needed and "versions" in {each.kind for each in said.lost}
+
+
+def test_a_dropped_table_at_a_place_of_its_own_is_named_and_can_be_restored(
+    catalog: Catalog, warehouse: str
+) -> None:
+    catalog.create_table("a.t", SCHEMA, location=f"{warehouse}/own").append(rows(1, marked=True))
+    catalog.drop_table("a.t")
+    catalog.create_table("a.t", SCHEMA).append(rows(2, marked=True))
+    done = catalog.forget("a.t", WHERE, dry_run=False)
+    assert any("at a place that a user chose" in each for each in done.left), done.left
+    assert not [each for each in done.lost if each.kind == "dropped-table"]
+    catalog.undrop_table("a.t", to="a.old")
+    assert ids(catalog.load_table("a.old")) == [1, NUMBER]
+    assert catalog.forget("a.old", WHERE, dry_run=False).left == ()
+    assert found_in(store_of(warehouse), MARKERS) == {}
+    assert ids(catalog.load_table("a.old")) == [1]
+
+
+@pytest.mark.parametrize("quoted", ["O''Briqn", "O\\'Briqn"])
+def test_a_statement_that_quotes_a_value_with_a_quote_in_it_expires(
+    quoted: str, catalog: Catalog, warehouse: str
+) -> None:
+    with writing_as({"statement": f"CREATE TABLE t AS SELECT '{quoted}'"}):
+        table = catalog.create_table("a.t", SCHEMA)
+    row = dict(zip(SCHEMA.names, (1, "O'Briqn", Decimal(1), "EU"), strict=True))
+    table.append(pa.Table.from_pylist([row], SCHEMA))
+    assert catalog.forget("a.t", "name = 'O''Briqn'", dry_run=False).left == ()
+    assert not [key for key, data in store_of(warehouse)._objects.items() if b"Briqn" in data]
+
+
+def test_bases_from_when_a_file_had_such_rows_are_emptied(catalog: Catalog, warehouse: str) -> None:
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
+    seen = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
+    known = TableEstimates(version=table.version, rows=2, size_bytes=9, columns={1: seen})
+    table = table.commit_statistics(known)
+    catalog.expire("a.t", version=table.version, dry_run=False)
+    table.refresh().delete(WHERE)
+    known = TableEstimates(version=table.version, rows=1, size_bytes=9, columns={})
+    catalog.load_table("a.t").compact()
+    table = catalog.load_table("a.t").commit_statistics(known)
+    catalog.expire("a.t", version=table.version, dry_run=False)
+    catalog.vacuum("a.t", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
+    assert any("/bases/" in key for key in found_in(store_of(warehouse), MARKERS))
+    for _ in range(2):
+        catalog.forget("a.t", WHERE, dry_run=False)
+        assert found_in(store_of(warehouse), MARKERS) == {}
+    assert ids(client(warehouse).load_table("a.t")) == [1]
+
+
+def test_a_clone_of_a_clone_is_released_by_both(catalog: Catalog, warehouse: str) -> None:
+    """Its source's source keeps files for it, too, that nothing of itself shows."""
+    catalog.create_table("a.t", SCHEMA).append(rows(1)).append(rows(2, marked=True))
+    first = catalog.clone("a.t", "a.c")
+    catalog.load_table("a.c").delete(f"id = 2 OR {WHERE}")
+    clones = [catalog.clone("a.c", "a.c0")]
+    # They are met by their ids: at least one is to be met after its own source.
+    while max(each.id for each in clones) < first.id:
+        clones.append(catalog.clone("a.c", f"a.c{len(clones)}"))
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert found_in(store_of(warehouse), MARKERS) == {}
+    assert ids(catalog.load_table("a.t")) == [1, 2]
+    assert {tuple(ids(catalog.load_table(f"a.c{number}"))) for number in range(len(clones))} == {(1,)}
+
+
+def test_what_a_repair_has_moved_away_is_said_to_go(catalog: Catalog, warehouse: str) -> None:
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
+    key = f"{table.head.tracked.log.keys.lost}20260101-x/00000000000000000001.json"
+    store_of(warehouse).put(key, b"other")
+    said = catalog.forget("a.t", WHERE)
+    assert any(each.kind == "repairs" and "1 objects" in each.why for each in said.lost)
+    assert key in store_of(warehouse)._objects
