@@ -155,7 +155,7 @@ class _Making:
                 clones=tuple(self._borrowing),
                 objects=len(objects),
                 size_bytes=sum(each.size for each in objects),
-                list_hash=self.place.put_list(self.running.id, "all", objects),
+                list_hash=self.place.put_list(self.running.id, objects),
             )
         )
 
@@ -285,7 +285,7 @@ class _Making:
 
     def _flush(self) -> None:
         if self._new:
-            self.place.put_list(self.running.id, self.tree.logs.new_id(), self._new)
+            self.place.put_list(self.running.id, self._new)
             self._new = []
 
     def _refuse(self, left: list[LeftOut]) -> None:

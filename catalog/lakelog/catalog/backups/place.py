@@ -2,7 +2,7 @@
 
     _lakelog_backups.json        what this place is, and of which warehouse: the id of its root's log
     backups/<id>.json            a backup that is whole: what it is of, and its list by its hash
-    lists/<id>/<number>.parquet  keys, sizes, hashes of what was copied; `all.parquet` is the list of a whole one
+    lists/<id>/<name>.parquet    keys, sizes, hashes of what was copied; the list of a whole one is named by its hash
     running/<id>.json            a backup that has begun: a later run goes on with it
     objects/<key>~<hash>         an object; of data files, which are never written twice, `objects/<key>`
 
@@ -181,7 +181,7 @@ class BackupPlace:
 
     def objects_of(self, backup: Backup) -> list[Listed]:
         """Return what a backup consists of. FormatError where its list is missing or was altered."""
-        key = f"lists/{backup.id}/all.parquet"
+        key = _list_key(backup)
         data = self.store.get(key)
         if data is None or hashlib.sha256(data).hexdigest() != backup.list_hash:
             what = "is missing" if data is None else "was altered"
@@ -204,13 +204,15 @@ class BackupPlace:
         self.store.put(f"running/{running.id}.json", msgspec.json.encode(running))
 
     def end(self, id: str) -> None:
-        parts = [key for key in self.store.list_after(f"lists/{id}/") if not key.endswith("/all.parquet")]
+        """Remove what only a run needs: all lists but that of the backup, if there is one."""
+        kept = _list_key(self._backup(f"backups/{id}.json")) if self.has(id) else None
+        parts = [key for key in self.store.list_after(f"lists/{id}/") if key != kept]
         self.store.delete([*parts, f"running/{id}.json"])
 
     # Lists and objects
 
-    def put_list(self, id: str, name: str, objects: Iterable[Listed]) -> str:
-        """Write a list, and return its hash."""
+    def put_list(self, id: str, objects: Iterable[Listed]) -> str:
+        """Write a list, named by its hash, and return that. Two runs of one backup never replace each other's."""
         rows = [(each.key, each.size, each.sha256, each.stored) for each in objects]
         columns = zip(*rows, strict=True) if rows else [(), (), (), ()]
         table = pa.table(
@@ -220,8 +222,9 @@ class BackupPlace:
         out = io.BytesIO()
         pq.write_table(table, out, compression="zstd")
         data = out.getvalue()
-        self.store.put(f"lists/{id}/{name}.parquet", data)
-        return hashlib.sha256(data).hexdigest()
+        digest = hashlib.sha256(data).hexdigest()
+        self.store.put(f"lists/{id}/{digest}.parquet", data)
+        return digest
 
     def known(self) -> dict[str, Listed]:
         """Return what earlier runs have copied, by its name here. A list that cannot be read costs copies, no more."""
@@ -237,6 +240,10 @@ class BackupPlace:
     def sizes(self) -> dict[str, int]:
         """Return the objects that are there, with their sizes."""
         return dict(self.store.list_sizes("objects/"))
+
+
+def _list_key(backup: Backup) -> str:
+    return f"lists/{backup.id}/{backup.list_hash}.parquet"
 
 
 def stored_name(key: str, sha256: str | None) -> str:
