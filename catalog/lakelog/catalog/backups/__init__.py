@@ -29,6 +29,7 @@ from lakelog.catalog.backups.restoring import (
 )
 from lakelog.catalog.backups.tables import (
     RestoredTable,
+    name_beside,
     remade_clones,
     restore_table,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "RestoredWarehouse",
     "RestoredTable",
     "create_backup",
+    "name_beside",
     "remade_clones",
     "restore_table",
     "restore_warehouse",

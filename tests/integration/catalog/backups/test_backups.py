@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.writes.test_identity import create, of
@@ -166,6 +167,29 @@ def test_a_clone_has_files_of_its_own_afterwards(filled: Catalog, place: str, el
     check_whole(restored)
 
 
+def test_clones_of_clones_with_long_names_that_begin_alike(
+    catalog: Catalog, place: str, elsewhere: str
+) -> None:
+    """Each has the rows of its own, although all have to wait beside one another under other names."""
+    names = [f"{'ü' * 125}{number}" for number in range(4)]
+    before = "b"
+    catalog.create_table(before, SCHEMA).append(rows(7))
+    for number, name in enumerate(names):
+        catalog.clone(before, name)
+        catalog.load_table(name).append(rows(100 + number))
+        before = name
+    catalog.load_table(names[2]).overwrite(rows(0))
+    catalog.backup(place)
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    assert restored.list_tables() == catalog.list_tables()
+    for name in ("b", *names):
+        assert ids(restored, name) == ids(catalog, name)
+    check_whole(restored)
+    restored.restore_table(place, names[0], replace=True)
+    assert ids(restored, names[0]) == [7, 100]
+
+
 def test_a_table_comes_back_beside_the_one_that_is_there(filled: Catalog, place: str) -> None:
     source = filled.load_table("n.a")
     filled.backup(place)
@@ -298,6 +322,29 @@ def test_what_is_outside_is_refused_or_left_by_name(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="left out"):
         restored.restore_table(place, "outside")
     check_whole(restored)
+
+
+def test_a_clone_with_files_outside_does_not_hold_up_a_restore(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    catalog.create_table("t", SCHEMA).append(rows(1, 2))
+    (tmp_path / "out").mkdir()
+    pq.write_table(rows(3, 4), tmp_path / "out" / "added.parquet")
+    catalog.clone("t", "c")
+    catalog.load_table("c").add_files(str(tmp_path / "out" / "added.parquet"))
+    catalog.load_table("c").delete("id = 1 or id = 4")
+    place = str(tmp_path / "backups")
+    made = catalog.backup(place, outside="leave").backup
+    assert [(each.kind, each.name) for each in made.left] == [("file", ("c",))]
+    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    restored.restore_warehouse(place)
+    # As any other table of a restored warehouse, it goes on to name the file where that was.
+    assert ids(restored, "c") == [2, 3] and ids(restored, "t") == [1, 2]
+    check_whole(restored)
+    restored.drop_table("c")
+    restored.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    assert ids(catalog, "c") == [2, 3]
+    with pytest.raises(Unsupported, match="was outside of the warehouse"):
+        catalog.restore_table(place, "c", to="again")
 
 
 def test_a_place_that_is_full_says_how_to_go_on(
