@@ -382,6 +382,36 @@ def test_changes_go_on_in_what_was_restored(filled: Catalog, place: str, elsewhe
     assert found.to_arrow().column("id").to_pylist() == [12]
 
 
+@pytest.mark.parametrize("how", ["clone", "restore"])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_no_change_is_taken_for_a_copy_by_versions_of_the_other_log(
+    catalog: Catalog, place: str, how: str, mode: str
+) -> None:
+    """Rows that were rewritten there have the versions of that log in their file, which come again in the new one."""
+    table = catalog.create_table("t", SCHEMA, properties={"lakelog.write.update.mode": mode})
+    for number in range(5):
+        table = table.append(rows(number))
+    table.compact()
+    if how == "clone":
+        catalog.clone("t", "new")
+    else:
+        catalog.backup(place)
+        catalog.restore_table(place, "t", to="new")
+    new = catalog.load_table("new")
+    assert set(new.scan(row_ids=True).to_arrow()["_row_version"].to_pylist()) == {1}
+    for number in range(5):
+        new = new.update({"id": f"id + {100 * (number + 1)}"}, f"id = {number}")
+        found = new.changes(new.version).to_arrow().to_pylist()
+        assert sorted(each["id"] for each in found) == [number, number + 100 * (number + 1)]
+    whole = new.changes(2, net=True).to_arrow().to_pylist()
+    assert len(whole) == 10
+    if how == "clone":
+        new.materialize()
+    new = catalog.load_table("new").compact()
+    left = new.scan(row_ids=True).to_arrow().to_pylist()
+    assert {each["id"]: each["_row_version"] for each in left} == {number + 100 * (number + 1): number + 2 for number in range(5)}
+
+
 def test_a_dropped_namespace_comes_back_dropped(filled: Catalog, place: str, elsewhere: str) -> None:
     filled.create_table("n.gone", SCHEMA).append(rows(3))
     filled.drop_namespace("n", cascade=True)
