@@ -78,7 +78,8 @@ class LogInBackup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A backup that is whole. `kind` is warehouse, namespace or table; `name` what it is of. `clones` are tables
-    with files of others, which their logs name by places in the warehouse that was backed up."""
+    with files of others, which their logs name by places in the warehouse that was backed up. `seal` is the hash of
+    all else: a version that is another one by a damage of the storage would be restored, with its rows."""
 
     format: Literal[1]
     id: str
@@ -93,6 +94,12 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     objects: int
     size_bytes: int
     list_hash: str
+    seal: str = ""
+
+    @property
+    def sealed(self) -> Backup:
+        data = msgspec.json.encode(msgspec.structs.replace(self, seal=""))
+        return msgspec.structs.replace(self, seal=hashlib.sha256(data).hexdigest())
 
     @property
     def tables(self) -> tuple[LogInBackup, ...]:
@@ -151,19 +158,22 @@ class BackupPlace:
 
     def backups(self) -> list[Backup]:
         """Return all backups, oldest first."""
-        self.required()
-        names = [key for key in self.store.list_after("backups/") if key.endswith(".json")]
-        found = [self._backup(key) for key in names]
-        return sorted(found, key=lambda each: (each.time_us, each.id))
+        return sorted(map(self._backup, self._keys()), key=lambda each: (each.time_us, each.id))
 
     def backup(self, id: str | None) -> Backup:
-        """Return a backup by its id, the newest without one. NotFound."""
+        """Return a backup by its id, however damaged others are, the newest without one. NotFound."""
+        keys = self._keys()
+        if id is not None and f"backups/{id}.json" in keys:
+            return self._backup(f"backups/{id}.json")
         known = self.backups()
-        found = [each for each in known if id is None or each.id == id]
-        if not found:
+        if id is not None or not known:
             listed = ", ".join(each.id for each in known[-5:]) or "none is whole"
             raise NotFound(f"there is no backup {id or 'yet'} at {self.store.url}: there are {listed}")
-        return found[-1]
+        return known[-1]
+
+    def _keys(self) -> list[str]:
+        self.required()
+        return [key for key in self.store.list_after("backups/") if key.endswith(".json")]
 
     def has(self, id: str) -> bool:
         return self.store.get(f"backups/{id}.json") is not None
@@ -172,11 +182,17 @@ class BackupPlace:
         data = self.store.get(key)
         if data is None:
             raise NotFound(f"{self.store.url}/{key} was deleted meanwhile: list the backups anew")
-        return _decoded(data, Backup, f"{self.store.url}/{key}")
+        backup = _decoded(data, Backup, f"{self.store.url}/{key}")
+        if backup != backup.sealed or key != f"backups/{backup.id}.json":
+            raise FormatError(f"{self.store.url}/{key} was altered: delete it, and use another backup")
+        return backup
 
     def put_backup(self, backup: Backup) -> None:
         key = f"backups/{backup.id}.json"
-        if not self.store.put_if_absent(key, msgspec.json.encode(backup)) and self.store.get(key) is None:
+        if (
+            not self.store.put_if_absent(key, msgspec.json.encode(backup.sealed))
+            and self.store.get(key) is None
+        ):
             raise AlreadyExists(f"{self.store.url}/{key} could not be written")
 
     def objects_of(self, backup: Backup) -> list[Listed]:

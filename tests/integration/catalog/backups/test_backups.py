@@ -6,7 +6,6 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.writes.test_identity import create, of
@@ -167,29 +166,6 @@ def test_a_clone_has_files_of_its_own_afterwards(filled: Catalog, place: str, el
     check_whole(restored)
 
 
-def test_clones_of_clones_with_long_names_that_begin_alike(
-    catalog: Catalog, place: str, elsewhere: str
-) -> None:
-    """Each has the rows of its own, although all have to wait beside one another under other names."""
-    names = [f"{'ü' * 125}{number}" for number in range(4)]
-    before = "b"
-    catalog.create_table(before, SCHEMA).append(rows(7))
-    for number, name in enumerate(names):
-        catalog.clone(before, name)
-        catalog.load_table(name).append(rows(100 + number))
-        before = name
-    catalog.load_table(names[2]).overwrite(rows(0))
-    catalog.backup(place)
-    restored = Catalog(elsewhere)
-    restored.restore_warehouse(place)
-    assert restored.list_tables() == catalog.list_tables()
-    for name in ("b", *names):
-        assert ids(restored, name) == ids(catalog, name)
-    check_whole(restored)
-    restored.restore_table(place, names[0], replace=True)
-    assert ids(restored, names[0]) == [7, 100]
-
-
 def test_a_table_comes_back_beside_the_one_that_is_there(filled: Catalog, place: str) -> None:
     source = filled.load_table("n.a")
     filled.backup(place)
@@ -274,6 +250,25 @@ def test_an_altered_list_is_an_error(filled: Catalog, place: str) -> None:
         filled.verify_backup(place)
 
 
+def test_another_version_in_the_object_of_a_backup_is_an_error(filled: Catalog, place: str) -> None:
+    made = filled.backup(place).backup
+    store, key = MemoryStore.named(place), f"backups/{made.id}.json"
+    whole = store.get(key)
+    assert whole is not None
+    (version,) = {at.version for at in made.tables if at.name == ("b",)}
+    store.put(key, whole.replace(b'"version":%d' % version, b'"version":%d' % (version - 1)))
+    for refused in (
+        filled.backups,
+        filled.verify_backup,
+        lambda there: filled.restore_table(there, "b", to="c"),
+    ):
+        with pytest.raises(FormatError, match="was altered: delete it, and use another backup"):
+            refused(place)
+    store.put(key, whole)
+    store.put(f"backups/{filled.backup(place).backup.id}.json", b"{}")
+    assert not filled.verify_backup(place, made.id).problems, "the other one is of use still"
+
+
 def test_bad_places_are_refused(filled: Catalog, warehouse: str, place: str, elsewhere: str) -> None:
     with pytest.raises(InvalidInput, match="inside of"):
         filled.backup(f"{warehouse}/backups")
@@ -324,29 +319,6 @@ def test_what_is_outside_is_refused_or_left_by_name(tmp_path: Path) -> None:
     check_whole(restored)
 
 
-def test_a_clone_with_files_outside_does_not_hold_up_a_restore(tmp_path: Path) -> None:
-    catalog = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
-    catalog.create_table("t", SCHEMA).append(rows(1, 2))
-    (tmp_path / "out").mkdir()
-    pq.write_table(rows(3, 4), tmp_path / "out" / "added.parquet")
-    catalog.clone("t", "c")
-    catalog.load_table("c").add_files(str(tmp_path / "out" / "added.parquet"))
-    catalog.load_table("c").delete("id = 1 or id = 4")
-    place = str(tmp_path / "backups")
-    made = catalog.backup(place, outside="leave").backup
-    assert [(each.kind, each.name) for each in made.left] == [("file", ("c",))]
-    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
-    restored.restore_warehouse(place)
-    # As any other table of a restored warehouse, it goes on to name the file where that was.
-    assert ids(restored, "c") == [2, 3] and ids(restored, "t") == [1, 2]
-    check_whole(restored)
-    restored.drop_table("c")
-    restored.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
-    assert ids(catalog, "c") == [2, 3]
-    with pytest.raises(Unsupported, match="was outside of the warehouse"):
-        catalog.restore_table(place, "c", to="again")
-
-
 def test_a_place_that_is_full_says_how_to_go_on(
     filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,36 +352,6 @@ def test_changes_go_on_in_what_was_restored(filled: Catalog, place: str, elsewhe
     restored.load_table("b").append(rows(12))
     found = restored.load_table("b").changes(changes + 1)
     assert found.to_arrow().column("id").to_pylist() == [12]
-
-
-@pytest.mark.parametrize("how", ["clone", "restore"])
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-def test_no_change_is_taken_for_a_copy_by_versions_of_the_other_log(
-    catalog: Catalog, place: str, how: str, mode: str
-) -> None:
-    """Rows that were rewritten there have the versions of that log in their file, which come again in the new one."""
-    table = catalog.create_table("t", SCHEMA, properties={"lakelog.write.update.mode": mode})
-    for number in range(5):
-        table = table.append(rows(number))
-    table.compact()
-    if how == "clone":
-        catalog.clone("t", "new")
-    else:
-        catalog.backup(place)
-        catalog.restore_table(place, "t", to="new")
-    new = catalog.load_table("new")
-    assert set(new.scan(row_ids=True).to_arrow()["_row_version"].to_pylist()) == {1}
-    for number in range(5):
-        new = new.update({"id": f"id + {100 * (number + 1)}"}, f"id = {number}")
-        found = new.changes(new.version).to_arrow().to_pylist()
-        assert sorted(each["id"] for each in found) == [number, number + 100 * (number + 1)]
-    whole = new.changes(2, net=True).to_arrow().to_pylist()
-    assert len(whole) == 10
-    if how == "clone":
-        new.materialize()
-    new = catalog.load_table("new").compact()
-    left = new.scan(row_ids=True).to_arrow().to_pylist()
-    assert {each["id"]: each["_row_version"] for each in left} == {number + 100 * (number + 1): number + 2 for number in range(5)}
 
 
 def test_a_dropped_namespace_comes_back_dropped(filled: Catalog, place: str, elsewhere: str) -> None:

@@ -255,7 +255,9 @@ def test_boundaries_of_a_clone_follow_those_of_its_source(catalog: Catalog, tabl
     assert table.metadata.ranks is not None
     catalog.clone("t", "c")
     later = rows(20_000, random.Random(8), 90_000)
-    later = later.set_column(1, "day", pa.array([DAY + dt.timedelta(days=2_000 + n % 99) for n in range(20_000)]))
+    later = later.set_column(
+        1, "day", pa.array([DAY + dt.timedelta(days=2_000 + n % 99) for n in range(20_000)])
+    )
     clone = catalog.load_table("c").append(later).cluster()
     ranks = clone.metadata.ranks
     assert ranks is not None and ranks.generation == table.metadata.ranks.generation + 1
