@@ -225,6 +225,10 @@ class BackupPlace:
         parts = [key for key in self.store.list_after(f"lists/{id}/") if key != kept]
         self.store.delete([*parts, f"running/{id}.json"])
 
+    def give_up(self, id: str) -> None:
+        """Forget a run that nothing can go on with. Its lists stay: they say what is there already."""
+        self.store.delete([f"running/{id}.json"])
+
     # Lists and objects
 
     def put_list(self, id: str, objects: Iterable[Listed]) -> str:

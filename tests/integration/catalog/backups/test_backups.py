@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.writes.test_identity import create, of
 
-from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog import Catalog, NoSuchTable, TableExists, Token
 from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.maintenance import Severity
 from lakelog.log import MemoryStore
@@ -106,6 +106,24 @@ def test_two_runs_of_one_backup_leave_it_readable(filled: Catalog, warehouse: st
     assert not filled.verify_backup(place).problems
     lists = list(MemoryStore.named(place).list_after("lists/"))
     assert len(lists) == 1 and not filled.cuts().keys() - {"kept"}
+
+
+def test_copies_that_went_different_ways_have_cuts_of_their_own(
+    filled: Catalog, place: str, elsewhere: str
+) -> None:
+    """The same job, with the same token, saves a cut in both; its object has the same name, and other versions."""
+    filled.backup(place)
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    restored.load_table("b").append(rows(20)).append(rows(21))
+    for each in (filled, restored):
+        each.save_cut("nightly", token=Token(commit_id="a" * 26, bases={}))
+    filled.backup(place)
+    restored.backup(place)
+    again = Catalog(f"{elsewhere}-again")
+    again.restore_warehouse(place)
+    assert ids(Catalog(again.warehouse, as_of="nightly"), "b") == [7, 8, 20, 21]
+    check_whole(again)
 
 
 def test_the_cut_that_kept_the_versions_is_dropped(filled: Catalog, place: str) -> None:

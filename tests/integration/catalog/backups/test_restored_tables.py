@@ -62,6 +62,33 @@ def test_a_clone_with_files_outside_does_not_hold_up_a_restore(tmp_path: Path) -
         catalog.restore_table(place, "c", to="again")
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_saved_cut_that_is_dropped_meanwhile_does_not_stop_backups_for_ever(
+    catalog: Catalog, place: str, elsewhere: str, stopped: bool
+) -> None:
+    """The version of the run has the cut, whose object is gone with it: the run begins anew with a newer version."""
+    catalog.create_table("t", SCHEMA).append(rows(1, 2))
+    catalog.save_cut("kept")
+
+    def beside(message: str) -> None:
+        if "kept" in catalog.cuts():
+            Catalog(catalog.warehouse).drop_cut("kept")
+            if stopped:
+                raise KeyboardInterrupt
+
+    if stopped:
+        with pytest.raises(KeyboardInterrupt):
+            catalog.backup(place, progress=beside)
+        assert len(catalog.cuts()) == 1
+    made = catalog.backup(place, progress=beside)
+    assert not catalog.cuts() and not made.resumed
+    assert [each.id for each in catalog.backups(place)] == [made.backup.id]
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    assert ids(restored, "t") == [1, 2] and not restored.cuts().keys() - {f"backup-{made.backup.id}"}
+    check_whole(restored)
+
+
 @pytest.mark.parametrize("how", ["clone", "restore"])
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_no_change_is_taken_for_a_copy_by_versions_of_the_other_log(
