@@ -266,8 +266,8 @@ class _Forgetting:
             self.lost.append(
                 Lost(kind="cut", name=cut, why=f"saved in {where}, needs older versions of {name}")
             )
-        tracked = log.head.tracked
-        moved = sum(1 for _ in tracked.store.list_sizes(tracked.log.keys.lost))
+        own = log.head.tracked
+        moved = sum(1 for _ in own.store.list_sizes(own.log.keys.lost))
         if moved:
             why = f"{moved:,} objects that a repair has moved to _lost/ are deleted"
             self.lost.append(Lost(kind="repairs", name=name, why=why))
