@@ -10,6 +10,7 @@ from lakelog.catalog.backups.checking import (
     CheckedBackup,
     verify_backup,
 )
+from lakelog.catalog.backups.contents import BackupCutGone
 from lakelog.catalog.backups.making import (
     LEAVE,
     REFUSE,
@@ -37,6 +38,7 @@ from lakelog.catalog.backups.tables import (
 __all__ = [
     "BackedUp",
     "Backup",
+    "BackupCutGone",
     "BackupPlace",
     "BackupProblem",
     "CheckedBackup",

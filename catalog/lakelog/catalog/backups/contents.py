@@ -28,7 +28,7 @@ AT_ONCE = 256
 """Commits that are read in one round."""
 
 
-class CutDropped(CommitConflict):
+class BackupCutGone(CommitConflict):
     """A version that is backed up has a saved cut whose object is gone, as others have dropped it since."""
 
 
@@ -237,7 +237,7 @@ def _cuts(tracked: TrackedLog[NamespaceState], view: View[NamespaceState], found
         now = tracked.current().state.cuts.get(name)
         if now is not None and now.object == cut.object:
             raise FormatError(f"{tracked.log.replay.at(key)} is missing: run lakelog fsck")
-        raise CutDropped(
+        raise BackupCutGone(
             f"the saved cut {name!r} was dropped since the version that is backed up, with the versions in it: back up "
             "a newer version",
             version=view.version,

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from lakelog.catalog.backups.contents import (
     TRIES_MAX,
+    BackupCutGone,
     Contents,
-    CutDropped,
     LogAt,
     contents_of,
     logs_of,
@@ -86,7 +86,7 @@ def create_backup(
         made = _Making(tree, place, running, progress)
         try:
             made.make(root.log_id, outside)
-        except CutDropped:
+        except BackupCutGone:
             # No run could go on with its version, ever. What it has copied is of use for the next one.
             made.flush()
             _drop_cut(tree, running)
