@@ -15,6 +15,7 @@ from lakelog.catalog.audit import (
 from lakelog.catalog.backups import (
     BackedUp,
     Backup,
+    BackupCutGone,
     BackupProblem,
     CheckedBackup,
     LeftOut,
@@ -353,6 +354,7 @@ __all__ = [
     "LastDay",
     "BackedUp",
     "Backup",
+    "BackupCutGone",
     "BackupProblem",
     "LeftOut",
     "LogInBackup",

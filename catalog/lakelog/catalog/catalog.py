@@ -17,6 +17,7 @@ from lakelog.catalog.backups import (
     RestoredTable,
     RestoredWarehouse,
     create_backup,
+    name_beside,
     remade_clones,
     restore_table,
     restore_warehouse,
@@ -255,7 +256,7 @@ class Catalog(CatalogErasure):
         found, show = self._backups_at(place), progress or no_progress
         if not replace or not self.table_exists(wanted):
             return restore_table(self._tree, found, backup, path, wanted, token, show)
-        beside = (*wanted[:-1], f"{wanted[-1][:200]}-restored-{self._logs.new_id()[:8]}")
+        beside = name_beside(wanted, self._logs.new_id()[:12])
         done = restore_table(self._tree, found, backup, path, beside, None, show)
         with self.transaction() as transaction:
             transaction.drop_table(wanted)

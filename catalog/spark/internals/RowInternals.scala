@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.catalyst.expressions.{Add, BoundReference, Coalesce, Expression, GetStructField, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Add, BoundReference, Coalesce, Expression, GetStructField, Least, UnsafeProjection}
 import org.apache.spark.sql.types.{DataType, LongType, StructType}
 
 /** Rows made of rows by Spark's generated code, on executors. */
@@ -50,6 +50,8 @@ private[lakelog] object RowInternals {
     def column(place: Int): Expression = BoundReference(place, types(place), nullable = true)
     UnsafeProjection.create(wanted.toSeq.map {
       case ReadColumn.AsItIs(place) => column(place)
+      // Of NULL and a number, the least is the number.
+      case ReadColumn.OwnOrFiles(Some(own), file, None) => Least(Seq(column(own), column(file)))
       case ReadColumn.OwnOrFiles(own, file, position) =>
         Coalesce(own.map(column).toSeq :+ position.map(column).foldLeft(column(file))(Add(_, _)))
     })

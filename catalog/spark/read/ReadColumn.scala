@@ -17,7 +17,8 @@ private[lakelog] object ReadColumn {
 
   /**
    * A number that a row may have of its own; else that of the file, plus the row's position where that counts. NULL where
-   * neither is there.
+   * neither is there. Where positions do not count, it is a version, and the lower one of both: in a clone, rows of files
+   * may have versions of another log.
    */
   final case class OwnOrFiles(own: Option[Int], file: Int, position: Option[Int]) extends ReadColumn {
     override def of(batch: ColumnarBatch): ColumnVector = new OwnOrFilesVector(
@@ -32,8 +33,9 @@ private final class OwnOrFilesVector(own: ColumnVector, file: ColumnVector, posi
   override def isNullAt(row: Int): Boolean = file.isNullAt(row) && (own == null || own.isNullAt(row))
 
   override def getLong(row: Int): Long =
-    if (own != null && !own.isNullAt(row)) own.getLong(row)
-    else if (position == null) file.getLong(row)
+    if (own != null && !own.isNullAt(row)) {
+      if (position != null || file.isNullAt(row)) own.getLong(row) else own.getLong(row).min(file.getLong(row))
+    } else if (position == null) file.getLong(row)
     else file.getLong(row) + position.getLong(row)
 
   override def hasNull: Boolean = file.hasNull

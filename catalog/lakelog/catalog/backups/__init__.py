@@ -10,6 +10,7 @@ from lakelog.catalog.backups.checking import (
     CheckedBackup,
     verify_backup,
 )
+from lakelog.catalog.backups.contents import BackupCutGone
 from lakelog.catalog.backups.making import (
     LEAVE,
     REFUSE,
@@ -29,6 +30,7 @@ from lakelog.catalog.backups.restoring import (
 )
 from lakelog.catalog.backups.tables import (
     RestoredTable,
+    name_beside,
     remade_clones,
     restore_table,
 )
@@ -36,6 +38,7 @@ from lakelog.catalog.backups.tables import (
 __all__ = [
     "BackedUp",
     "Backup",
+    "BackupCutGone",
     "BackupPlace",
     "BackupProblem",
     "CheckedBackup",
@@ -46,6 +49,7 @@ __all__ = [
     "RestoredWarehouse",
     "RestoredTable",
     "create_backup",
+    "name_beside",
     "remade_clones",
     "restore_table",
     "restore_warehouse",

@@ -28,6 +28,10 @@ AT_ONCE = 256
 """Commits that are read in one round."""
 
 
+class BackupCutGone(CommitConflict):
+    """A version that is backed up has a saved cut whose object is gone, as others have dropped it since."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogAt:
     """A log of the cut at its version; `path` is the name that leads to it, of a dropped one its last."""
@@ -162,9 +166,11 @@ def _contents(tracked: TrackedLog[Any], at: LogAt, progress: Progress) -> Conten
         if commit.version > first or base is None:
             found.named |= {log.keys.sidecar(each.name): each.size_bytes for each in commit.sidecars}
     view = log.view_at(at.version)
+    if view.purged:
+        return found
     if at.kind == NAMESPACE:
         _cuts(tracked, view, found)
-    elif not view.purged:
+    else:
         _files(tracked, view, first, found, progress)
     return found
 
@@ -219,8 +225,23 @@ def _snapshot(log: Log[Any], version: int, base: int, found: Contents) -> set[st
 
 
 def _cuts(tracked: TrackedLog[NamespaceState], view: View[NamespaceState], found: Contents) -> None:
+    """Take the objects of the saved cuts. A token gives these their names, so copies of one warehouse that went
+    different ways may have others of one name."""
     folder = f"{tracked.prefix}/_cut/" if tracked.prefix else "_cut/"
-    found.named |= {f"{folder}{cut.object}": None for cut in view.state.cuts.values()}
+    for name, cut in view.state.cuts.items():
+        key = f"{folder}{cut.object}"
+        data = tracked.store.get(key)
+        if data is not None:
+            found.read[key] = data
+            continue
+        now = tracked.current().state.cuts.get(name)
+        if now is not None and now.object == cut.object:
+            raise FormatError(f"{tracked.log.replay.at(key)} is missing: run lakelog fsck")
+        raise BackupCutGone(
+            f"the saved cut {name!r} was dropped since the version that is backed up, with the versions in it: back up "
+            "a newer version",
+            version=view.version,
+        )
 
 
 def _files(

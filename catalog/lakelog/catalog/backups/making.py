@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lakelog.catalog.backups.contents import TRIES_MAX, Contents, LogAt, contents_of, logs_of
+from lakelog.catalog.backups.contents import (
+    TRIES_MAX,
+    BackupCutGone,
+    Contents,
+    LogAt,
+    contents_of,
+    logs_of,
+)
 from lakelog.catalog.backups.place import (
     FORMAT,
     Backup,
@@ -71,13 +78,24 @@ def create_backup(
     check_apart(logs.warehouse, place.store.url, "a place of backups")
     root = logs.namespace("").current()
     place.claim(root.log_id, logs.warehouse)
-    running, resumed = _running(tree, place, name, is_table)
-    if not place.has(running.id):
-        made = _Making(tree, place, running, progress)
-        made.make(root.log_id, outside)
-        copied, copied_bytes = made.copied, made.copied_bytes
-    else:
+    for tries_left in reversed(range(TRIES_MAX)):
+        running, resumed = _running(tree, place, name, is_table)
         copied = copied_bytes = 0
+        if place.has(running.id):
+            break
+        made = _Making(tree, place, running, progress)
+        try:
+            made.make(root.log_id, outside)
+        except BackupCutGone:
+            # No run could go on with its version, ever. What it has copied is of use for the next one.
+            made.flush()
+            _drop_cut(tree, running)
+            place.give_up(running.id)
+            if not tries_left:
+                raise
+            continue
+        copied, copied_bytes = made.copied, made.copied_bytes
+        break
     _end(tree, place, running)
     return BackedUp(
         backup=place.backup(running.id), copied=copied, copied_bytes=copied_bytes, resumed=resumed
@@ -98,12 +116,16 @@ def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: boo
 
 
 def _end(tree: NameTree, place: BackupPlace, running: Running) -> None:
+    _drop_cut(tree, running)
+    place.end(running.id)
+
+
+def _drop_cut(tree: NameTree, running: Running) -> None:
     for namespace in {running.cut_namespace, ()}:
         try:
             drop_cut(tree, running.cut, namespace, None)
         except NotFound:
             continue
-    place.end(running.id)
 
 
 class _Making:
@@ -130,7 +152,7 @@ class _Making:
             files += self._take(at)
             if outside == REFUSE and files:
                 self._refuse(files)
-        self._flush()
+        self.flush()
         objects = sorted(self._all.values(), key=lambda each: each.key)
         self.place.put_backup(
             Backup(
@@ -155,7 +177,7 @@ class _Making:
                 clones=tuple(self._borrowing),
                 objects=len(objects),
                 size_bytes=sum(each.size for each in objects),
-                list_hash=self.place.put_list(self.running.id, "all", objects),
+                list_hash=self.place.put_list(self.running.id, objects),
             )
         )
 
@@ -281,11 +303,11 @@ class _Making:
             self._known[each.stored] = each
         self._new += copies
         if len(self._new) >= LISTED_AT_ONCE:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         if self._new:
-            self.place.put_list(self.running.id, self.tree.logs.new_id(), self._new)
+            self.place.put_list(self.running.id, self._new)
             self._new = []
 
     def _refuse(self, left: list[LeftOut]) -> None:

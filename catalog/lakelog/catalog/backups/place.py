@@ -2,7 +2,7 @@
 
     _lakelog_backups.json        what this place is, and of which warehouse: the id of its root's log
     backups/<id>.json            a backup that is whole: what it is of, and its list by its hash
-    lists/<id>/<number>.parquet  keys, sizes, hashes of what was copied; `all.parquet` is the list of a whole one
+    lists/<id>/<name>.parquet    keys, sizes, hashes of what was copied; the list of a whole one is named by its hash
     running/<id>.json            a backup that has begun: a later run goes on with it
     objects/<key>~<hash>         an object; of data files, which are never written twice, `objects/<key>`
 
@@ -78,7 +78,8 @@ class LogInBackup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A backup that is whole. `kind` is warehouse, namespace or table; `name` what it is of. `clones` are tables
-    with files of others, which their logs name by places in the warehouse that was backed up."""
+    with files of others, which their logs name by places in the warehouse that was backed up. `seal` is the hash of
+    all else: a version that is another one by a damage of the storage would be restored, with its rows."""
 
     format: Literal[1]
     id: str
@@ -93,6 +94,12 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     objects: int
     size_bytes: int
     list_hash: str
+    seal: str = ""
+
+    @property
+    def sealed(self) -> Backup:
+        data = msgspec.json.encode(msgspec.structs.replace(self, seal=""))
+        return msgspec.structs.replace(self, seal=hashlib.sha256(data).hexdigest())
 
     @property
     def tables(self) -> tuple[LogInBackup, ...]:
@@ -151,19 +158,22 @@ class BackupPlace:
 
     def backups(self) -> list[Backup]:
         """Return all backups, oldest first."""
-        self.required()
-        names = [key for key in self.store.list_after("backups/") if key.endswith(".json")]
-        found = [self._backup(key) for key in names]
-        return sorted(found, key=lambda each: (each.time_us, each.id))
+        return sorted(map(self._backup, self._keys()), key=lambda each: (each.time_us, each.id))
 
     def backup(self, id: str | None) -> Backup:
-        """Return a backup by its id, the newest without one. NotFound."""
+        """Return a backup by its id, however damaged others are, the newest without one. NotFound."""
+        keys = self._keys()
+        if id is not None and f"backups/{id}.json" in keys:
+            return self._backup(f"backups/{id}.json")
         known = self.backups()
-        found = [each for each in known if id is None or each.id == id]
-        if not found:
+        if id is not None or not known:
             listed = ", ".join(each.id for each in known[-5:]) or "none is whole"
             raise NotFound(f"there is no backup {id or 'yet'} at {self.store.url}: there are {listed}")
-        return found[-1]
+        return known[-1]
+
+    def _keys(self) -> list[str]:
+        self.required()
+        return [key for key in self.store.list_after("backups/") if key.endswith(".json")]
 
     def has(self, id: str) -> bool:
         return self.store.get(f"backups/{id}.json") is not None
@@ -172,16 +182,22 @@ class BackupPlace:
         data = self.store.get(key)
         if data is None:
             raise NotFound(f"{self.store.url}/{key} was deleted meanwhile: list the backups anew")
-        return _decoded(data, Backup, f"{self.store.url}/{key}")
+        backup = _decoded(data, Backup, f"{self.store.url}/{key}")
+        if backup != backup.sealed or key != f"backups/{backup.id}.json":
+            raise FormatError(f"{self.store.url}/{key} was altered: delete it, and use another backup")
+        return backup
 
     def put_backup(self, backup: Backup) -> None:
         key = f"backups/{backup.id}.json"
-        if not self.store.put_if_absent(key, msgspec.json.encode(backup)) and self.store.get(key) is None:
+        if (
+            not self.store.put_if_absent(key, msgspec.json.encode(backup.sealed))
+            and self.store.get(key) is None
+        ):
             raise AlreadyExists(f"{self.store.url}/{key} could not be written")
 
     def objects_of(self, backup: Backup) -> list[Listed]:
         """Return what a backup consists of. FormatError where its list is missing or was altered."""
-        key = f"lists/{backup.id}/all.parquet"
+        key = _list_key(backup)
         data = self.store.get(key)
         if data is None or hashlib.sha256(data).hexdigest() != backup.list_hash:
             what = "is missing" if data is None else "was altered"
@@ -204,13 +220,19 @@ class BackupPlace:
         self.store.put(f"running/{running.id}.json", msgspec.json.encode(running))
 
     def end(self, id: str) -> None:
-        parts = [key for key in self.store.list_after(f"lists/{id}/") if not key.endswith("/all.parquet")]
+        """Remove what only a run needs: all lists but that of the backup, if there is one."""
+        kept = _list_key(self._backup(f"backups/{id}.json")) if self.has(id) else None
+        parts = [key for key in self.store.list_after(f"lists/{id}/") if key != kept]
         self.store.delete([*parts, f"running/{id}.json"])
+
+    def give_up(self, id: str) -> None:
+        """Forget a run that nothing can go on with. Its lists stay: they say what is there already."""
+        self.store.delete([f"running/{id}.json"])
 
     # Lists and objects
 
-    def put_list(self, id: str, name: str, objects: Iterable[Listed]) -> str:
-        """Write a list, and return its hash."""
+    def put_list(self, id: str, objects: Iterable[Listed]) -> str:
+        """Write a list, named by its hash, and return that. Two runs of one backup never replace each other's."""
         rows = [(each.key, each.size, each.sha256, each.stored) for each in objects]
         columns = zip(*rows, strict=True) if rows else [(), (), (), ()]
         table = pa.table(
@@ -220,8 +242,9 @@ class BackupPlace:
         out = io.BytesIO()
         pq.write_table(table, out, compression="zstd")
         data = out.getvalue()
-        self.store.put(f"lists/{id}/{name}.parquet", data)
-        return hashlib.sha256(data).hexdigest()
+        digest = hashlib.sha256(data).hexdigest()
+        self.store.put(f"lists/{id}/{digest}.parquet", data)
+        return digest
 
     def known(self) -> dict[str, Listed]:
         """Return what earlier runs have copied, by its name here. A list that cannot be read costs copies, no more."""
@@ -237,6 +260,10 @@ class BackupPlace:
     def sizes(self) -> dict[str, int]:
         """Return the objects that are there, with their sizes."""
         return dict(self.store.list_sizes("objects/"))
+
+
+def _list_key(backup: Backup) -> str:
+    return f"lists/{backup.id}/{backup.list_hash}.parquet"
 
 
 def stored_name(key: str, sha256: str | None) -> str:

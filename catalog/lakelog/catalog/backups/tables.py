@@ -7,6 +7,7 @@ do values of identity columns; older versions, tags and branches are in the back
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ from lakelog.catalog.logs import (
     write_vectors,
 )
 from lakelog.catalog.maintenance import drop_and_purge
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.names import NAME_LIMIT_BYTES, Identifier, quoted
 from lakelog.catalog.state import TableState
 from lakelog.log import LogOptions
 from lakelog.log.errors import NotFound, StorageError, Unsupported
@@ -72,8 +73,11 @@ def restore_table(
     to: Identifier,
     token: Token | None,
     progress: Progress,
+    *,
+    keep_outside: bool = False,
 ) -> RestoredTable:
-    """Make the table `to` of what a backup has of the table `name`. NoSuchTable, NotFound, TableExists."""
+    """Make the table `to` of what a backup has of the table `name`. NoSuchTable, NotFound, TableExists; Unsupported for
+    one with files that were outside of the warehouse, unless their names are kept."""
     tree.logs.check_writable()
     backup = place.backup(id)
     at = _table_in(backup, place, name)
@@ -82,8 +86,8 @@ def restore_table(
     source = table_of(place, backup, at)
     files = source.all_files()
     stage = stage_like(tree, source, to, token)
-    paths: list[str] = files["path"].to_pylist()
-    keys = {path: _key(source, backup, path) for path in paths}
+    keys = _keys(source, backup, files["path"].to_pylist(), keep_outside)
+    paths = list(keys)
     places = {path: file_path(stage.write, copy_suffix(path)) for path in paths}
     store, prefix = tree.logs.places.open(stage.location)
     shown = source.tracked.store
@@ -119,6 +123,13 @@ def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
         pending = later
 
 
+def name_beside(name: Identifier, mark: str) -> Identifier:
+    """Return the name that a table has while it is made in place of another one."""
+    ending = f"-restored-{mark}"
+    begin = name[-1].encode()[: NAME_LIMIT_BYTES - len(ending)].decode(errors="ignore")
+    return (*name[:-1], begin + ending)
+
+
 def _remade(
     tree: NameTree,
     place: BackupPlace,
@@ -126,13 +137,15 @@ def _remade(
     at: LogInBackup,
     drop: Callable[[NameTree, Identifier, Token | None], bool],
 ) -> bool:
-    beside = (*at.name[:-1], f"{at.name[-1][:200]}-restored-{backup.id[:8]}")
+    # Of its own for each clone: several may begin alike, and wait side by side for what is purged before them.
+    mark = hashlib.sha256(f"{backup.id} {at.location}".encode()).hexdigest()[:12]
+    beside = name_beside(at.name, mark)
     found = tree.find_table(at.name) or _undropped(tree, at)
     if found is not None:
         if found.tracked.location != at.location:
             return True
         if tree.find_table(beside) is None:
-            restore_table(tree, place, backup.id, at.name, beside, None, no_progress)
+            restore_table(tree, place, backup.id, at.name, beside, None, no_progress, keep_outside=True)
         try:
             drop(tree, at.name, None)
         except Unsupported:
@@ -178,17 +191,23 @@ def table_of(place: BackupPlace, backup: Backup, at: LogInBackup) -> TableHead:
     return TableHead(logs, tracked, tracked.log.view_at(at.version), quoted(at.name))
 
 
-def _key(source: TableHead, backup: Backup, path: str) -> str:
-    """Return the key in the backup of a file that a table's entry names. Unsupported where the backup has it not."""
-    if not is_elsewhere(path):
-        return f"{source.tracked.prefix}/{path}"
-    inside = path.removeprefix(f"{backup.warehouse.rstrip('/')}/")
-    if inside == path:
-        raise Unsupported(
-            f"{source.name} has the file {path}, which was outside of the warehouse and is not in the backup: import "
-            "or add it anew"
-        )
-    return inside
+def _keys(source: TableHead, backup: Backup, paths: Sequence[str], keep_outside: bool) -> dict[str, str]:
+    """Return the keys in the backup of files that a table's entries name, by their paths; with `keep_outside`, of those
+    that it has. Unsupported where the backup has one not."""
+    keys: dict[str, str] = {}
+    for path in paths:
+        if not is_elsewhere(path):
+            keys[path] = f"{source.tracked.prefix}/{path}"
+            continue
+        inside = path.removeprefix(f"{backup.warehouse.rstrip('/')}/")
+        if inside != path:
+            keys[path] = inside
+        elif not keep_outside:
+            raise Unsupported(
+                f"{source.name} has the file {path}, which was outside of the warehouse and is not in the backup: "
+                "import or add it anew"
+            )
+    return keys
 
 
 def _own(
@@ -212,14 +231,14 @@ def _own(
             where = f"{source.tracked.prefix}/" if not is_elsewhere(deletes.path) else ""
             inside = where + deletes.path.removeprefix(f"{backup.warehouse.rstrip('/')}/")
             stored = msgspec.structs.replace(deletes, path=inside)
-            vectors[places[path]] = read_vector(source.tracked.store, "", stored, rows)
+            vectors[places.get(path, path)] = read_vector(source.tracked.store, "", stored, rows)
         written = write_vectors(store, prefix, stage.write, vectors) if vectors else {}
         texts = [
-            deletes_to_json(written[places[path]]) if places[path] in written else text
+            deletes_to_json(written[at]) if (at := places.get(path, path)) in written else text
             for path, text in zip(paths, texts, strict=True)
         ]
         files = _with(files, DELETES, texts)
-    files = _with(files, "path", [places[path] for path in paths])
+    files = _with(files, "path", [places.get(path, path) for path in paths])
     files = _with(files, "write", [stage.write.id] * len(paths)) if "write" in files.column_names else files
     return files.drop_columns([VERSION]) if VERSION in files.column_names else files
 

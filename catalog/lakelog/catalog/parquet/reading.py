@@ -417,7 +417,11 @@ class _Reading:
 
 
 def _with_ids(rows: pa.Table, batch: _Batch) -> pa.Table:
-    """Return the live rows of a batch with their ids and versions: those stored with them, else those of the file."""
+    """Return the live rows of a batch with their ids and versions: those stored with them, else those of the file.
+
+    A version that is stored is never later than the file's, but in a clone or restored table, where it is one of the
+    log that the rows are from: for this one, they came with the file.
+    """
     file, live = batch.file, batch.live.of(batch.rows, batch.start)
     count = live.num_rows
     ids = versions = pa.nulls(count, pa.int64())
@@ -429,6 +433,7 @@ def _with_ids(rows: pa.Table, batch: _Batch) -> pa.Table:
             ids = pa.array(batch.live.positions(batch.start, batch.rows.num_rows) + file.first_row)
     for field, name, values in zip(ID_FIELDS, (ROW_ID, ROW_VERSION), (ids, versions), strict=True):
         if name in live.schema.names:
-            values = pc.coalesce(live[name], values)
+            own = live[name]
+            values = pc.coalesce(pc.min_element_wise(own, values) if name == ROW_VERSION else own, values)
         rows = rows.append_column(field, values)
     return rows

@@ -116,8 +116,9 @@ def ranked(head: TableHead) -> TableHead:
                 "it again",
                 version=view.version,
             )
-        generation = view.version + 1
         known = curve_of(now.ranks, now.clustering, now.schema)
+        # A clone has the ranks, and files, of another log, whose versions may be higher.
+        generation = max(view.version, 0 if now.ranks is None else now.ranks.generation) + 1
         first = generation if known is None else known.ranks.first
         ranks = Ranks(generation=generation, first=first, columns=columns)
         return Draft(events=encode([ClusteringChanged(columns=now.clustering, ranks=ranks)]))

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.writes.test_identity import create, of
 
-from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog import Catalog, NoSuchTable, TableExists, Token
 from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.maintenance import Severity
 from lakelog.log import MemoryStore
@@ -87,6 +87,43 @@ def test_what_is_there_is_not_copied_again_and_older_backups_stay(
     assert [each.id for each in filled.backups(place)] == [first.id, nothing.backup.id, last.backup.id]
     Catalog(elsewhere).restore_warehouse(place, first.id)
     assert ids(Catalog(elsewhere), "b") == [7, 8]
+
+
+def test_two_runs_of_one_backup_leave_it_readable(filled: Catalog, warehouse: str, place: str) -> None:
+    """The one that is done last has seen another state of the logs, by an expiry meanwhile: its list is not used."""
+    table = filled.load_table("b")
+    for number in range(8):
+        table = table.append(rows(20 + number))
+    others: list[str] = []
+
+    def beside(message: str) -> None:
+        if not others and message.startswith("object"):
+            other = Catalog(warehouse)
+            other.expire("b", retain_last=1, dry_run=False)
+            others.append(other.backup(place).backup.id)
+
+    assert filled.backup(place, progress=beside).backup.id == others[0]
+    assert not filled.verify_backup(place).problems
+    lists = list(MemoryStore.named(place).list_after("lists/"))
+    assert len(lists) == 1 and not filled.cuts().keys() - {"kept"}
+
+
+def test_copies_that_went_different_ways_have_cuts_of_their_own(
+    filled: Catalog, place: str, elsewhere: str
+) -> None:
+    """The same job, with the same token, saves a cut in both; its object has the same name, and other versions."""
+    filled.backup(place)
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    restored.load_table("b").append(rows(20)).append(rows(21))
+    for each in (filled, restored):
+        each.save_cut("nightly", token=Token(commit_id="a" * 26, bases={}))
+    filled.backup(place)
+    restored.backup(place)
+    again = Catalog(f"{elsewhere}-again")
+    again.restore_warehouse(place)
+    assert ids(Catalog(again.warehouse, as_of="nightly"), "b") == [7, 8, 20, 21]
+    check_whole(again)
 
 
 def test_the_cut_that_kept_the_versions_is_dropped(filled: Catalog, place: str) -> None:
@@ -226,9 +263,28 @@ def test_damage_of_a_backup_is_named(filled: Catalog, place: str, elsewhere: str
 
 def test_an_altered_list_is_an_error(filled: Catalog, place: str) -> None:
     made = filled.backup(place).backup
-    MemoryStore.named(place).put(f"lists/{made.id}/all.parquet", b"nothing")
+    MemoryStore.named(place).put(f"lists/{made.id}/{made.list_hash}.parquet", b"nothing")
     with pytest.raises(FormatError, match="was altered"):
         filled.verify_backup(place)
+
+
+def test_another_version_in_the_object_of_a_backup_is_an_error(filled: Catalog, place: str) -> None:
+    made = filled.backup(place).backup
+    store, key = MemoryStore.named(place), f"backups/{made.id}.json"
+    whole = store.get(key)
+    assert whole is not None
+    (version,) = {at.version for at in made.tables if at.name == ("b",)}
+    store.put(key, whole.replace(b'"version":%d' % version, b'"version":%d' % (version - 1)))
+    for refused in (
+        filled.backups,
+        filled.verify_backup,
+        lambda there: filled.restore_table(there, "b", to="c"),
+    ):
+        with pytest.raises(FormatError, match="was altered: delete it, and use another backup"):
+            refused(place)
+    store.put(key, whole)
+    store.put(f"backups/{filled.backup(place).backup.id}.json", b"{}")
+    assert not filled.verify_backup(place, made.id).problems, "the other one is of use still"
 
 
 def test_bad_places_are_refused(filled: Catalog, warehouse: str, place: str, elsewhere: str) -> None:

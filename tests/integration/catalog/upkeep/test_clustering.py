@@ -249,6 +249,22 @@ def test_new_values_beyond_all_boundaries_get_boundaries_and_old_files_stay(cata
     assert table.cluster().version == table.version
 
 
+def test_boundaries_of_a_clone_follow_those_of_its_source(catalog: Catalog, table: Table) -> None:
+    """Its versions begin with 1 again, while its files have places by boundaries of the source."""
+    table = table.cluster()
+    assert table.metadata.ranks is not None
+    catalog.clone("t", "c")
+    later = rows(20_000, random.Random(8), 90_000)
+    later = later.set_column(
+        1, "day", pa.array([DAY + dt.timedelta(days=2_000 + n % 99) for n in range(20_000)])
+    )
+    clone = catalog.load_table("c").append(later).cluster()
+    ranks = clone.metadata.ranks
+    assert ranks is not None and ranks.generation == table.metadata.ranks.generation + 1
+    assert ranks.first == table.metadata.ranks.first
+    assert clone.scan().to_arrow().num_rows == 50_000 and clone.cluster().version == clone.version
+
+
 def test_a_table_without_a_key_and_limits_that_make_no_sense(catalog: Catalog) -> None:
     plain = catalog.create_table("plain", SCHEMA)
     with pytest.raises(InvalidInput, match="no columns to be clustered by: name some first"):

@@ -1,0 +1,121 @@
+"""What was restored, or cloned, as a table of its own: its rows, names meanwhile, and their versions in its log."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.integration.catalog.backups.test_backups import check_whole, ids
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog
+from lakelog.log.errors import Unsupported
+
+NOW = dt.timedelta(0)
+
+
+def test_clones_of_clones_with_long_names_that_begin_alike(
+    catalog: Catalog, place: str, elsewhere: str
+) -> None:
+    """Each has the rows of its own, although all have to wait beside one another under other names."""
+    names = [f"{'ü' * 125}{number}" for number in range(4)]
+    before = "b"
+    catalog.create_table(before, SCHEMA).append(rows(7))
+    for number, name in enumerate(names):
+        catalog.clone(before, name)
+        catalog.load_table(name).append(rows(100 + number))
+        before = name
+    catalog.load_table(names[2]).overwrite(rows(0))
+    catalog.backup(place)
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    assert restored.list_tables() == catalog.list_tables()
+    for name in ("b", *names):
+        assert ids(restored, name) == ids(catalog, name)
+    check_whole(restored)
+    restored.restore_table(place, names[0], replace=True)
+    assert ids(restored, names[0]) == [7, 100]
+
+
+def test_a_clone_with_files_outside_does_not_hold_up_a_restore(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    catalog.create_table("t", SCHEMA).append(rows(1, 2))
+    (tmp_path / "out").mkdir()
+    pq.write_table(rows(3, 4), tmp_path / "out" / "added.parquet")
+    catalog.clone("t", "c")
+    catalog.load_table("c").add_files(str(tmp_path / "out" / "added.parquet"))
+    catalog.load_table("c").delete("id = 1 or id = 4")
+    place = str(tmp_path / "backups")
+    made = catalog.backup(place, outside="leave").backup
+    assert [(each.kind, each.name) for each in made.left] == [("file", ("c",))]
+    restored = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    restored.restore_warehouse(place)
+    # As any other table of a restored warehouse, it goes on to name the file where that was.
+    assert ids(restored, "c") == [2, 3] and ids(restored, "t") == [1, 2]
+    check_whole(restored)
+    restored.drop_table("c")
+    restored.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    assert ids(catalog, "c") == [2, 3]
+    with pytest.raises(Unsupported, match="was outside of the warehouse"):
+        catalog.restore_table(place, "c", to="again")
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_saved_cut_that_is_dropped_meanwhile_does_not_stop_backups_for_ever(
+    catalog: Catalog, place: str, elsewhere: str, stopped: bool
+) -> None:
+    """The version of the run has the cut, whose object is gone with it: the run begins anew with a newer version."""
+    catalog.create_table("t", SCHEMA).append(rows(1, 2))
+    catalog.save_cut("kept")
+
+    def beside(message: str) -> None:
+        if "kept" in catalog.cuts():
+            Catalog(catalog.warehouse).drop_cut("kept")
+            if stopped:
+                raise KeyboardInterrupt
+
+    if stopped:
+        with pytest.raises(KeyboardInterrupt):
+            catalog.backup(place, progress=beside)
+        assert len(catalog.cuts()) == 1
+    made = catalog.backup(place, progress=beside)
+    assert not catalog.cuts() and not made.resumed
+    assert [each.id for each in catalog.backups(place)] == [made.backup.id]
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    assert ids(restored, "t") == [1, 2] and not restored.cuts().keys() - {f"backup-{made.backup.id}"}
+    check_whole(restored)
+
+
+@pytest.mark.parametrize("how", ["clone", "restore"])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_no_change_is_taken_for_a_copy_by_versions_of_the_other_log(
+    catalog: Catalog, place: str, how: str, mode: str
+) -> None:
+    """Rows that were rewritten there have the versions of that log in their file, which come again in the new one."""
+    table = catalog.create_table("t", SCHEMA, properties={"lakelog.write.update.mode": mode})
+    for number in range(5):
+        table = table.append(rows(number))
+    table.compact()
+    if how == "clone":
+        catalog.clone("t", "new")
+    else:
+        catalog.backup(place)
+        catalog.restore_table(place, "t", to="new")
+    new = catalog.load_table("new")
+    assert set(new.scan(row_ids=True).to_arrow()["_row_version"].to_pylist()) == {1}
+    for number in range(5):
+        new = new.update({"id": f"id + {100 * (number + 1)}"}, f"id = {number}")
+        found = new.changes(new.version).to_arrow().to_pylist()
+        assert sorted(each["id"] for each in found) == [number, number + 100 * (number + 1)]
+    whole = new.changes(2, net=True).to_arrow().to_pylist()
+    assert len(whole) == 10
+    if how == "clone":
+        new.materialize()
+    new = catalog.load_table("new").compact()
+    left = new.scan(row_ids=True).to_arrow().to_pylist()
+    assert {each["id"]: each["_row_version"] for each in left} == {
+        number + 100 * (number + 1): number + 2 for number in range(5)
+    }
