@@ -6,7 +6,8 @@ creating a version again; then manifests and snapshots that only expired version
 late, or by two cleaners at once does no harm.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -59,12 +60,17 @@ def clean_up(log: Log[S], base: Base, progress: Done = lambda version: None) -> 
 def last_base(log: Log[S]) -> Base | None:
     """Return the last base of the dense sequence, None where there is none."""
     last: Base | None = None
-    while True:
-        number = 1 if last is None else last.number + 1
-        data = log.store.get(log.keys.base(number))
-        if data is None:
-            return last
-        last = log.replay.base(number, data)
+    for base, _ in bases(log):
+        last = base
+    return last
+
+
+def bases(log: Log[S]) -> Iterator[tuple[Base, bytes]]:
+    """Yield the bases of the dense sequence with their bytes, in order: a GET for each, and one more."""
+    number = 1
+    while (data := log.store.get(log.keys.base(number))) is not None:
+        yield log.replay.base(number, data), data
+        number += 1
 
 
 def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
@@ -100,18 +106,14 @@ def blank(log: Log[S]) -> int:
 
     Statistics of rows that were erased can be in such a state. One GET for each base, and one PUT.
     """
-    emptied, number = 0, 1
-    data = log.store.get(log.keys.base(number))
-    while data is not None:
-        newer = log.store.get(log.keys.base(number + 1))
-        base = log.replay.base(number, data)
-        if newer is not None and not is_blank(base):
+    emptied = 0
+    for (base, _), _newer in pairwise(bases(log)):
+        if not is_blank(base):
             root = msgspec.structs.replace(base.root, state=None, hash="")
-            key = log.keys.base(number)
+            key = log.keys.base(base.number)
             blanked = msgspec.structs.replace(base, root=root, hash="")
             log.store.put(key, encode_derived(blanked, log.replay.at(key)))
             emptied += 1
-        data, number = newer, number + 1
     return emptied
 
 

@@ -20,7 +20,7 @@ from lakelog.catalog.maintenance import all_chunks, ever_in, first_readable, nam
 from lakelog.catalog.state import NAMESPACE, NamespaceState, TableState
 from lakelog.log import Commit, Log, View
 from lakelog.log.errors import FormatError, NotFound
-from lakelog.log.expiry import last_base
+from lakelog.log.expiry import bases, last_base
 from lakelog.log.format import Base, Root
 
 TRIES_MAX = 5
@@ -194,16 +194,11 @@ def _commits(log: Log[Any], at: LogAt, found: Contents, progress: Progress) -> l
 def _bases(log: Log[Any], version: int, found: Contents) -> Base | None:
     """Take the bases up to the version, and return the last of these. Later ones need a version that is not taken."""
     last: Base | None = None
-    while True:
-        number = 1 if last is None else last.number + 1
-        data = log.store.get(log.keys.base(number))
-        if data is None:
-            return last
-        base = log.replay.base(number, data)
-        if base.root.version > version:
+    for last, data in bases(log):
+        if last.root.version > version:
             raise NotFound(f"version {version} of {log.location} has expired")
-        found.read[log.keys.base(number)] = data
-        last = base
+        found.read[log.keys.base(last.number)] = data
+    return last
 
 
 def _snapshot(log: Log[Any], version: int, base: int, found: Contents) -> set[str]:
