@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import CURVE, CURVE_HIGH, CURVE_LOW, converted, physical_rows
+from lakelog.catalog.files import CURVE, CURVE_HIGH, CURVE_LOW, converted
 from lakelog.catalog.schema import (
     TARGET_FILE_SIZE,
     Curve,
@@ -28,7 +28,7 @@ from lakelog.catalog.schema import (
     value_of,
     value_type,
 )
-from lakelog.catalog.state.compaction import Group, added_until
+from lakelog.catalog.state.compaction import FileSizes, Group, added_until
 from lakelog.log.errors import InvalidInput
 
 SHARE = 0.75
@@ -119,14 +119,7 @@ def _ends(files: pa.Table, id: int, metadata: Metadata) -> tuple[pa.Array, pa.Ar
 class _Planned:
     def __init__(self, files: pa.Table, metadata: Metadata, curve: Curve, goal: ClusteringGoal) -> None:
         self._files, self._metadata, self._curve, self._goal = files, metadata, curve, goal
-        self._rows: list[int] = files["rows"].to_pylist()
-        self._all_rows: list[int] = physical_rows(files).to_pylist()
-        sizes: list[int] = files["size"].to_pylist()
-        self._sizes = sizes
-        self._live = [
-            size * rows // max(1, every)
-            for size, rows, every in zip(sizes, self._rows, self._all_rows, strict=True)
-        ]
+        self._sizes = FileSizes(files)
         self._writes: list[str] = files["write"].to_pylist()
         self._specs: list[int] = files["spec"].to_pylist()
         count = files.num_rows
@@ -159,7 +152,7 @@ class _Planned:
             generation = self._generations[place]
             low, high = self._lows[place], self._highs[place]
             if generation == ranks.generation and low is not None and high is not None:
-                ordered.append(_File(place, self._live[place], low, high))
+                ordered.append(_File(place, self._sizes.live_bytes(place), low, high))
             elif generation is not None and ranks.first <= generation < ranks.generation:
                 old.append(place)
             else:
@@ -182,16 +175,16 @@ class _Planned:
         return fresh if is_enough else []
 
     def _bytes(self, places: Sequence[int]) -> int:
-        return sum(self._live[place] for place in places)
+        return sum(map(self._sizes.live_bytes, places))
 
     def _up_to_limit(self, places: Sequence[int]) -> list[int]:
         chosen: list[int] = []
         total = 0
         for place in places:
-            if chosen and total + self._live[place] > self._goal.limit_bytes:
+            if chosen and total + self._sizes.live_bytes(place) > self._goal.limit_bytes:
                 break
             chosen.append(place)
-            total += self._live[place]
+            total += self._sizes.live_bytes(place)
         return chosen
 
     def _runs(self, ordered: Sequence[_File]) -> list[list[_File]]:
@@ -261,16 +254,8 @@ class _Planned:
         return [file.place for file in chosen], cut
 
     def group(self, places: Sequence[int], cut: int | None) -> Group:
-        rows = sum(self._rows[place] for place in places)
-        return Group(
-            files=len(places),
-            rows=rows,
-            size_bytes=sum(self._sizes[place] for place in places),
-            deleted=sum(self._all_rows[place] for place in places) - rows,
-            tasks=max(1, -(-self._bytes(places) // self._goal.target_size_bytes)),
-            spread=True,
-            cut=cut,
-        )
+        tasks = max(1, -(-self._bytes(places) // self._goal.target_size_bytes))
+        return self._sizes.group(places, tasks=tasks, spread=True, cut=cut)
 
 
 def _overlap(one: _File, other: _File) -> bool:

@@ -122,20 +122,47 @@ def added_until(files: pa.Table, until: int) -> pa.Array:
     return pc.and_(pc.less_equal(versions, until), pc.not_equal(versions, UNCOMMITTED))
 
 
+class FileSizes:
+    """Sizes of planned files, by their places in the plan, and the groups that are made of them."""
+
+    def __init__(self, files: pa.Table) -> None:
+        self.rows: list[int] = files["rows"].to_pylist()
+        self.all_rows: list[int] = physical_rows(files).to_pylist()
+        self._sizes: list[int] = files["size"].to_pylist()
+
+    def live_bytes(self, place: int) -> int:
+        """Return about how many bytes the live rows take."""
+        return self._sizes[place] * self.rows[place] // max(1, self.all_rows[place])
+
+    def group(
+        self, places: Sequence[int], *, tasks: int = 1, spread: bool = False, cut: int | None = None
+    ) -> Group:
+        """Return the group of the files at these places."""
+        rows = sum(self.rows[place] for place in places)
+        return Group(
+            files=len(places),
+            rows=rows,
+            size_bytes=sum(self._sizes[place] for place in places),
+            deleted=sum(self.all_rows[place] for place in places) - rows,
+            tasks=tasks,
+            spread=spread,
+            cut=cut,
+        )
+
+
 class _Planned:
     def __init__(self, files: pa.Table, metadata: Metadata, goal: Goal) -> None:
         self._goal = goal
         self._metadata = metadata
-        self._sizes: list[int] = files["size"].to_pylist()
-        self._rows: list[int] = files["rows"].to_pylist()
-        self._all_rows: list[int] = physical_rows(files).to_pylist()
+        self._count = files.num_rows
+        self._sizes = FileSizes(files)
         self._specs: list[int] = files["spec"].to_pylist()
         self._values = [_values(files, field.id) for field in metadata.spec.fields]
 
     def groups(self) -> Iterator[tuple[list[int], Group]]:
         """Yield the places of the files of each group, and the group."""
         partitions: dict[tuple[Any, ...] | None, list[int]] = {}
-        for place in range(len(self._sizes)):
+        for place in range(self._count):
             if self._is_wanted(place):
                 partitions.setdefault(self._partition(place), []).append(place)
         for partition, places in partitions.items():
@@ -150,7 +177,7 @@ class _Planned:
             return
         tiers: dict[int, list[int]] = {}
         for place in places:
-            tier, size_bytes = 0, self._live_bytes(place)
+            tier, size_bytes = 0, self._sizes.live_bytes(place)
             while size_bytes >= self._goal.fan_in:
                 tier, size_bytes = tier + 1, size_bytes // self._goal.fan_in
             tiers.setdefault(tier, []).append(place)
@@ -161,7 +188,7 @@ class _Planned:
         """Whether so few files come of these that they are worth to be rewritten."""
         if self._goal.fan_in <= 1:
             return len(chosen) > tasks
-        is_full = sum(map(self._live_bytes, chosen)) >= self._goal.target_size_bytes * SMALL * tasks
+        is_full = sum(map(self._sizes.live_bytes, chosen)) >= self._goal.target_size_bytes * SMALL * tasks
         return len(chosen) >= self._goal.fan_in * tasks or (len(chosen) > tasks and is_full)
 
     def _emptied(self, chosen: Sequence[int], *, spread: bool) -> Iterator[tuple[list[int], Group]]:
@@ -170,16 +197,16 @@ class _Planned:
             if self._has_many_deleted(place):
                 yield (
                     [place],
-                    self._group([place], tasks=self._tasks([place]) if spread else 1, spread=spread),
+                    self._sizes.group([place], tasks=self._tasks([place]) if spread else 1, spread=spread),
                 )
 
     def _tasks(self, chosen: Sequence[int]) -> int:
-        return max(1, -(-sum(map(self._live_bytes, chosen)) // self._goal.target_size_bytes))
+        return max(1, -(-sum(map(self._sizes.live_bytes, chosen)) // self._goal.target_size_bytes))
 
     def _packed(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
         for chosen in self._cut(places, self._goal.target_size_bytes):
             if self._is_enough(chosen, 1):
-                yield chosen, self._group(chosen)
+                yield chosen, self._sizes.group(chosen)
             else:
                 yield from self._emptied(chosen, spread=False)
 
@@ -188,7 +215,7 @@ class _Planned:
             tasks = self._tasks(chosen)
             is_emptied = self._goal.fan_in <= 1 and any(map(self._has_many_deleted, chosen))
             if is_emptied or self._is_enough(chosen, tasks):
-                yield chosen, self._group(chosen, tasks=tasks, spread=True)
+                yield chosen, self._sizes.group(chosen, tasks=tasks, spread=True)
             else:
                 yield from self._emptied(chosen, spread=True)
 
@@ -197,7 +224,7 @@ class _Planned:
         chosen: list[int] = []
         total = 0
         for place in places:
-            live = self._live_bytes(place)
+            live = self._sizes.live_bytes(place)
             if chosen and total + live > size_bytes:
                 yield chosen
                 chosen, total = [], 0
@@ -206,31 +233,17 @@ class _Planned:
         if chosen:
             yield chosen
 
-    def _group(self, places: list[int], *, tasks: int = 1, spread: bool = False) -> Group:
-        rows = sum(self._rows[place] for place in places)
-        return Group(
-            files=len(places),
-            rows=rows,
-            size_bytes=sum(self._sizes[place] for place in places),
-            deleted=sum(self._all_rows[place] for place in places) - rows,
-            tasks=tasks,
-            spread=spread,
-        )
-
     def _is_wanted(self, place: int) -> bool:
         """Whether a file may be rewritten. One without rows stands for an empty partition."""
-        if not self._rows[place]:
+        if not self._sizes.rows[place]:
             return False
         small = self._goal.target_size_bytes * SMALL
-        return self._live_bytes(place) < small or self._has_many_deleted(place)
+        return self._sizes.live_bytes(place) < small or self._has_many_deleted(place)
 
     def _has_many_deleted(self, place: int) -> bool:
-        deleted = self._all_rows[place] - self._rows[place]
-        return deleted > 0 and deleted >= self._goal.deleted_ratio * self._all_rows[place]
-
-    def _live_bytes(self, place: int) -> int:
-        """Return about how many bytes the live rows take."""
-        return self._sizes[place] * self._rows[place] // self._all_rows[place]
+        every = self._sizes.all_rows[place]
+        deleted = every - self._sizes.rows[place]
+        return deleted > 0 and deleted >= self._goal.deleted_ratio * every
 
     def _partition(self, place: int) -> tuple[Any, ...] | None:
         """Return the values of a file's partition; None for a file of an earlier partitioning."""
