@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.errors import CommitConflict, DoneInPart
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import Progress, TableHead, Written, check_conflicts, no_files
-from lakelog.catalog.parquet import along_curve, leftovers, live_rows, read_files, transformed, written_rows
+from lakelog.catalog.parquet import along_curve, live_rows, read_files, transformed, written_rows
 from lakelog.catalog.schema import (
     BITS,
     COLUMNS_MAX,
@@ -39,7 +39,8 @@ from lakelog.catalog.state import (
     is_skewed,
     plan_clustering,
 )
-from lakelog.catalog.writes import Rewritten, compaction_commit
+from lakelog.catalog.upkeep.compacting import committed
+from lakelog.catalog.writes import compaction_commit
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, StorageError
 
@@ -193,15 +194,8 @@ def rewritten(
         target_size_bytes=goal.target_size_bytes,
         cut=group.cut,
     )
-    paths = [file.path for file in copied]
-    with leftovers.kept_by_commit(head.tracked, copied):
-        check()
-        head, lost = compaction_commit.commit(
-            head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None
-        )
-    if lost:
-        leftovers.delete(head.tracked, paths)
-    return head, copied, bool(lost)
+    head, lost = committed(head, files, copied, write, check)
+    return head, copied, lost
 
 
 def cluster(

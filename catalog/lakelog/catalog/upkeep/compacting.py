@@ -11,12 +11,14 @@ from collections.abc import Callable
 import msgspec
 import pyarrow as pa
 
+from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet import copied_files, leftovers
 from lakelog.catalog.planning import Constant
 from lakelog.catalog.schema import Policy
 from lakelog.catalog.state import Goal, Group, goal_of
 from lakelog.catalog.writes import Rewritten, compaction_commit
+from lakelog.log import WriteRef
 
 FAN_IN = 8
 FILES_AT_ONCE = 8
@@ -64,14 +66,8 @@ def step(
     write = head.begin_write()
     copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes, check=check)
     written = sum(file.size_bytes for file in copied)
-    paths = [file.path for file in copied]
-    with leftovers.kept_by_commit(head.tracked, copied):
-        check()
-        head, lost = compaction_commit.commit(
-            head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None
-        )
+    head, lost = committed(head, files, copied, write, check)
     if lost:
-        leftovers.delete(head.tracked, paths)
         return head, Compacted(lost=1, wasted_bytes=written)
     return head, Compacted(
         read_files=files.num_rows,
@@ -80,3 +76,18 @@ def step(
         written_bytes=written,
         deleted_rows=sum(group.deleted for group in groups),
     )
+
+
+def committed(
+    head: TableHead, files: pa.Table, copied: list[DataFile], write: WriteRef, check: Callable[[], None]
+) -> tuple[TableHead, bool]:
+    """Commit the copies of one group of files; return the newest version, and whether they were lost to other writers.
+    Then, and where `check` raises, nothing is left of them."""
+    with leftovers.kept_by_commit(head.tracked, copied):
+        check()
+        head, lost = compaction_commit.commit(
+            head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None
+        )
+    if lost:
+        leftovers.delete(head.tracked, [file.path for file in copied])
+    return head, bool(lost)
