@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.integration.printing import printed_by
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -39,12 +40,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
-    def output(*arguments: str, code: int = 0) -> str:
-        assert run([*arguments, "--warehouse", catalog.warehouse]) == code
-        printed = capsys.readouterr()
-        return printed.out if code == 0 else printed.err
-
-    return output
+    return printed_by(catalog, capsys)
 
 
 def test_head_shows_times_that_python_has_none_of_and_walls_clocks_as_they_are(

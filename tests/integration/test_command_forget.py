@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.integration.printing import printed_by
 
 from lakelog.catalog import Catalog
-from lakelog.cli.main import run
 
 SCHEMA = pa.schema([pa.field("id", pa.int64()), pa.field("email", pa.string())])
 
@@ -28,13 +28,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
-    def output(*arguments: str, code: int = 0) -> str:
-        capsys.readouterr()
-        assert run([*arguments, "--warehouse", catalog.warehouse]) == code
-        printed = capsys.readouterr()
-        return printed.out if code == 0 else printed.err
-
-    return output
+    return printed_by(catalog, capsys)
 
 
 def test_it_says_what_goes_before_it_goes(lakelog: Any, catalog: Catalog, tmp_path: Path) -> None:

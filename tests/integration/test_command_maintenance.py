@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from rich.console import Console
+from tests.integration.printing import printed_by
 
 from lakelog.catalog import Catalog
 from lakelog.cli import progress
-from lakelog.cli.main import run
 from lakelog.log import wait_for_background
 
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
@@ -38,14 +38,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
-    def output(*arguments: str, code: int = 0) -> str:
-        capsys.readouterr()
-        assert run([*arguments, "--warehouse", catalog.warehouse]) == code
-        printed = capsys.readouterr()
-        assert code or not printed.err, printed.err
-        return printed.out if code == 0 else printed.err
-
-    return output
+    return printed_by(catalog, capsys, silent=True)
 
 
 def objects(catalog: Catalog) -> dict[str, bytes]:

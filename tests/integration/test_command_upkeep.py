@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.integration.printing import printed_by
 
 from lakelog.catalog import Catalog
-from lakelog.cli.main import run
 
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
 
@@ -28,13 +28,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
-    def output(*arguments: str, code: int = 0) -> str:
-        capsys.readouterr()
-        assert run([*arguments, "--warehouse", catalog.warehouse]) == code
-        printed = capsys.readouterr()
-        return printed.out if code == 0 else printed.err
-
-    return output
+    return printed_by(catalog, capsys)
 
 
 def test_health_of_a_table_has_its_facts_and_the_commands(lakelog: Any) -> None:

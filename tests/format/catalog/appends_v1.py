@@ -6,11 +6,10 @@ its own.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, DataFile
 from lakelog.catalog.schema.spark_types import schema_from_spark
@@ -44,7 +43,4 @@ def fill(catalog: Catalog) -> None:
 
 
 if __name__ == "__main__":
-    for key, data in build(fill).items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build(fill))

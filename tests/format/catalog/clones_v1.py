@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pyarrow as pa
 from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, DataFile, Table
 from lakelog.catalog.clones import materializing
@@ -52,7 +50,4 @@ def fill(catalog: Catalog) -> None:
 
 
 if __name__ == "__main__":
-    for key, data in build(fill).items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build(fill))

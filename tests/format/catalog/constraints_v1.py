@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.schema.spark_types import schema_from_spark
@@ -57,7 +56,4 @@ def fill(catalog: Catalog) -> None:
 
 
 if __name__ == "__main__":
-    for key, data in build(fill).items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build(fill))

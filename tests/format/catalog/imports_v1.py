@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, Constant, DataFile
 from lakelog.catalog.files import RemovedFile, inline_deletes
@@ -169,7 +168,4 @@ def _only(draft: Draft, view: object, passed: object) -> Draft:
 
 
 if __name__ == "__main__":
-    for key, data in build(fill).items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build(fill))

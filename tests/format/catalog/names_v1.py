@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from unittest.mock import patch
 
 from tests.format.catalog.warehouse_v1 import build as built
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.schema import ViewDefinition
@@ -80,7 +79,4 @@ def build() -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    for key, data in build().items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build())

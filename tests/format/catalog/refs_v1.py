@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from tests.format.catalog.rows_v1 import SCHEMA, data_file, positions
 from tests.format.catalog.warehouse_v1 import build
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.schema.spark_types import schema_from_spark
@@ -45,7 +43,4 @@ def appended(table: Table, number: int) -> Table:
 
 
 if __name__ == "__main__":
-    for key, data in build(fill).items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build(fill))

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import base64
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, col
 from lakelog.catalog.files.data_file import file_path
@@ -75,7 +74,4 @@ def fill(catalog: Catalog) -> None:
 
 
 if __name__ == "__main__":
-    for key, data in build(fill).items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build(fill))

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, StreamBatch
 from lakelog.catalog.schema.spark_types import schema_from_spark
@@ -31,7 +29,4 @@ def fill(catalog: Catalog) -> None:
 
 
 if __name__ == "__main__":
-    for key, data in build(fill).items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build(fill))

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import sys
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from tests.format.catalog.warehouse_v1 import build as built
 from tests.format.catalog.warehouse_v1 import golden_store
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, DataFile
 from lakelog.catalog.files.column_statistics import ColumnEstimates, TableEstimates
@@ -124,7 +123,4 @@ def build() -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    for key, data in build().items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build())

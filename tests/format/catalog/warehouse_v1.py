@@ -9,11 +9,12 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
 from lakelog.catalog.logs import places
@@ -192,7 +193,4 @@ def fill_all(catalog: Catalog) -> None:
 
 
 if __name__ == "__main__":
-    for key, data in build().items():
-        path = Path(sys.argv[1], key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_objects(build())

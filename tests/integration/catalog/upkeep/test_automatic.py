@@ -117,12 +117,8 @@ def test_an_append_is_as_many_requests_as_without(
     assert with_upkeep[-1] == {"put": 1, "put_if_absent": 1}
 
 
-def test_it_takes_a_tenth_of_the_time_and_one_group_more(
-    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = Now()
-    catalog = catalog_of(now)
-    table = catalog.create_table("shop.orders", SCHEMA, properties=AUTO)
+def slow_steps(monkeypatch: pytest.MonkeyPatch, now: Now) -> list[float]:
+    """Let each group take 5 s; return when each has begun."""
     took: list[float] = []
     real = step
 
@@ -132,6 +128,16 @@ def test_it_takes_a_tenth_of_the_time_and_one_group_more(
         return real(*given)
 
     monkeypatch.setattr("lakelog.catalog.upkeep.automatic.step", slow)
+    return took
+
+
+def test_it_takes_a_tenth_of_the_time_and_one_group_more(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = Now()
+    catalog = catalog_of(now)
+    table = catalog.create_table("shop.orders", SCHEMA, properties=AUTO)
+    took = slow_steps(monkeypatch, now)
     for id in range(200):
         table = table.append(rows(id))
         now.s += 1.0
@@ -171,15 +177,7 @@ def test_without_a_user_s_word_it_takes_a_tenth_of_the_time_of_writes(
         f"memory://{uuid.uuid4().hex}", log_options=LogOptions(monotonic_s=now), maintenance="auto"
     )
     table = catalog.create_table("orders", SCHEMA)
-    took: list[float] = []
-    real = step
-
-    def slow(*given: Any) -> Any:
-        took.append(now.s)
-        now.s += 5.0
-        return real(*given)
-
-    monkeypatch.setattr("lakelog.catalog.upkeep.automatic.step", slow)
+    took = slow_steps(monkeypatch, now)
     for id in range(200):
         write = table.begin_write()
         now.s += 1.0  # an engine's executors write
