@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from tests.spark.conftest import Lake
 from tests.spark.test_child import wrapper
 
-__all__ = ["another_session", "descriptions_of_jobs", "wrapper"]
+__all__ = ["another_session", "descriptions_of_jobs", "last_job", "wrapper"]
 
 
 def another_session(lake: Lake, *others: Lake) -> Lake:
@@ -23,10 +24,20 @@ def another_session(lake: Lake, *others: Lake) -> Lake:
     return Lake(spark, lake.name, lake.warehouse)
 
 
-def descriptions_of_jobs(spark: SparkSession) -> list[str]:
-    """Return what Spark's page of jobs says of each job that it keeps."""
+def descriptions_of_jobs(spark: SparkSession, *, after: int = -1) -> list[str]:
+    """Return what Spark's page of jobs says of each job that it keeps, or of those after the job with that id."""
+    jobs = _jobs(spark)
+    return [str(job.description()) for job in jobs if job.jobId() > after]
+
+
+def last_job(spark: SparkSession) -> int:
+    """Return the id of the newest job, -1 where there is none. Spark keeps some jobs only: their count says little."""
+    return max((job.jobId() for job in _jobs(spark)), default=-1)
+
+
+def _jobs(spark: SparkSession) -> list[Any]:
     jobs = spark._jsparkSession.sparkContext().statusStore().jobsList(None)
-    return [str(jobs.apply(at).description()) for at in range(jobs.length())]
+    return [jobs.apply(at) for at in range(jobs.length())]
 
 
 def names(folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from tests.spark.sessions import descriptions_of_jobs
+from tests.spark.sessions import descriptions_of_jobs, last_job
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 
@@ -28,7 +28,7 @@ def test_it_compacts_by_jobs_and_then_nothing_is_due(lake):
     table = filled(lake, "shop.orders")
     few = filled(lake, "shop.few", files=7)
     off = filled(lake, "shop.off", **{"lakelog.maintenance": "off"})
-    before = len(descriptions_of_jobs(lake.spark))
+    before = last_job(lake.spark)
     planned = maintained(lake, "namespace => 'shop', dry_run => true")
     assert planned["`shop`.`orders`"].rewritten_files == 9 and table.refresh().file_count == 9
     found = maintained(lake, "namespace => 'shop'")
@@ -39,7 +39,7 @@ def test_it_compacts_by_jobs_and_then_nothing_is_due(lake):
     assert found["`shop`.`off`"].note == "lakelog.maintenance is off"
     assert any(
         "lakelog compaction of" in text and "9 files" in text
-        for text in descriptions_of_jobs(lake.spark)[: -before or None]
+        for text in descriptions_of_jobs(lake.spark, after=before)
     )
     assert [each.refresh().file_count for each in (table, few, off)] == [1, 7, 9]
     assert lake.sql("SELECT count(*), sum(id) FROM lake.shop.orders") == [(9, 36)]
