@@ -139,8 +139,10 @@ class Table(TableVersion):
         head = self._writable("merge into")
 
         def execute(clauses: Sequence[Clause], token: Token | None) -> Table:
-            with as_operation(head.logs, "merge", self.name):
-                return self._with(merge.merge(head, source, on, clauses, token))
+            with as_operation(head.logs, "merge", self.name) as seen:
+                done = self._with(merge.merge(head, source, on, clauses, token))
+                seen.returned(done)
+                return done
 
         return Merge(execute)
 

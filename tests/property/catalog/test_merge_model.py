@@ -1,8 +1,8 @@
 """Merges and updates from Python, held against a plain model that goes through all pairs of rows.
 
 Tables have several files and versions, deleted rows and partitions, in both row-level modes. Rows are compared with
-their ids and versions: an updated row keeps its id, and one that is left alone its version too. What a change says of how
-many rows it has changed is counted from them.
+their ids and versions: an updated row keeps its id, and one that is left alone its version too. From these follows how
+many rows a change has changed, which it has to say.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class TableHead:
     def at_version(self, version: int) -> TableHead:
         """Return the table at a version, as that was committed. NotFound for one that does not exist or has expired."""
         if version == self.version and not self.logs.is_a_cut:
-            return self
+            return self.at(self.view)
         try:
             view = self.tracked.view_at(version)
         except NotFound as error:
@@ -241,8 +241,8 @@ class TableHead:
     def whole(self) -> TableHead:
         """This version of the table itself, with all its tags and branches."""
         if not isinstance(self.tracked, LineLog):
-            return self
-        return replace(self, tracked=self.tracked.under, view=seen_on(self.view, MAIN))
+            return self.at(self.view)
+        return replace(self, tracked=self.tracked.under, view=seen_on(self.view, MAIN), rows=None)
 
     def on(self, name: str) -> TableHead:
         """Return this version as it is on a tag or branch, or on main. NoSuchRef."""

@@ -125,12 +125,12 @@ def check_counts(change: RowChange, coming: int, going: int) -> None:
         )
     if not change.operation.makes_rows or (inserted and change.operation is Operation.UPDATE):
         raise InvalidInput(
-            f"a {change.operation.word} with {inserted:,} inserted and {updated:,} updated rows: only a merge inserts "
-            "rows, and only a merge and an update update some. Leave these numbers out, or correct them"
+            f"this {change.operation.word} has {inserted:,} inserted and {updated:,} updated rows: only a merge "
+            "inserts rows, and only a merge and an update update some. Leave these numbers out, or correct them"
         )
     copied = coming - inserted - updated
     if inserted < 0 or updated < 0 or copied < 0 or going < copied + updated:
         raise InvalidInput(
-            f"{inserted:,} inserted and {updated:,} updated rows are not those of a {change.operation.word} that takes "
-            f"{going:,} rows away and adds {coming:,}: correct these numbers"
+            f"{inserted:,} inserted and {updated:,} updated rows are not those of this {change.operation.word}, which "
+            f"takes {going:,} rows away and adds {coming:,}: correct these numbers"
         )
