@@ -90,7 +90,7 @@ private object RewriteBatch {
 
   /**
    * How many rows Spark says that were updated. Tasks that ran again may be counted twice; it is asked where copies cannot be
-   * told from updated rows, as rows that a transaction has added have no version until it commits.
+   * distinguished from updated rows, as rows that a transaction has added have no version until it commits.
    */
   def updated(summary: WriteSummary): Option[Long] = Some(summary).collect {
     case update: UpdateSummary => update.numUpdatedRows

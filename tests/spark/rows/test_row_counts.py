@@ -67,8 +67,8 @@ class Statements:
         chosen = rng.sample(sorted(CLAUSES), rng.randint(1, 4))
         clauses = [each for each in CLAUSES if each in chosen]
         text = " ".join(CLAUSES[each] for each in clauses)
-        sql = f"MERGE INTO lake.t AS t USING (SELECT * FROM VALUES {values(source)} AS s(k, v)) AS s ON t.k = s.k {text}"
-        return sql, merged(rows, source, clauses)
+        given = f"(SELECT * FROM VALUES {values(source)} AS s(k, v)) AS s"
+        return f"MERGE INTO lake.t AS t USING {given} ON t.k = s.k {text}", merged(rows, source, clauses)
 
 
 CLAUSES = {
