@@ -62,7 +62,7 @@ from lakelog.catalog.upkeep import (
     maintain_tables,
 )
 from lakelog.catalog.writes import gathered_rows
-from lakelog.log import Json, LogOptions, View, canonical_url
+from lakelog.log import Json, LogOptions, View
 from lakelog.log.errors import FormatError, InvalidInput
 
 

@@ -30,7 +30,6 @@ from lakelog.catalog.backups import (
 from lakelog.catalog.catalog_erasure import CatalogErasure
 from lakelog.catalog.logs import NameTree, Token, no_progress, no_such_table, observed
 from lakelog.catalog.names import Identifier, Location, Name, identifier, spelled, table_identifier
-from lakelog.catalog.table import Table
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
@@ -102,12 +101,14 @@ class CatalogBackups(CatalogErasure):
         target: Name | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> CopiedTable:
-        """Make a table of a warehouse in use at `to`, under its own name or as `target`, with the rows and definition of
-        one of this warehouse, and a log of its own. TableExists, NoSuchTable, NoSuchNamespace."""
+        """Make a table of a warehouse in use at `to`, under its own name or as `target`, with the rows and definition
+        of one of this warehouse, and a log of its own. TableExists, NoSuchTable, NoSuchNamespace."""
         head = self.load_table(table).head
         store = self._store_at(to)
         if not CopyPlace(store).has_root():
-            raise InvalidInput(f"there is no warehouse at {store.url}: copy to it without a name for the table")
+            raise InvalidInput(
+                f"there is no warehouse at {store.url}: copy to it without a name for the table"
+            )
         path = table_identifier(table if target is None else target)
         return copy_table(NameTree(self._logs.beside(store.url)), head, path, progress or no_progress)
 

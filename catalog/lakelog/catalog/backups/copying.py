@@ -1,9 +1,9 @@
-"""A copy of a warehouse, a namespace or a table: a backup and its restore in one, in the folder that is to be a warehouse.
+"""A copy of a warehouse, a namespace or a table: a backup and its restore in one, in the folder of the new warehouse.
 
-Data files, vectors and manifests are put at their own keys at once. What can change at the source, commits first of all,
-stands below `_lakelog_copy/` with its hash, as in a place of backups, until a run finishes the copy: then it is put in
-place, the first commit of the root last. Until then no client takes the folder for a warehouse, so each further run may
-bring it up to date, and what a run has brought whole can be finished without the source.
+Data files, vectors and manifests are put at their own keys at once. What can change at the source, commits first of
+all, stands below `_lakelog_copy/` with its hash, as in a place of backups, until a run finishes the copy: then it is put
+in place, the first commit of the root last. Until then no client takes the folder for a warehouse, so each further run
+may bring it up to date, and what a run has brought whole can be finished without the source.
 
 Of a namespace or a table the logs come with their ids, at their places; the namespaces above are made anew.
 """

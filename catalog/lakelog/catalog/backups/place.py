@@ -6,8 +6,8 @@
     running/<id>.json            a backup that has begun: a later run goes on with it
     objects/<key>~<hash>         an object; of data files, which are never written twice, `objects/<key>`
 
-A copy of a warehouse has all of this below `_lakelog_copy/` in the folder that it is made in, until it is done; but what
-is never written twice has its own key in that folder at once.
+A copy has all of this below `_lakelog_copy/` in the folder that it is made in, until it is done; but what is never
+written twice has its own key in that folder at once.
 
 A name with a hash holds what has that hash, and one without it what is immutable at its source. So one backup shares
 with others what is there already, and never replaces what they need.

@@ -17,7 +17,16 @@ import msgspec
 
 from lakelog.catalog.backups.checking import sound
 from lakelog.catalog.backups.making import DROPPED, WAREHOUSE
-from lakelog.catalog.backups.place import FORMAT, RESTORING, Backup, BackupPlace, LeftOut, Listed, Restoring, check_apart
+from lakelog.catalog.backups.place import (
+    FORMAT,
+    RESTORING,
+    Backup,
+    BackupPlace,
+    LeftOut,
+    Listed,
+    Restoring,
+    check_apart,
+)
 from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, commit_in
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import RELATION, EntryPurged, EntryUnlinked, NamespaceState, encode

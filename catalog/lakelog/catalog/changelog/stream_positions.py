@@ -74,9 +74,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def moved(self, version: int, index: int = 0) -> Position:
         """Return the position at a file that `version` added."""
-        return msgspec.structs.replace(
-            self, version=version, index=index, whole=False, read=msgspec.UNSET
-        )
+        return msgspec.structs.replace(self, version=version, index=index, whole=False, read=msgspec.UNSET)
 
     def within(self, index: int) -> Position:
         """Return the position at another file of the same version."""

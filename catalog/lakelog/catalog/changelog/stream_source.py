@@ -252,8 +252,8 @@ class Stream:
             )
         if position.read is not msgspec.UNSET and position.read != self._hash_of(position.last_read):
             raise StreamStopped(
-                f"the checkpoint has read version {position.last_read} of {self.name}, which is another commit now: the "
-                f"table, or its bucket, was set back to an earlier time, and has gone on since. {RESTORED}"
+                f"the checkpoint has read version {position.last_read} of {self.name}, which is another commit now: "
+                f"the table, or its bucket, was set back to an earlier time, and has gone on since. {RESTORED}"
             )
 
     def _marked(self, before: Position | None, position: Position) -> Position:
