@@ -1,7 +1,7 @@
 """A copy of a warehouse, a namespace or a table: a backup and its restore in one, in the folder of the new warehouse.
 
 Data files, vectors and manifests are put at their own keys at once. What can change at the source, commits first of
-all, stands below `_lakelog_copy/` with its hash, as in a place of backups, until a run finishes the copy: then it is put
+all, stands below `_lakelog_copy/` with its hash, as in a backup, until a run finishes the copy: then it is put
 in place, the first commit of the root last. Until then no client takes the folder for a warehouse, so each further run
 may bring it up to date, and what a run has brought whole can be finished without the source.
 
@@ -72,10 +72,11 @@ class CopyPlace(BackupPlace):
             return
         if self.identity() is None:
             return
-        for found in (*self.running(), *self.backups()):
-            if (found.kind, found.name) != (kind, name):
+        begun = [(each.kind, each.name) for each in self.running()]
+        for of_kind, of_name in (*begun, *((each.kind, each.name) for each in self.backups())):
+            if (of_kind, of_name) != (kind, name):
                 raise InvalidInput(
-                    f"{self.store.url} has the unfinished copy of {of(found.kind, found.name)}, not of "
+                    f"{self.store.url} has the unfinished copy of {of(of_kind, of_name)}, not of "
                     f"{of(kind, name)}: finish that one, or choose another folder"
                 )
 

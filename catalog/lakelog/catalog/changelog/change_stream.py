@@ -74,11 +74,11 @@ class ChangeStream(Stream):
 
     def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
         """As `Stream.next`, but always at the end of a version: one larger than `limits` is a batch of its own."""
-        position = _of_changes(position)
-        self._check_same(position)
+        self._check_same(_of_changes(position))
         return self._marked(position, self._next(position, limits, until))
 
-    def _next(self, position: ChangePosition, limits: Limits, until: Position | None) -> Position:
+    def _next(self, position: Position, limits: Limits, until: Position | None) -> Position:
+        position = _of_changes(position)
         last = self._last if until is None else min(self._last, until.version - 1)
         spent, here = Spent(), position
         if here.whole:
