@@ -50,7 +50,7 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.columns = len(plans.MEASURED)
     if arguments.ask:
-        print(json.dumps(_asked(Path(arguments.folder), *arguments.ask, arguments)))
+        print(json.dumps(_asked(Path(arguments.folder), arguments.ask[0], arguments.ask[1], arguments)))
         return
     with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as temporary:
         folder = Path(arguments.folder or f"{temporary}/tables")
@@ -76,16 +76,15 @@ def _iceberg(folder: Path, arguments: argparse.Namespace) -> None:
     )
     with table.update_spec() as spec:
         spec.add_identity("day")
-    fields = {field.name: field for field in table.schema().fields}
+    fields = table.schema().fields
+    ids = {field.name: field.field_id for field in fields}
+    types: dict[str, Any] = {field.name: field.field_type for field in fields}
     for numbers, chance in _commits(arguments):
         with table.transaction() as whole, whole.update_snapshot().fast_append() as append:
             for at, partition, bounds in plans.files_of(numbers, arguments, chance):
-                ids = [fields[name].field_id for name in bounds]
+                counted = [ids[name] for name in bounds]
                 ends = [
-                    {
-                        fields[name].field_id: to_bytes(fields[name].field_type, each[end])
-                        for name, each in bounds.items()
-                    }
+                    {ids[name]: to_bytes(types[name], each[end]) for name, each in bounds.items()}
                     for end in (0, 1)
                 ]
                 append.append_data_file(
@@ -97,8 +96,8 @@ def _iceberg(folder: Path, arguments: argparse.Namespace) -> None:
                         record_count=plans.ROWS,
                         file_size_in_bytes=plans.SIZE_BYTES,
                         column_sizes={},
-                        value_counts=dict.fromkeys(ids, plans.ROWS),
-                        null_value_counts=dict.fromkeys(ids, 0),
+                        value_counts=dict.fromkeys(counted, plans.ROWS),
+                        null_value_counts=dict.fromkeys(counted, 0),
                         nan_value_counts={},
                         lower_bounds=ends[0],
                         upper_bounds=ends[1],
