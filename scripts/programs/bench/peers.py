@@ -91,7 +91,7 @@ class Worker:
         python = peers_python if contender.on_peers_spark else Path(sys.executable)
         self._errors = (folder / "errors.log").open("w")
         self._process = subprocess.Popen(
-            [str(python), "-W", "ignore", str(Path(__file__).with_name("peer_worker.py"))],
+            [str(python), "-W", "ignore", str(Path(__file__).parent / "workers" / "peer_worker.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -283,7 +283,7 @@ def _spark(folder: Path, temporary: Path, arguments: argparse.Namespace) -> None
         "rounds": arguments.rounds,
         "warm_up": plans.SPARK_WARM_UP,
     }
-    worker = Path(__file__).with_name("plan_worker.py")
+    worker = Path(__file__).parent / "workers" / "plan_worker.py"
     done = subprocess.run(
         [str(peers_environment()), "-W", "ignore", str(worker)],
         input=json.dumps(asked),
