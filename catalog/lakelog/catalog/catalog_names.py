@@ -36,7 +36,6 @@ from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import (
-    NotedCommit,
     Places,
     TableHead,
     Token,
@@ -50,7 +49,6 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance import drop_and_purge
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
-from lakelog.catalog.newest_commits import CommitOfTable, newest_commits
 from lakelog.catalog.schema import Schema, Stated, ViewDefinition, Written
 from lakelog.catalog.state import (
     NAMESPACE,
@@ -368,10 +366,6 @@ class CatalogNames(DefinedNames):
     def token_of_write(self, location: Location, write: WriteRef) -> Token:
         """Return the token of a write to the table at `location` whose commit was requested without a token."""
         return Token(commit_id=write.id, bases={self._logs.location(spelled(location)): write.version})
-
-    def newest_commits(self, noted: Sequence[NotedCommit]) -> list[CommitOfTable]:
-        """Return what commits that an engine has noted did (see `noting_commits`), the last of each table."""
-        return newest_commits(self._logs, noted)
 
     def was_committed(self, token: Token) -> bool:
         """Return whether a transaction happened whose process has ended, by its `commit_token`. Costs about 2 GETs.

@@ -69,7 +69,7 @@ class Dispatch:
         with at.turns:
             if entry.is_change:
                 retried = nullcontext() if is_first else self._reporting_what_happened(at, asked)
-                with at.noting(), at.writing_for(asked), retried:
+                with at.writing_for(asked), retried:
                     answered = entry.handler(at, asked)
             else:
                 answered = entry.handler(at, asked)

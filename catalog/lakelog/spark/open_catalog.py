@@ -13,8 +13,7 @@ from typing import Any
 
 from lakelog.catalog import Catalog, Table, Transaction
 from lakelog.catalog.changelog import Changelog, Versions
-from lakelog.catalog.logs import NotedCommit, noting_commits, writer_facts
-from lakelog.catalog.newest_commits import CommitOfTable
+from lakelog.catalog.logs import writer_facts
 from lakelog.catalog.state import with_statement
 from lakelog.log import Background, LogOptions
 from lakelog.log.errors import InvalidInput
@@ -75,7 +74,6 @@ class OpenCatalog:
         """At most this many requests of one catalog are answered at a time."""
         self._lock = threading.Lock()
         self._made: Catalog | None = None
-        self._noted: list[NotedCommit] = []
 
     def close(self) -> None:
         """Roll back what is open. A request that is under way ends as it would have."""
@@ -128,21 +126,6 @@ class OpenCatalog:
         )
         with self._stepping(opened), self.outside.writing_as(facts):
             yield
-
-    @contextmanager
-    def noting(self) -> Iterator[None]:
-        """Inside, a request is answered, whose commits of tables are the last ones of the session from then on."""
-        noted: list[NotedCommit] = []
-        try:
-            with noting_commits() as noted:
-                yield
-        finally:
-            if noted:
-                self._noted = noted
-
-    def newest_commits(self) -> list[CommitOfTable]:
-        """Return what the session's last change of tables has committed, a commit for each table."""
-        return self.outside.newest_commits(self._noted)
 
     @contextmanager
     def _stepping(self, opened: OpenTransaction | None) -> Iterator[None]:

@@ -64,10 +64,6 @@ from lakelog.catalog.logs.name_tree import (
     no_such_table,
 )
 from lakelog.catalog.logs.named_errors import naming
-from lakelog.catalog.logs.noted_commits import (
-    NotedCommit,
-    noting_commits,
-)
 from lakelog.catalog.logs.observing import (
     Observation,
     Observe,
@@ -128,8 +124,6 @@ from lakelog.catalog.logs.writer_now import (
 )
 
 __all__ = [
-    "NotedCommit",
-    "noting_commits",
     "Changed",
     "known_path_to",
     "write_vectors",

@@ -17,7 +17,6 @@ from lakelog.catalog.files import Kept
 from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
 from lakelog.catalog.logs.namespace_pages import NamespacePages
-from lakelog.catalog.logs.noted_commits import note_commit
 from lakelog.catalog.logs.observing import Hook, Observe, in_background
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -278,7 +277,6 @@ class LogCache:
             parts, decisions=Decisions(store, prefix), commit_id=commit_id, validate=validate
         )
         for change, committed in zip(changes, done, strict=True):
-            note_commit(change.tracked.location, committed.view, committed.version, commit_id)
             change.tracked.offer_committed(committed.view)
 
 

@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar, cast
 
 from lakelog.catalog.logs.in_transaction import InTransaction, NoTransaction
 from lakelog.catalog.logs.named_errors import naming
-from lakelog.catalog.logs.noted_commits import note_commit
 from lakelog.catalog.state import TableState
 from lakelog.log import Commit, Committed, Draft, Log, View
 from lakelog.log.errors import NotFound
@@ -131,7 +130,6 @@ class TrackedLog(Generic[S]):
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
         """Create the log (see `Log.create`) and remember it."""
         view = self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id))
-        note_commit(self.location, view, view.version, commit_id)
         self._committed(self, view)
         return view
 
@@ -146,7 +144,6 @@ class TrackedLog(Generic[S]):
     ) -> Committed[S]:
         """Commit (see `Log.commit`) and remember the resulting view."""
         committed = self.log.commit(view, decide, commit_id=commit_id, base=base, shared=shared)
-        note_commit(self.location, committed.view, committed.version, commit_id)
         self.offer_committed(committed.view)
         return committed
 

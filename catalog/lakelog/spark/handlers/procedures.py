@@ -67,5 +67,4 @@ def _call(
         token=None if made is None else made.token,
         transaction=asked.transaction,
         result=None if made is None else made.result,
-        newest_commits=at.newest_commits,
     )

@@ -40,7 +40,6 @@ _MODULES = (
     "maintenance",
     "fsck",
     "versions",
-    "last_commit",
     "refs",
     "files",
     "statistics",
