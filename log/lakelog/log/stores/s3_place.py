@@ -16,6 +16,7 @@ from lakelog.log.stores.s3_signing import Keys
 CLIENT = "LAKELOG_S3_CLIENT"
 """The environment variable that names the client for S3: `s3fs` where lakelog's own is not wanted."""
 _PROBE = "probe"
+_AWS = (".amazonaws.com", ".amazonaws.com.cn")
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,21 @@ def place_of(
         credentials = session.get_credentials()
         if credentials is None:
             return None, "there are no credentials"
-        client = session.create_client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name=region,
-            config=Config(signature_version="s3v4", s3={"addressing_style": "path"} if path_style else None),
-        )
+
+        def made(style: str | None) -> Any:
+            s3 = None if style is None else {"addressing_style": style}
+            config = Config(signature_version="s3v4", s3=s3)
+            return session.create_client("s3", endpoint_url=endpoint, region_name=region, config=config)
+
+        client = made("path" if path_style else None)
+        chosen = (client.meta.config.s3 or {}).get("addressing_style", "auto")
+        if chosen == "auto" and (urlsplit(client.meta.endpoint_url).hostname or "").endswith(_AWS):
+            # Requests go to the region, links to the server of all regions unless this is said.
+            client = made("virtual")
         # The only way that the SDK offers to learn what it would ask: a link to an object.
-        link = urlsplit(
-            client.generate_presigned_url(
-                "get_object", Params={"Bucket": bucket, "Key": _PROBE}, ExpiresIn=60
-            )
-        )
-        proxies = get_environ_proxies(f"{link.scheme}://{link.netloc}")
+        probe = {"Bucket": bucket, "Key": _PROBE}
+        link = urlsplit(client.generate_presigned_url("get_object", Params=probe, ExpiresIn=60))
+        proxies = get_environ_proxies(f"{link.scheme}://{link.netloc}").get(link.scheme)
         tls = _tls(session) if link.scheme == "https" else None
     except (BotoCoreError, ValueError, OSError) as error:
         return None, f"botocore: {type(error).__name__}"  # s3fs has the words for it
