@@ -6,15 +6,24 @@ import itertools
 import os
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +60,14 @@ class Scripted(socketserver.ThreadingTCPServer):
         self.connections = 0
         self.gate: threading.Barrier | None = None
         self.closes = False
+        self.tls: ssl.SSLContext | None = None
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        made, address = super().get_request()
+        return made if self.tls is None else self.tls.wrap_socket(made, server_side=True), address
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        return  # clients that do not trust it
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -289,6 +306,34 @@ def test_an_answer_that_comes_before_all_was_sent_is_read(server: Scripted, stor
         store.put_if_absent("a", b"x" * 20_000_000)
     thread.join()
     listener.close()
+
+
+def test_a_server_by_https_is_verified_by_the_certificates_that_the_sdk_goes_by(
+    server: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2100, 1, 1))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    pem = tmp_path / "server.pem"
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem.write_bytes(text + made.sign(key, SHA256()).public_bytes(Encoding.PEM))
+    server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.tls.load_cert_chain(pem)
+    for name, value in {**ENVIRONMENT, "NO_PROXY": "*"}.items():
+        monkeypatch.setenv(name, value)
+    found = []
+    for bundle in (pem, certifi.where()):
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
+        endpoint = f"https://localhost:{server.server_address[1]}"
+        place, _ = place_of("lake", endpoint=endpoint, region="r", path_style=True)
+        assert place is not None and place.host == endpoint.removeprefix("https://")
+        wire = Wire(place, 5, 5, LogOptions(sleep_s=lambda seconds: None))
+        found += [wire.calls("put_object", [{"Key": "a", "Body": b"x" * 300_000}])[0]]
+    assert found[0]["ResponseMetadata"]["HTTPStatusCode"] == 200 and server.bodies == [b"x" * 300_000]
+    assert isinstance(found[1], ConnectionError) and "CERTIFICATE_VERIFY_FAILED" in str(found[1])
 
 
 def test_a_forked_process_has_connections_of_its_own(server: Scripted, store: S3Store) -> None:

@@ -40,7 +40,7 @@ class Clients:
     _made: _Made | None = field(default=None, init=False)
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """Send one request about the bucket; return what the AWS SDK does, but for the body of an object, which is
+        """Send one request about the bucket; return what the AWS SDK does, with the body of an object as
         bytes. Raises errors that `s3_errors` understands."""
         (found,) = self.calls(operation, [arguments])
         if isinstance(found, Exception):

@@ -97,7 +97,7 @@ class Wire:
         weakref.finalize(self, _close, self._idle)
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one request; return what the AWS SDK does, but for the body of an object, which is bytes.
+        """Send one request; return what the AWS SDK does, with the body of an object as bytes.
 
         Raises `Refused` for an answer that is no success, OSError where there is none, `Elsewhere`.
         """
