@@ -13,6 +13,7 @@ from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
 from lakelog.log import CommitUnknown, Draft, Log, LogOptions, StorageError, open_store
 from lakelog.log.stores import s3_clients
 from lakelog.log.stores.s3_place import CLIENT
+from lakelog.log.stores.s3_wire import ATTEMPTS_MAX
 from lakelog.testing.moto_server import S3Server, moto_server
 
 pytestmark = pytest.mark.s3
@@ -126,7 +127,7 @@ class Truncating(Chance):
         return "truncated" if command == "GET" and self.left >= 0 else ""
 
 
-@pytest.mark.parametrize("breaks", [1, s3_clients.ATTEMPTS_MAX - 1, s3_clients.ATTEMPTS_MAX])
+@pytest.mark.parametrize("breaks", [1, ATTEMPTS_MAX - 1, ATTEMPTS_MAX])
 def test_a_read_whose_answer_breaks_off_is_retried_also_where_nothing_is_there(
     spoilt: tuple[FaultyProxy, S3Server], breaks: int
 ) -> None:
@@ -137,7 +138,7 @@ def test_a_read_whose_answer_breaks_off_is_retried_also_where_nothing_is_there(
     for read, found in zip(reads, (None, b"x" * 1000, ["there"]), strict=True):
         proxy.chance = Truncating(breaks)
         try:
-            if breaks < s3_clients.ATTEMPTS_MAX:
+            if breaks < ATTEMPTS_MAX:
                 assert read() == found
             else:
                 with pytest.raises(StorageError):

@@ -90,7 +90,9 @@ class _Handler(socketserver.StreamRequestHandler):
                     return
 
     def _head(self) -> str:
-        lines = list(iter(self.rfile.readline, b"\r\n")) if self.rfile.peek(1) else []
+        lines = []
+        while (line := self.rfile.readline()) not in (b"\r\n", b""):
+            lines.append(line)
         return b"".join(lines).decode()
 
 
@@ -322,9 +324,9 @@ def test_a_server_by_https_is_verified_by_the_certificates_that_the_sdk_goes_by(
     pem.write_bytes(text + made.sign(key, SHA256()).public_bytes(Encoding.PEM))
     server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.tls.load_cert_chain(pem)
-    for name, value in {**ENVIRONMENT, "NO_PROXY": "*"}.items():
-        monkeypatch.setenv(name, value)
-    found = []
+    for variable, value in {**ENVIRONMENT, "NO_PROXY": "*"}.items():
+        monkeypatch.setenv(variable, value)
+    found: list[Any] = []
     for bundle in (pem, certifi.where()):
         monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
         endpoint = f"https://localhost:{server.server_address[1]}"
