@@ -49,7 +49,7 @@ def add_one(view: object, passed: object) -> Draft:
         ["409"] * 4,
         ["409", "lost-reset"],
         ["late", "late"],
-        # s3fs sends a conditional PUT again by itself, and may be told that the key is taken, by its own first one.
+        # s3fs sends a conditional PUT again by itself, and may find that the key is taken, by its own first one.
         ["s3fs", "409"],
         ["s3fs", "500", "lost-500", "500"],
         ["s3fs", "lost-reset", "409"],

@@ -1,4 +1,4 @@
-"""What failures of requests to S3 mean, whichever client sent them: told apart by the HTTP status and S3's own code.
+"""What failures of requests to S3 mean, whichever client sent them: distinguished by the HTTP status and S3's own code.
 
 Both clients raise errors whose `response` is a dictionary as the AWS SDK has it. Nothing of the server's own text is
 quoted, as it could hold credentials.

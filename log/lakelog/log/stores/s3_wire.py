@@ -2,7 +2,7 @@
 
 `call` takes and returns what the AWS SDK does, for the operations and arguments that `knows` names. Reads, deletes and
 plain puts are sent again after a lost or a 5xx answer, with pauses that grow. **A conditional put is sent once**: where
-its answer is lost, it may have been applied, and a second one would be told that the key is taken. It is sent again
+its answer is lost, it may have been applied, and a second one would find that the key is taken. It is sent again
 only where no connection was made. What a request costs is noted as it is sent.
 """
 
