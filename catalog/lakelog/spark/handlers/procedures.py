@@ -69,6 +69,8 @@ def _call(
         transaction=asked.transaction,
         result=None if made is None else made.result,
         newest_commits=lambda: at.outside.newest_commits(
-            [NotedCommit(each.location, each.version, each.commit_id) for each in made.commits] if made else ()
+            [NotedCommit(each.location, each.version, each.commit_id) for each in made.commits]
+            if made
+            else ()
         ),
     )
