@@ -108,6 +108,7 @@ private[lakelog] object Mirror {
     "Closed" -> (Closed.of _: JObject => Message),
     "ColumnComputed" -> (ColumnComputed.of _: JObject => Message),
     "ColumnStats" -> (ColumnStats.of _: JObject => Message),
+    "CommitMade" -> (CommitMade.of _: JObject => Message),
     "CommittedRows" -> (CommittedRows.of _: JObject => Message),
     "Compact" -> (Compact.of _: JObject => Message),
     "Compacted" -> (Compacted.of _: JObject => Message),

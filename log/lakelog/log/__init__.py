@@ -21,6 +21,7 @@ from lakelog.log.errors import (
 from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Decision, Intent, Json, Settled, Sidecar, WriteRef
 from lakelog.log.ids import ID_LENGTH, new_id
 from lakelog.log.log import Log, refresh_many
+from lakelog.log.noted import NotedCommit, noting_commits
 from lakelog.log.options import LogOptions
 from lakelog.log.proposals.pending import ByData
 from lakelog.log.stores import (
@@ -53,6 +54,8 @@ __all__ = [
     "Dump",
     "Gathered",
     "FormatError",
+    "NotedCommit",
+    "noting_commits",
     "Intent",
     "InvalidInput",
     "Json",

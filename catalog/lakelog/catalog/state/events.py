@@ -575,6 +575,12 @@ def table_events(commit: Commit) -> list[TableEvent]:
     return _decode(commit, TableEvent, "table")
 
 
+def is_of_a_table(commit: Commit) -> bool:
+    """Return whether a commit has an event that only tables have: none says so where its log is only kept small."""
+    only = _tags(TableEvent) - _tags(NamespaceEvent)
+    return any(event.get("event") in only for event in commit.events)
+
+
 def _tags(union: Any) -> set[str]:
     return {struct.__struct_config__.tag for struct in get_args(union)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakelog.catalog.logs import Token
+from lakelog.log import NotedCommit
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.procedures import Call, Procedure, all_procedures
@@ -67,4 +68,9 @@ def _call(
         token=None if made is None else made.token,
         transaction=asked.transaction,
         result=None if made is None else made.result,
+        newest_commits=lambda: at.outside.newest_commits(
+            [NotedCommit(each.location, each.version, each.commit_id) for each in made.commits]
+            if made
+            else ()
+        ),
     )
