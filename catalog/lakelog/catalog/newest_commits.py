@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 from lakelog.catalog.logs import LogCache
 from lakelog.catalog.names import quoted
-from lakelog.catalog.state import HistoryEntry, Link, entries_of, is_of_a_table
-from lakelog.log import NotedCommit, each_change
+from lakelog.catalog.state import (
+    FilesVacuumed,
+    HistoryEntry,
+    HistoryExpired,
+    Link,
+    entries_of,
+    table_events,
+)
+from lakelog.log import Commit, NotedCommit, each_change
 from lakelog.log.errors import LakelogError, NotFound
 
 LEVELS_MAX = 32
@@ -40,11 +47,20 @@ def _entry(logs: LogCache, location: str, noted: NotedCommit) -> HistoryEntry | 
         commits = list(log.commits(first=noted.version, last=noted.version))
     except NotFound:
         return None
-    if not any(is_of_a_table(change) for commit in commits for change in each_change(commit)):
+    if not any(_is_of_a_table(change) for commit in commits for change in each_change(commit)):
         return None
     # Other changes may share its version.
     own = [entry for entry in entries_of(commits) if entry.commit_id == noted.commit_id]
     return own[0] if own else None
+
+
+def _is_of_a_table(commit: Commit) -> bool:
+    """Return whether a commit does something to a table: a log of names is kept small by the same events."""
+    try:
+        events = table_events(commit)
+    except LakelogError:
+        return False
+    return any(not isinstance(event, HistoryExpired | FilesVacuumed) for event in events)
 
 
 def _name(logs: LogCache, location: str) -> str:

@@ -2,6 +2,7 @@
 
 from lakelog.log.background import Background, wait_for_background
 from lakelog.log.changes import combined_ids, each_change
+from lakelog.log.costs import NotedCommit, noting_commits
 from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
@@ -21,7 +22,6 @@ from lakelog.log.errors import (
 from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Decision, Intent, Json, Settled, Sidecar, WriteRef
 from lakelog.log.ids import ID_LENGTH, new_id
 from lakelog.log.log import Log, refresh_many
-from lakelog.log.noted import NotedCommit, noting_commits
 from lakelog.log.options import LogOptions
 from lakelog.log.proposals.pending import ByData
 from lakelog.log.stores import (

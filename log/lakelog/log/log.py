@@ -12,12 +12,12 @@ from typing import Generic
 
 from lakelog.log import history, snapshots
 from lakelog.log.changes import is_same_commit
+from lakelog.log.costs import note_commit
 from lakelog.log.decisions import OpenUrl
 from lakelog.log.errors import AlreadyExists, ConflictError
 from lakelog.log.format import Commit, Json
 from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
-from lakelog.log.noted import note_commit
 from lakelog.log.options import LogOptions
 from lakelog.log.placing import Decide, Placing, or_unknown, refresh_settled
 from lakelog.log.proposals.pending import ByData

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias
 
 from lakelog.log.clocks import host_clock_us
+from lakelog.log.costs import note_commit
 from lakelog.log.decisions import DecisionPlace, Decisions
 from lakelog.log.errors import ConflictError, FormatError, InvalidInput, StorageError
 from lakelog.log.format import COMMITTED, FORMAT, Decision, Intent
 from lakelog.log.log import Log
-from lakelog.log.noted import note_commit
 from lakelog.log.participants import is_url
 from lakelog.log.placing import Busy, Decide, Placing
 from lakelog.log.view import DAY_US, Committed, S, View, commit_time_us, is_far_ahead

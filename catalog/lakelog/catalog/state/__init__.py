@@ -87,7 +87,6 @@ from lakelog.catalog.state.events import (
     TableReplaced,
     TableRestored,
     encode,
-    is_of_a_table,
     namespace_events,
     table_events,
 )
@@ -268,7 +267,6 @@ __all__ = [
     "entries_of",
     "events_of",
     "form_of",
-    "is_of_a_table",
     "full",
     "goal_of",
     "line_of",
