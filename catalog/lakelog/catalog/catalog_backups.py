@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from lakelog.catalog.backups import (
@@ -14,8 +14,13 @@ from lakelog.catalog.backups import (
     Copied,
     CopiedTable,
     CopyPlace,
+    Parts,
     RestoredTable,
     RestoredWarehouse,
+    ToBackUp,
+    ToRestore,
+    ToVerify,
+    begun,
     copy_table,
     create_backup,
     finish_copy,
@@ -26,6 +31,7 @@ from lakelog.catalog.backups import (
     restore_table,
     restore_warehouse,
     verify_backup,
+    whole_warehouse,
 )
 from lakelog.catalog.catalog_erasure import CatalogErasure
 from lakelog.catalog.logs import NameTree, Token, no_progress, no_such_table, observed
@@ -141,10 +147,46 @@ class CatalogBackups(CatalogErasure):
         return self._backups_at(place).backups()
 
     def verify_backup(
-        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
+        self,
+        place: Location,
+        backup: str | None = None,
+        *,
+        found: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> CheckedBackup:
-        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered."""
-        return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress)
+        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered.
+        `found` are hashes that an engine has found for `verify_parts`."""
+        return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress, found)
+
+    # What an engine does before: the calls above then find it done
+
+    def backup_parts(
+        self, place: Location, name: Name | None = None, *, outside: str = REFUSE
+    ) -> Parts | None:
+        """Begin what `backup` does, and return what is to be copied for it; None where nothing is."""
+        return self._parts(self._backups_at(place), *self._chosen(name), outside)
+
+    def copy_parts(self, to: Location, name: Name | None = None, *, outside: str = REFUSE) -> Parts | None:
+        """Begin what `copy` does, and return what is to be copied for it; None where nothing is."""
+        path, is_table = self._chosen(name)
+        place = CopyPlace(self._store_at(to))
+        place.check_of(kind_of(path, is_table=is_table), path)
+        return None if place.is_begun() else self._parts(place, path, is_table, outside)
+
+    def _parts(self, place: BackupPlace, path: Identifier, is_table: bool, outside: str) -> Parts | None:
+        found = begun(self._tree, place, path, is_table=is_table, outside=outside, progress=no_progress)
+        return ToBackUp(*found) if found is not None and found[1] else None
+
+    def verify_parts(self, place: Location, backup: str | None = None) -> ToVerify:
+        """Return what is to be read for `verify_backup`."""
+        found = self._backups_at(place)
+        return ToVerify(found, found.backup(backup))
+
+    def restore_parts(self, place: Location, backup: str | None = None) -> Parts:
+        """Begin what `restore_warehouse` does, and return what is to be copied for it."""
+        self._logs.check_writable()
+        found = self._backups_at(place)
+        return ToRestore(self._logs, found, whole_warehouse(self._logs, found, backup))
 
     def restore_warehouse(
         self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None

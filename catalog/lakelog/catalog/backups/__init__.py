@@ -21,9 +21,17 @@ from lakelog.catalog.backups.making import (
     LEAVE,
     REFUSE,
     BackedUp,
+    begun,
     create_backup,
     kind_of,
     summary,
+)
+from lakelog.catalog.backups.parts import (
+    Part,
+    Parts,
+    ToBackUp,
+    ToRestore,
+    ToVerify,
 )
 from lakelog.catalog.backups.place import (
     Backup,
@@ -34,6 +42,7 @@ from lakelog.catalog.backups.place import (
 from lakelog.catalog.backups.restoring import (
     RestoredWarehouse,
     restore_warehouse,
+    whole_warehouse,
 )
 from lakelog.catalog.backups.tables import (
     CopiedTable,
@@ -45,9 +54,9 @@ from lakelog.catalog.backups.tables import (
 )
 
 __all__ = [
+    "BackupCutGone",
     "BackedUp",
     "Backup",
-    "BackupCutGone",
     "BackupPlace",
     "BackupProblem",
     "CheckedBackup",
@@ -57,9 +66,15 @@ __all__ = [
     "LEAVE",
     "LeftOut",
     "LogInBackup",
+    "Part",
+    "Parts",
     "REFUSE",
-    "RestoredWarehouse",
     "RestoredTable",
+    "RestoredWarehouse",
+    "ToBackUp",
+    "ToRestore",
+    "ToVerify",
+    "begun",
     "copy_table",
     "create_backup",
     "finish_copy",
@@ -71,4 +86,5 @@ __all__ = [
     "restore_warehouse",
     "summary",
     "verify_backup",
+    "whole_warehouse",
 ]
