@@ -175,7 +175,7 @@ class CatalogBackups(CatalogErasure):
 
     def _parts(self, place: BackupPlace, path: Identifier, is_table: bool, outside: str) -> Parts | None:
         found = begun(self._tree, place, path, is_table=is_table, outside=outside, progress=no_progress)
-        return ToBackUp(*found) if found is not None and found[1] else None
+        return None if found is None else ToBackUp(*found)
 
     def verify_parts(self, place: Location, backup: str | None = None) -> ToVerify:
         """Return what is to be read for `verify_backup`."""

@@ -66,7 +66,7 @@ private[lakelog] object ObjectCopier {
   }
 
   /** Hadoop's own checksums of local files would stand beside these, and are of no use to other readers. */
-  private def system(place: Path, configuration: Configuration): FileSystem = place.getFileSystem(configuration) match {
+  def system(place: Path, configuration: Configuration): FileSystem = place.getFileSystem(configuration) match {
     case checked: ChecksumFileSystem => checked.getRawFileSystem
     case other => other
   }

@@ -15,6 +15,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "maintain" => Maintain.of(json)
       case "checksums" => TakeChecksums.of(json)
       case "copy-objects" => CopyObjects.of(json)
+      case "delete-objects" => DeleteObjects.of(json)
       case other => unknown(other)
     }
 }
@@ -31,6 +32,7 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "maintain" => Maintained.of(json)
       case "checksums" => ChecksumsTaken.of(json)
       case "copy-objects" => ObjectsCopied.of(json)
+      case "delete-objects" => ObjectsDeleted.of(json)
       case other => unknown(other)
     }
 }
@@ -313,6 +315,16 @@ private[lakelog] object ObjectsCopied extends Companion[ObjectsCopied] {
     take[Seq[ObjectCopied]](json, "objects"))
 }
 
+/** All of them are gone. */
+private[lakelog] final case class ObjectsDeleted(work: String)
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("delete-objects"), "work" -> put(work))
+}
+
+private[lakelog] object ObjectsDeleted extends Companion[ObjectsDeleted] {
+  override def of(json: JObject): ObjectsDeleted = ObjectsDeleted(take[String](json, "work"))
+}
+
 /** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
 private[lakelog] final case class Compact(
     table: Seq[String],
@@ -485,4 +497,21 @@ private[lakelog] object CopyObjects extends Companion[CopyObjects] {
     take[String](json, "work"),
     take[String](json, "what"),
     take[Seq[ObjectToCopy]](json, "objects"))
+}
+
+/** Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of. */
+private[lakelog] final case class DeleteObjects(work: String, what: String, objects: Seq[String])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("delete-objects"),
+    "work" -> put(work),
+    "what" -> put(what),
+    "objects" -> put(objects))
+}
+
+private[lakelog] object DeleteObjects extends Companion[DeleteObjects] {
+  override def of(json: JObject): DeleteObjects = DeleteObjects(
+    take[String](json, "work"),
+    take[String](json, "what"),
+    take[Seq[String]](json, "objects"))
 }

@@ -97,16 +97,17 @@ def create_backup(
 
 def begun(
     tree: NameTree, place: BackupPlace, name: Identifier, *, is_table: bool, outside: str, progress: Progress
-) -> tuple[Making, list[tuple[str, int | None]]] | None:
+) -> tuple[Making, list[tuple[str, int | None]], bool] | None:
     """Begin a backup as `create_backup`, and return it with the keys and sizes of what is to be copied, for an engine
-    that does that: `create_backup` then finds that it is there. None where nothing is."""
+    that does that, and whether it goes on with an earlier run. `create_backup` then finds all of it. None where an
+    earlier run has come to its end."""
     _claimed(tree, place, outside)
-    running, _ = _running(tree, place, name, is_table)
+    running, resumed = _running(tree, place, name, is_table)
     if place.has(running.id):
         return None
     making = Making(tree, place, running, progress)
     try:
-        return making, making.plan(outside)
+        return making, making.plan(outside), resumed
     except BackupCutGone:
         return None  # `create_backup` begins anew
 

@@ -43,10 +43,19 @@ class Parts(Protocol):
 
 
 class ToBackUp:
-    """What a backup or a copy has to copy."""
+    """What a backup or a copy has to copy. `resumed`: it goes on with an earlier run. The engine has copied so much."""
 
-    def __init__(self, making: Making, todo: Sequence[tuple[str, int | None]]) -> None:
+    def __init__(self, making: Making, todo: Sequence[tuple[str, int | None]], resumed: bool) -> None:
+        self.resumed = resumed
         self._making, self._todo, self._sizes = making, [key for key, _ in reversed(todo)], dict(todo)
+
+    @property
+    def copied(self) -> int:
+        return self._making.copied
+
+    @property
+    def copied_bytes(self) -> int:
+        return self._making.copied_bytes
 
     def next(self, most: int) -> list[Part]:
         source, place = self._making.tree.logs.warehouse, self._making.place

@@ -11,7 +11,7 @@ from lakelog.spark.procedures.parts import in_parts, parts_of
 
 if TYPE_CHECKING:
     from lakelog.catalog import Catalog
-    from lakelog.catalog.backups import Backup, Parts
+    from lakelog.catalog.backups import BackedUp, Backup, Copied, Parts
 
 _PLACE = Parameter("place", "STRING", "the folder or URL of the backups")
 _BACKUP = Parameter("backup", "STRING", "its id; NULL: the newest", default="NULL")
@@ -33,7 +33,7 @@ def _backup(call: Call) -> Rows:
     done = _catalog(call).backup(
         call["place"], which.get("table", which.get("namespace")), outside=call["outside"]
     )
-    return [(*_facts(done.backup), done.copied, done.copied_bytes, done.resumed)]
+    return [(*_facts(done.backup), *_copied(call, done))]
 
 
 def _backups(call: Call) -> Rows:
@@ -122,7 +122,19 @@ def _copy(call: Call) -> Rows:
         finish=call["finish"],
         outside=call["outside"],
     )
-    return [(*_facts(done.backup), done.copied, done.copied_bytes, done.resumed, done.finished)]
+    return [(*_facts(done.backup), *_copied(call, done), done.finished)]
+
+
+def _copied(call: Call, done: BackedUp | Copied) -> tuple[int, int, bool]:
+    """Return what was copied, by executors before the call too, and whether an earlier call was gone on with."""
+    from lakelog.catalog.backups import ToBackUp
+
+    before = parts_of(call)
+    if not isinstance(before, ToBackUp):
+        return done.copied, done.copied_bytes, done.resumed
+    return (
+        done.copied + before.copied, done.copied_bytes + before.copied_bytes, before.resumed
+    )  # fmt: skip
 
 
 def _facts(backup: Backup) -> tuple[object, ...]:

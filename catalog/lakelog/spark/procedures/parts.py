@@ -53,8 +53,8 @@ def in_parts(what: str, begin: MakesParts) -> Callable[[Call], CopyObjects | Non
             _under_way[id] = parts, part
             while len(_under_way) > KEPT_MAX:
                 _under_way.popitem(last=False)
-        if not part:
-            return None
+        if not part and found is not None:
+            return None  # of the first one, though it may be empty, `run` has to know
         objects = tuple(ObjectToCopy(source=each.source, target=each.target) for each in part)
         return CopyObjects(work=id, what=what, objects=objects)
 

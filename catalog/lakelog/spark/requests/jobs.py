@@ -101,8 +101,23 @@ class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
     objects: tuple[ObjectToCopy, ...]
 
 
+class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
+    """Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of."""
+
+    work: str
+    what: str
+    objects: tuple[str, ...]
+
+
 AnyJob: TypeAlias = (
-    Compact | ReadFooters | FindSource | ComputeStatistics | Maintain | TakeChecksums | CopyObjects
+    Compact
+    | ReadFooters
+    | FindSource
+    | ComputeStatistics
+    | Maintain
+    | TakeChecksums
+    | CopyObjects
+    | DeleteObjects
 )
 
 
@@ -231,6 +246,19 @@ class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
     objects: tuple[ObjectCopied, ...]
 
 
+class ObjectsDeleted(_Job, frozen=True, kw_only=True, tag="delete-objects"):
+    """All of them are gone."""
+
+    work: str
+
+
 AnyResult: TypeAlias = (
-    Compacted | FootersRead | SourceFound | StatisticsComputed | Maintained | ChecksumsTaken | ObjectsCopied
+    Compacted
+    | FootersRead
+    | SourceFound
+    | StatisticsComputed
+    | Maintained
+    | ChecksumsTaken
+    | ObjectsCopied
+    | ObjectsDeleted
 )
