@@ -365,7 +365,7 @@ def test_objects_are_deleted_by_jobs_where_there_are_many(fresh, tmp_path, monke
     second = ask(side, "call_prepare", **asked, result=done)
     assert len(second["job"]["objects"]) == 2
     # The process is lost before these are deleted: a new one looks again.
-    monkeypatch.setattr(maintenance, "_under_way", maintenance.OrderedDict())
+    maintenance._under_way.clear()
     again = ask(fresh(), "call_prepare", **asked, result=done)
     assert again["job"]["objects"] == []
     done = {"kind": "delete-objects", "work": again["job"]["work"]}
@@ -394,5 +394,5 @@ def test_what_executors_copied_is_not_copied_again(fresh, tmp_path):
     result = {"kind": "copy-objects", "work": job["work"], "objects": found}
     assert ask(side, "call_prepare", **asked, result=result)["job"] is None
     (made,) = run(side, "backup", result=result, **arguments)
-    assert made[5] > 3 and made[8:] == [made[5], made[6], True]
+    assert made[8:] == [1, len(data), True]  # the other objects were put before the error
     assert not catalog.verify_backup(place).problems
