@@ -14,10 +14,12 @@ from lakelog.catalog.backups.contents import BackupCutGone
 from lakelog.catalog.backups.copying import (
     Copied,
     CopyPlace,
+    carry,
     finish_copy,
     outcome,
 )
 from lakelog.catalog.backups.making import (
+    CARRY,
     LEAVE,
     REFUSE,
     BackedUp,
@@ -59,6 +61,7 @@ __all__ = [
     "Backup",
     "BackupPlace",
     "BackupProblem",
+    "CARRY",
     "CheckedBackup",
     "Copied",
     "CopiedTable",
@@ -75,6 +78,7 @@ __all__ = [
     "ToRestore",
     "ToVerify",
     "begun",
+    "carry",
     "copy_table",
     "create_backup",
     "finish_copy",

@@ -37,14 +37,14 @@ from lakelog.catalog.state import NAMESPACE
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
 from lakelog.log.stores import ObjectStore
 
-WAREHOUSE, TABLE, DROPPED = "warehouse", "table", "dropped"
+WAREHOUSE, TABLE, DROPPED, FILE = "warehouse", "table", "dropped", "file"
 COPIES_AT_ONCE = 4
 SMALL_AT_ONCE = 64
 SMALL_BYTES = 1 << 20
 LISTED_AT_ONCE = 200
 """After so many copies a list of them is written: what a next run need not copy."""
 
-REFUSE, LEAVE = "refuse", "leave"
+REFUSE, LEAVE, CARRY = "refuse", "leave", "carry"
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -114,8 +114,13 @@ def begun(
 
 def _claimed(tree: NameTree, place: BackupPlace, outside: str) -> str:
     """Make the place one of this warehouse, and return the id of its root's log."""
+    if outside == CARRY:
+        raise InvalidInput(
+            "outside is 'carry', which only a copy can do: a backup has the objects of the warehouse's folder. Give "
+            f"{REFUSE} or {LEAVE}"
+        )
     if outside not in (REFUSE, LEAVE):
-        raise InvalidInput(f"outside is {outside!r}: give {REFUSE} or {LEAVE}")
+        raise InvalidInput(f"outside is {outside!r}: give {REFUSE} or {LEAVE}; for a copy {CARRY} too")
     logs = tree.logs
     logs.check_writable()
     check_apart(logs.warehouse, place.store.url, "a place of backups")
@@ -286,7 +291,7 @@ class Making:
             if not contents.elsewhere:
                 return []
             place = sorted(contents.elsewhere)[0]
-            return [LeftOut(kind="file", name=at.path, place=place, files=len(contents.elsewhere))]
+            return [LeftOut(kind=FILE, name=at.path, place=place, files=len(contents.elsewhere))]
         raise FormatError(f"{missing}: run lakelog fsck on {logs.url(at.location)}") from missing
 
     def _copy(self, contents: Contents) -> dict[str, Listed]:

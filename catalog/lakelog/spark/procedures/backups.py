@@ -203,7 +203,12 @@ PROCEDURES = (
             Parameter(
                 "as_table", "STRING", "the name of the table in a warehouse in use at the URL", default="NULL"
             ),
-            _OUTSIDE,
+            Parameter(
+                "outside",
+                "STRING",
+                "refuse, leave or carry what is outside of the warehouse's folder",
+                default="'refuse'",
+            ),
         ),
         columns=(
             *_FACTS,
