@@ -97,7 +97,7 @@ private[lakelog] object ForeignOptions {
   def areIn(options: CaseInsensitiveStringMap): Boolean =
     wantsChanges(options) || (snapshot +: time +: refs).exists(options.containsKey)
 
-  def wantsChanges(options: CaseInsensitiveStringMap): Boolean = changes.exists(options.getBoolean(_, false))
+  def wantsChanges(options: CaseInsensitiveStringMap): Boolean = changes.exists(YesOrNo.is(options, _))
 
   /** The options of a read of changes, by Spark's names: it has found the table. */
   def ofChanges(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
