@@ -19,7 +19,7 @@ def test_every_kind_of_error_is_explained_and_pages_named_are_there():
     for text in EXPLANATIONS.values():
         _, _, pages = text.partition("Pages: ")
         for page in filter(None, pages.rstrip(".").split(", ")):
-            assert PAGE.with_name(f"{page}.md").is_file(), page
+            assert (PAGE.parent / f"{page}.md").is_file(), page
 
 
 def test_the_command_explains_a_kind_and_lists_all(capsys):

@@ -76,7 +76,7 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
 /** Options of reads that others have, and what Spark calls the same. */
 private[lakelog] object ForeignOptions {
 
-  private val changes = Seq("readchangefeed", "readchangedata")
+  private val changes = Seq("readChangeFeed", "readChangeData")
 
   /** Iceberg's, in lower case. */
   private val (snapshot, time) = ("snapshot-id", "as-of-timestamp")
