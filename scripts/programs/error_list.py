@@ -27,8 +27,9 @@ Every error that lakelog raises on purpose is a `LakelogError`. Its class says w
 stable and made for programs. Its message says what happened, to which object, and the next step. This page is
 generated from the code by `python -m programs.error_list`.
 
-`lakelog explain KIND` says what to do about a kind where there is no network. Errors whose message does not say all end by that
-command: in the command's output, in Spark, and below the traceback in Python (the text of the exception stays as it is).
+`lakelog explain KIND` says what to do about a kind where there is no network. Errors whose message does not say all end
+by that command: in the command's output, in Spark, and below the traceback in Python, where the exception's own text
+stays as it is.
 
 In a message, `{name}` and `…` stand for what is put in at run time. Not listed are texts that are put together
 elsewhere than where the error is made, such as the reason in a commit's conflict; errors of the command line's options;

@@ -76,13 +76,14 @@ LAKELOGS = (
 
 @pytest.mark.parametrize("order", [("Delta", "Iceberg", "lakelog"), ("lakelog", "Iceberg", "Delta")], ids=str)
 def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
-    statements = {
-        "CREATE NAMESPACE lake.s": "",
-        "CREATE TABLE lake.s.t (id BIGINT, k INT)": "",
-        "CREATE TABLE default.d (id BIGINT, k INT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')": "",
-    }
+    statements = [
+        "CREATE NAMESPACE lake.s",
+        "CREATE TABLE lake.s.t (id BIGINT, k INT)",
+        "CREATE TABLE default.d (id BIGINT, k INT) USING delta "
+        "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
+    ]
     for table, own in (("lake.s.t", LAKELOGS), ("default.d", ("DESCRIBE DETAIL {t}",))):
-        statements |= {each.format(t=table): "" for each in (*FILLED, ROWS, *WORDS, *own)}
+        statements += [each.format(t=table) for each in (*FILLED, ROWS, *WORDS, *own)]
     joined = "SELECT count(*) AS n FROM lake.s.t JOIN default.d USING (id)"
     answers = run(order, tmp_path, [*statements, joined])
     failed = {statement: answer for statement, answer in answers.items() if isinstance(answer, str)}
@@ -126,6 +127,6 @@ def run(order: tuple[str, ...], folder: Path, statements: list[str]) -> dict[str
         cwd=folder,
         check=False,
     )
-    found = [line for line in done.stdout.splitlines() if line.startswith("answers:")]
-    assert found, done.stderr[-4000:]
-    return dict(zip(statements, json.loads(found[0].removeprefix("answers:")), strict=True))
+    said = [line for line in done.stdout.splitlines() if line.startswith("answers:")]
+    assert said, done.stderr[-4000:]
+    return dict(zip(statements, json.loads(said[0].removeprefix("answers:")), strict=True))

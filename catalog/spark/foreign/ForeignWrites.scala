@@ -105,7 +105,8 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
 
   /** Whether the write asks for other columns: what it asks is checked although a replaced table has them anyway. */
   private def asksToReplace(options: Map[String, String]): Boolean =
-    options.collect { case (key, value) if folded(key) == overwriteSchema => YesOrNo.parsed(key, value) }.exists(identity)
+    options.collect { case (key, value) if folded(key) == overwriteSchema => YesOrNo.parsed(key, value) }.exists(
+      identity)
 
   private def said(options: Map[String, String], name: String): Option[String] =
     options.collectFirst { case (key, value) if folded(key) == name => value }

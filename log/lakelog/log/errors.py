@@ -38,7 +38,7 @@ class LakelogError(Exception):
 
     @property
     def pointer(self) -> str:
-        """How to read what to do about its kind, without a network; empty where the message says all there is to say."""
+        """How to read what to do about its kind, without a network; empty where the message says all."""
         return f"(more: lakelog explain {self.kind})" if self.explained else ""
 
     @property

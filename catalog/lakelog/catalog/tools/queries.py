@@ -65,9 +65,7 @@ def answer_of(query: str, load: Callable[[Identifier], Rows]) -> Iterator[pa.Rec
                 for name, value in _SETTINGS.items():
                     connection.execute(f"SET {name} = ?", [value])
                 connection.execute("SET lock_configuration = true")
-                answer = connection.execute(_text(connection, query, tree, names)).to_arrow_reader(
-                    BATCH_ROWS
-                )
+                answer = connection.execute(_text(connection, query, tree, names)).to_arrow_reader(BATCH_ROWS)
             yield pa.RecordBatchReader.from_batches(answer.schema, _batches(duckdb, answer))
         finally:
             connection.close()
