@@ -15,6 +15,7 @@ from lakelog.catalog.schema.arrow_types import (
     type_from_arrow,
     type_to_arrow,
 )
+from lakelog.catalog.schema.bloom_filters import bloom_columns, check_bloom_columns
 from lakelog.catalog.schema.constraints import (
     Check,
     Constraint,
@@ -135,6 +136,9 @@ from lakelog.catalog.schema.predicate import (
     literal,
 )
 from lakelog.catalog.schema.properties import (
+    BLOOM_COLUMNS,
+    BLOOM_FPP,
+    BLOOM_NDV,
     ALL_COLUMNS,
     AUTO,
     COMPRESSION_CODEC,
@@ -220,6 +224,11 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "BLOOM_COLUMNS",
+    "BLOOM_FPP",
+    "BLOOM_NDV",
+    "bloom_columns",
+    "check_bloom_columns",
     "COLUMNS_MAX",
     "BITS",
     "Bounds",

@@ -20,6 +20,7 @@ from lakelog.log.errors import InvalidInput
 RESERVED = "lakelog."
 NEVER = "never"
 _SHARE = re.compile(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?")
+_CHANCE = re.compile(r"0\.(?!0*$)[0-9]{1,6}")
 SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
 
 _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
@@ -28,15 +29,16 @@ _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """A known property: a number of at least `minimum`, one of `choices`, or what its `form` says: any text, a share
-    from 0 to 1, or an age (90s, 12h, 7d), which may be NEVER."""
+    """A known property: a number from `minimum` to `maximum`, one of `choices`, or what its `form` says: any text, a share
+    from 0 to 1, a chance between these, or an age (90s, 12h, 7d), which may be NEVER."""
 
     name: str
     default: str
     about: str
     choices: tuple[str, ...] = ()
     minimum: int = 1
-    form: Literal["number", "text", "share", "age"] = "number"
+    maximum: int | None = None
+    form: Literal["number", "text", "share", "chance", "age"] = "number"
 
     def check(self, value: str) -> None:
         if self.form == "text":
@@ -49,6 +51,12 @@ class Property:
         elif self.form == "share":
             if not _SHARE.fullmatch(value):
                 raise InvalidInput(f"the property {self.name} is {value!r}: it must be a number from 0 to 1")
+        elif self.form == "chance":
+            if not _CHANCE.fullmatch(value):
+                raise InvalidInput(
+                    f"the property {self.name} is {value!r}: it must be a number between 0 and 1, of at most six "
+                    "digits, as 0.01"
+                )
         elif self.form == "age":
             if value != NEVER and not age_of(value):
                 raise InvalidInput(
@@ -58,6 +66,8 @@ class Property:
             raise InvalidInput(
                 f"the property {self.name} is {value!r}: it must be a whole number of at least {self.minimum}"
             )
+        elif self.maximum is not None and int(value) > self.maximum:
+            raise InvalidInput(f"the property {self.name} is {value!r}: it must be at most {self.maximum}")
 
 
 TARGET_FILE_SIZE = Property(
@@ -80,6 +90,29 @@ STATISTICS = Property(
     about="Columns, divided by commas, of which plans know the least and greatest value in each file, beside the first "
     "32, those of partitions, orders, clusters, keys and CHECKs, and those that are NOT NULL; `*` for all.",
     form="text",
+)
+
+BLOOM_COLUMNS = Property(
+    name="lakelog.bloom-filter.columns",
+    default="",
+    about="Columns, divided by commas, of which new data files have Bloom filters: tasks leave out row groups in which a "
+    "value that a filter or a MERGE wants is not.",
+    form="text",
+)
+BLOOM_FPP = Property(
+    name="lakelog.bloom-filter.fpp",
+    default="0.01",
+    about="In how many cases a Bloom filter may say of a value that it may be there, although it is not. A filter takes "
+    "about 10 bits for each different value at 0.01, 17 at 0.001, 26 at 0.0001.",
+    form="chance",
+)
+BLOOM_NDV = Property(
+    name="lakelog.bloom-filter.ndv",
+    default="1000000",
+    about="How many different values a Bloom filter is made for at most: row groups of tables that have some have no more "
+    "rows.",
+    minimum=1000,
+    maximum=20_000_000,
 )
 
 ISOLATION = Property(
@@ -153,6 +186,9 @@ KNOWN: Mapping[str, Property] = {
         TARGET_FILE_SIZE,
         COMPRESSION_CODEC,
         STATISTICS,
+        BLOOM_COLUMNS,
+        BLOOM_FPP,
+        BLOOM_NDV,
         ISOLATION,
         *WRITE_MODES.values(),
         ICEBERG,
@@ -202,6 +238,22 @@ def check_columns_named(properties: Mapping[str, str], schema: Schema) -> None:
                 f"the property {STATISTICS.name} names the column {name}, which the table does not have: name columns "
                 f"as in SQL, divided by commas, or {ALL_COLUMNS} for all"
             )
+
+
+def with_names_of(schema: Schema, before: Schema, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `properties` that name columns of `before` with what these are called in `schema`; one that names none that is
+    left is removed."""
+    changed = dict(properties)
+    for known in (STATISTICS, BLOOM_COLUMNS):
+        if names := columns_named(properties, known):
+            ids = {dotted(path): field.id for path, field in before.walk()}
+            now = {field.id: dotted(path) for path, field in schema.walk()}
+            kept = [now.get(ids[name]) if name in ids else name for name in names]
+            if kept != names:
+                changed[known.name] = ", ".join(name for name in kept if name is not None)
+                if not changed[known.name]:
+                    del changed[known.name]
+    return changed
 
 
 def check_text(name: object, value: object) -> None:
