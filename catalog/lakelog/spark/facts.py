@@ -29,7 +29,14 @@ from lakelog.catalog.schema import (
 )
 from lakelog.catalog.table import Table
 from lakelog.spark.requests.base import FoundBy, Ref
-from lakelog.spark.requests.tables import BloomFacts, ConstraintFacts, Estimate, PartitionFacts, SortFacts, TableFacts
+from lakelog.spark.requests.tables import (
+    BloomFacts,
+    ConstraintFacts,
+    Estimate,
+    PartitionFacts,
+    SortFacts,
+    TableFacts,
+)
 
 
 def of_table(table: Table, *, past: bool = False, step: int = 0) -> TableFacts:

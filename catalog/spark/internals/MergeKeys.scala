@@ -45,9 +45,10 @@ private[lakelog] final class MergeKeys private (
   /** Has scans of the table by the statement read nothing else, where its files have Bloom filters that can tell. */
   def setFor(table: LakeTable): Unit =
     if (isSmall && pairs.exists { case (column, _) => table.hasBloomFilter(Seq(column.name)) }) {
-      ProcessState.ofStatement.foreach(statement => statement.keys.synchronized {
-        statement.keys(MergeKeys.place(table)) = this
-      })
+      ProcessState.ofStatement.foreach(statement =>
+        statement.keys.synchronized {
+          statement.keys(MergeKeys.place(table)) = this
+        })
     }
 
   /**
@@ -57,10 +58,11 @@ private[lakelog] final class MergeKeys private (
    */
   lazy val predicates: Seq[Predicate] =
     if (!files.isEmpty || read.exists { case (table, together) => together.version(table) != table.facts.version }) Nil
-    else values(PlanInternals.firstRows(_, source, MergeKeys.Limit)).toSeq.flatten.map { case (column, dataType, there) =>
-      new Predicate("IN",
-        (SchemaInternals.reference(Seq(column)) +: there.map(LiteralValue(_, dataType))).toArray[V2Expression])
-    }
+    else
+      values(PlanInternals.firstRows(_, source, MergeKeys.Limit)).toSeq.flatten.map { case (column, dataType, there) =>
+        new Predicate("IN",
+          (SchemaInternals.reference(Seq(column)) +: there.map(LiteralValue(_, dataType))).toArray[V2Expression])
+      }
 }
 
 private[lakelog] object MergeKeys extends PredicateHelper {

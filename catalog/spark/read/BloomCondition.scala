@@ -75,7 +75,8 @@ private[lakelog] object BloomValue {
     case (TimestampNTZType, TimestampNTZType, micros: Long) => Some(whole(micros))
     case (own: DecimalType, _: DecimalType, value: Decimal) =>
       Try(value.toJavaBigDecimal.setScale(own.scale).unscaledValue).toOption.map(Whole(_))
-    case (StringType | _: VarcharType, StringType | _: VarcharType, text: UTF8String) if plain(column, literal.dataType) =>
+    case (StringType | _: VarcharType, StringType | _: VarcharType, text: UTF8String)
+        if plain(column, literal.dataType) =>
       Some(Bytes(text.getBytes))
     case (BinaryType, BinaryType, bytes: Array[Byte]) => Some(Bytes(bytes))
     case _ => None

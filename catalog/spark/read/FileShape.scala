@@ -123,7 +123,8 @@ private[lakelog] final class NothingToRead[T] extends PartitionReader[T] {
 }
 
 /** Tells Spark what Bloom filters were asked while a task has read its files. */
-private[lakelog] final class CountedReader[T](inner: PartitionReader[T], counts: BloomCounts) extends PartitionReader[T] {
+private[lakelog] final class CountedReader[T](
+    inner: PartitionReader[T], counts: BloomCounts) extends PartitionReader[T] {
   override def next(): Boolean = inner.next()
   override def get(): T = inner.get()
   override def currentMetricsValues(): Array[CustomTaskMetric] = inner.currentMetricsValues() ++ Seq(

@@ -23,8 +23,8 @@ private[lakelog] object Footers {
     else checked(path, sizeBytes, crc, configuration)(_ => ())
 
   /** As [[check]], and what `use` finds in the file that was checked. */
-  def checked[T](path: Path, sizeBytes: Long, crc: Option[Long], configuration: Configuration)(use: CheckedFile => T)
-      : T = {
+  def checked[T](path: Path, sizeBytes: Long, crc: Option[Long], configuration: Configuration)(
+      use: CheckedFile => T): T = {
     val status = sizeChecked(path, sizeBytes, configuration)
     val file = path.getFileSystem(configuration)
       .openFile(path).withFileStatus(status).opt(ReadPolicy, "random").build().get()

@@ -180,8 +180,8 @@ private[lakelog] object Estimate extends Companion[Estimate] {
 }
 
 /**
- * Which columns new files have Bloom filters of, each for `ndv` different values at most, of which it takes others for
- * some of them in `fpp` of all cases.
+ * Which columns new files have Bloom filters of, each for `ndv` different values at most; `fpp` is how often it takes
+ * another value for one of them.
  */
 private[lakelog] final case class BloomFacts(columns: Seq[Seq[String]], fpp: Double, ndv: Long)
   extends Message {

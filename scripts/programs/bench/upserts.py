@@ -1,8 +1,9 @@
-"""Upserts and look-ups of few keys in Spark, with Bloom filters and without: seconds, and what tasks ask an S3 server for.
+"""Upserts and look-ups of few keys in Spark, with Bloom filters and without: what tasks ask an S3 server for.
 
-Nothing orders the keys of the table: any file has some of the whole range. An upsert is a MERGE of --keys keys from a small table: of keys
-that are all new, of keys of one file, and of keys anywhere. Filters are made for each rate of --fpp; 0 stands for none. The server is
-versitygw; requests and bytes are those that Hadoop's S3A counts, without those of the plan.
+Nothing orders the keys of the table: any file has some of the whole range. An upsert is a MERGE of --keys keys from a
+small table: of keys that are all new, of keys of one file, and of keys anywhere. Filters are made for each rate of
+--fpp; 0 stands for none. The server is versitygw; requests and bytes are those that Hadoop's S3A counts, without those
+of the plan.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,8 @@ def _measured(spark: SparkSession, arguments: argparse.Namespace, rate: str) -> 
         else ""
     )
     source = f"SELECT xxhash64(id) AS k, id AS v FROM range(0, {rows}, 1, {files})"
-    taken, _, _, _ = _costs(
-        spark, lambda: spark.sql(f"CREATE TABLE {table} {properties} AS {source}").collect()
-    )
-    size = spark.sql(f"SELECT sum(size), count(*) FROM {table}.files").collect()[0]
+    taken, _, _, _ = _costs(spark, f"CREATE TABLE {table} {properties} AS {source}")
+    size = spark.sql(f"SELECT sum(file_size_in_bytes), count(*) FROM {table}.files").collect()[0]
     story.say(f"{table}: {rows:,} rows in {size[1]} files of {size[0] / 1e6:,.0f} MB, in {taken:.0f} s")
     in_a_file = rows // files
     # Of each: the ids whose keys are wanted.
@@ -92,14 +91,14 @@ def _measured(spark: SparkSession, arguments: argparse.Namespace, rate: str) -> 
     }
     for name, wanted in {"look-up": rows // 2, "look-up of nothing": 9 * rows}.items():
         query = f"SELECT v FROM {table} WHERE k = {spark.sql(f'SELECT xxhash64({wanted}L)').collect()[0][0]}L"
-        _say(name, *_costs(spark, lambda query=query: spark.sql(query).collect()))
+        _say(name, *_costs(spark, query))
     for name, ids in upserts.items():
         spark.sql(f"CREATE OR REPLACE TABLE lake.s AS SELECT xxhash64(id) AS k, id AS v FROM {ids}").collect()
         merge = (
             f"MERGE INTO {table} AS t USING lake.s AS s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = s.v "
             "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, s.v)"
         )
-        _say(name, *_costs(spark, lambda merge=merge: spark.sql(merge).collect()))
+        _say(name, *_costs(spark, merge))
     found, sum_ = spark.sql(f"SELECT count(*), sum(v) FROM {table}").collect()[0]
     story.say(f"    afterwards {found:,} rows, the sum of v is {sum_}")
 
@@ -108,17 +107,18 @@ def _say(name: str, seconds: float, gets: int, heads: int, size: int) -> None:
     story.say(f"    {name:44} {seconds:7.1f} s {gets:8,} GET {heads:8,} HEAD {size / 1e6:9,.1f} MB")
 
 
-def _costs(spark: SparkSession, work: Callable[[], object]) -> tuple[float, int, int, int]:
-    """Return seconds, GETs, HEADs and bytes of some work."""
+def _costs(spark: SparkSession, statement: str) -> tuple[float, int, int, int]:
+    """Return seconds, GETs, HEADs and bytes of a statement."""
     before, start = _counted(spark), time.perf_counter()
-    work()
+    spark.sql(statement).collect()
     seconds, after = time.perf_counter() - start, _counted(spark)
-    spent = [after.get(name, 0) - before.get(name, 0) for name in (*GETS, BYTES)]
-    return seconds, *spent
+    gets, heads, size = (after.get(name, 0) - before.get(name, 0) for name in (*GETS, BYTES))
+    return seconds, gets, heads, size
 
 
 def _counted(spark: SparkSession) -> dict[str, int]:
-    statistics = spark.sparkContext._jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().get("s3a")
+    jvm: Any = spark.sparkContext._jvm
+    statistics = jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().get("s3a")
     if statistics is None:
         return {}
     every, found = statistics.getLongStatistics(), {}

@@ -22,7 +22,8 @@ NAMES = {
 """Columns of one name have one type in all tables, until a table changes it, so that joins by name find partners."""
 
 FILTERED = frozenset(
-    "tinyint smallint int bigint decimal string varchar binary date timestamp timestamp_ntz".split()
+    ["tinyint", "smallint", "int", "bigint", "decimal", "string", "varchar", "binary", "date"]
+    + ["timestamp", "timestamp_ntz"]
 )
 """Types of which files may have Bloom filters."""
 
@@ -127,8 +128,8 @@ def life(
 
 
 def _filtered(columns: Sequence[Column]) -> list[str]:
-    """Return the columns with Bloom filters: of every second table, all that may have one. No chance is taken for it, so that the
-    same seeds are the same lives."""
+    """Return the columns with Bloom filters: of every second table, all that may have one. No chance is taken for it,
+    so that the same seeds are the same lives."""
     if len(columns) % 2:
         return []
     return [each.name for each in columns if each.type.partition("(")[0] in FILTERED]

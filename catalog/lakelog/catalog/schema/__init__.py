@@ -136,11 +136,11 @@ from lakelog.catalog.schema.predicate import (
     literal,
 )
 from lakelog.catalog.schema.properties import (
+    ALL_COLUMNS,
+    AUTO,
     BLOOM_COLUMNS,
     BLOOM_FPP,
     BLOOM_NDV,
-    ALL_COLUMNS,
-    AUTO,
     COMPRESSION_CODEC,
     COPY_ON_WRITE,
     DELETED_RATIO,

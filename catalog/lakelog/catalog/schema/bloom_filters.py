@@ -1,8 +1,8 @@
 """Which columns get Bloom filters in the data files of a table, by its properties.
 
-Only columns whose values are equal exactly where their bytes in a file are: floating-point numbers have two zeros and many
-NaNs, texts with a collation are equal in many spellings, a CHAR is compared with blanks behind it. What is named and cannot have a filter
-is refused when it is named; a column that changes later only loses its filter.
+Only columns whose values are equal exactly where their bytes in a file are: floating-point numbers have two zeros and
+many NaNs, texts with a collation are equal in many spellings, a CHAR is compared with blanks behind it. What is named
+and cannot have a filter is refused when it is named; a column that changes later only loses its filter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,19 @@ from lakelog.catalog.schema.types import AtomicType, Field, StructType
 from lakelog.log.errors import InvalidInput
 
 FAMILIES = frozenset(
-    ("byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "decimal", "string", "varchar", "binary")
+    (
+        "byte",
+        "short",
+        "integer",
+        "long",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "decimal",
+        "string",
+        "varchar",
+        "binary",
+    )
 )
 
 
@@ -28,8 +40,8 @@ def bloom_columns(properties: Mapping[str, str], schema: Schema) -> list[tuple[s
 
 
 def check_bloom_columns(properties: Mapping[str, str], schema: Schema) -> None:
-    """Raise InvalidInput where the property names a column that cannot have a filter, or that a table of that schema does
-    not have."""
+    """Raise InvalidInput where the property names a column that cannot have a filter, or that a table of that schema
+    does not have."""
     named = columns_named(properties, BLOOM_COLUMNS)
     if not named:
         return
@@ -47,8 +59,8 @@ def check_bloom_columns(properties: Mapping[str, str], schema: Schema) -> None:
             )
         if not _can_have(alone[name]):
             raise InvalidInput(
-                f"{where} of type {alone[name].type}, which has no Bloom filters: name columns of whole numbers, decimals, "
-                "dates, timestamps, STRING without a collation, VARCHAR or BINARY"
+                f"{where} of type {alone[name].type}, which has no Bloom filters: name columns of whole numbers, "
+                "decimals, dates, timestamps, STRING without a collation, VARCHAR or BINARY"
             )
 
 

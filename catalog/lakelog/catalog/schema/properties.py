@@ -29,8 +29,8 @@ _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """A known property: a number from `minimum` to `maximum`, one of `choices`, or what its `form` says: any text, a share
-    from 0 to 1, a chance between these, or an age (90s, 12h, 7d), which may be NEVER."""
+    """A known property: a number from `minimum` to `maximum`, one of `choices`, or what its `form` says: any text, a
+    share from 0 to 1, a chance between these, or an age (90s, 12h, 7d), which may be NEVER."""
 
     name: str
     default: str
@@ -95,22 +95,22 @@ STATISTICS = Property(
 BLOOM_COLUMNS = Property(
     name="lakelog.bloom-filter.columns",
     default="",
-    about="Columns, divided by commas, of which new data files have Bloom filters: tasks leave out row groups in which a "
-    "value that a filter or a MERGE wants is not.",
+    about="Columns, divided by commas, of which new data files have Bloom filters: tasks leave out row groups in which "
+    "a value that a filter or a MERGE wants is not.",
     form="text",
 )
 BLOOM_FPP = Property(
     name="lakelog.bloom-filter.fpp",
     default="0.01",
-    about="In how many cases a Bloom filter may say of a value that it may be there, although it is not. A filter takes "
-    "about 10 bits for each different value at 0.01, 17 at 0.001, 26 at 0.0001.",
+    about="In how many cases a Bloom filter may say of a value that it may be there, although it is not. A filter "
+    "takes about 10 bits for each different value at 0.01, 17 at 0.001, 26 at 0.0001.",
     form="chance",
 )
 BLOOM_NDV = Property(
     name="lakelog.bloom-filter.ndv",
     default="1000000",
-    about="How many different values a Bloom filter is made for at most: row groups of tables that have some have no more "
-    "rows.",
+    about="How many different values a Bloom filter is made for at most: row groups of tables that have some have no "
+    "more rows.",
     minimum=1000,
     maximum=20_000_000,
 )
@@ -241,8 +241,8 @@ def check_columns_named(properties: Mapping[str, str], schema: Schema) -> None:
 
 
 def with_names_of(schema: Schema, before: Schema, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `properties` that name columns of `before` with what these are called in `schema`; one that names none that is
-    left is removed."""
+    """Return `properties` that name columns of `before` with what these are called in `schema`; one that names none
+    that is left is removed."""
     changed = dict(properties)
     for known in (STATISTICS, BLOOM_COLUMNS):
         if names := columns_named(properties, known):

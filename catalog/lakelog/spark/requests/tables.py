@@ -97,8 +97,8 @@ class Estimate(Message, frozen=True, kw_only=True):
 
 
 class BloomFacts(Message, frozen=True, kw_only=True):
-    """Which columns new files have Bloom filters of, each for `ndv` different values at most, of which it takes others for
-    some of them in `fpp` of all cases."""
+    """Which columns new files have Bloom filters of, each for `ndv` different values at most; `fpp` is how often it
+    takes another value for one of them."""
 
     columns: tuple[Path, ...]
     fpp: float

@@ -1,4 +1,4 @@
-"""Which columns new files have Bloom filters of, as the table's properties say; what they are good for, Spark's tests show."""
+"""Which columns new files have Bloom filters of. What these are good for, the tests in Spark show."""
 
 from __future__ import annotations
 
