@@ -42,7 +42,7 @@ private[lakelog] final class MergeKeys private (
       }
     }
 
-  /** Has scans of the table by the statement read nothing else, where its files have Bloom filters that can tell. */
+  /** Has scans of the table by the statement read nothing else, where its files have Bloom filters of them. */
   def setFor(table: LakeTable): Unit =
     if (isSmall && pairs.exists { case (column, _) => table.hasBloomFilter(Seq(column.name)) }) {
       ProcessState.ofStatement.foreach(statement =>

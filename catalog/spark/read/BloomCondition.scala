@@ -22,7 +22,7 @@ private[lakelog] object BloomCondition {
   final case class All(parts: Seq[BloomCondition]) extends BloomCondition
   final case class Any(parts: Seq[BloomCondition]) extends BloomCondition
 
-  /** Of all `predicates` together; None where no filter can tell. `path` is that of a column in the files. */
+  /** Of all `predicates` together; None where no filter knows. `path` is that of a column in the files. */
   def of(
       predicates: Seq[Predicate], path: Seq[String] => Option[Seq[String]],
       typeOf: Seq[String] => Option[DataType]): Option[BloomCondition] = {
@@ -65,7 +65,7 @@ private[lakelog] object BloomValue {
   final case class Bytes(bytes: Array[Byte]) extends BloomValue
 
   /**
-   * The value of a column of that type; None where filters cannot tell whether it is there: of types of which values are
+   * The value of a column of that type; None where filters do not know whether it is there: of types of which values are
    * equal that differ in a file, and where both sides are not of one type.
    */
   def of(literal: Literal[_], column: DataType): Option[BloomValue] = (column, literal.dataType, literal.value) match {

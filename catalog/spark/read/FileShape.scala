@@ -122,7 +122,7 @@ private[lakelog] final class NothingToRead[T] extends PartitionReader[T] {
   override def close(): Unit = {}
 }
 
-/** Tells Spark what Bloom filters were asked while a task has read its files. */
+/** Reports to Spark what Bloom filters were asked while a task has read its files. */
 private[lakelog] final class CountedReader[T](
     inner: PartitionReader[T], counts: BloomCounts) extends PartitionReader[T] {
   override def next(): Boolean = inner.next()

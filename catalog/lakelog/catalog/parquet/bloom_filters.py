@@ -1,6 +1,6 @@
 """Bloom filters in files that Arrow writes, where this version of Arrow can write them: pyarrow 24 and newer.
 
-With an older one, files have none: whoever reads them looks at their rows.
+With an older one, files have none, and readers look at their rows.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from lakelog.catalog.schema.arrow_types import (
     type_from_arrow,
     type_to_arrow,
 )
-from lakelog.catalog.schema.bloom_filters import bloom_columns, check_bloom_columns
 from lakelog.catalog.schema.constraints import (
     Check,
     Constraint,
@@ -138,7 +137,6 @@ from lakelog.catalog.schema.predicate import (
 from lakelog.catalog.schema.properties import (
     ALL_COLUMNS,
     AUTO,
-    BLOOM_COLUMNS,
     BLOOM_FPP,
     BLOOM_NDV,
     COMPRESSION_CODEC,
@@ -160,7 +158,9 @@ from lakelog.catalog.schema.properties import (
     VACUUM_AGE,
     WRITE_MODES,
     Policy,
+    bloom_columns,
     check_alterable,
+    check_bloom_columns,
     check_columns_named,
     check_namespace_properties,
     check_policy,
@@ -224,7 +224,6 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
-    "BLOOM_COLUMNS",
     "BLOOM_FPP",
     "BLOOM_NDV",
     "bloom_columns",

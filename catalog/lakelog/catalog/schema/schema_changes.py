@@ -13,7 +13,6 @@ from typing import Any, Protocol, assert_never
 
 import msgspec
 
-from lakelog.catalog.schema.bloom_filters import check_bloom_columns
 from lakelog.catalog.schema.constraints import (
     Constraint,
     refuse_collated_keys,
@@ -35,6 +34,7 @@ from lakelog.catalog.schema.partitioning import (
 )
 from lakelog.catalog.schema.properties import (
     check_alterable,
+    check_bloom_columns,
     check_columns_named,
     check_properties,
     with_names_of,

@@ -28,7 +28,7 @@ GETS, BYTES = ("stream_read_opened", "object_metadata_request"), "stream_read_by
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="scripts/bench upserts",
+        prog="scripts/bench rows.upserts",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
