@@ -11,7 +11,7 @@ import pytest
 from tests.spark.rows.test_scan_metrics import metrics
 from tests.spark.sql.rows import MODES, in_mode
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.adapter
 
 ASKED, LEFT_OUT = "row groups looked up in Bloom filters", "row groups left out by Bloom filters"
 COLUMNS = "lakelog.bloom-filter.columns"

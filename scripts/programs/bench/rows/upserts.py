@@ -118,13 +118,13 @@ def _costs(spark: SparkSession, statement: str) -> tuple[float, int, int, int]:
 
 def _counted(spark: SparkSession) -> dict[str, int]:
     jvm: Any = spark.sparkContext._jvm
-    statistics = jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().get("s3a")
-    if statistics is None:
-        return {}
-    every, found = statistics.getLongStatistics(), {}
-    while every.hasNext():
-        one = every.next()
-        found[one.getName()] = one.getValue()
+    found: dict[str, int] = {}
+    kinds = jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().iterator()
+    while kinds.hasNext():
+        every = kinds.next().getLongStatistics()
+        while every.hasNext():
+            one = every.next()
+            found[one.getName()] = found.get(one.getName(), 0) + one.getValue()
     return found
 
 
