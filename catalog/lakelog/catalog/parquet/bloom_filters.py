@@ -25,7 +25,7 @@ class BloomFilters:
     ndv: int
 
     def options(self, rows: int) -> dict[str, Any]:
-        """Return what Arrow's writer is told for row groups of `rows` rows; nothing where it cannot write any."""
+        """Return the options of Arrow's writer for row groups of `rows` rows; nothing where it cannot write any."""
         if not self.columns or not _can_write():
             return {}
         each = {"ndv": max(1, min(rows, self.ndv)), "fpp": self.fpp}
