@@ -12,6 +12,7 @@ Commits made during a vacuum are seen by the fence's commit: it is judged on all
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -43,6 +44,8 @@ from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
 
 PAGE = 100_000
 """Data files that are compared with those of the table at once."""
+
+TABLES_AT_ONCE = 8
 
 MANY = 100_000
 """With more objects of a table an engine deletes them, if there is one."""
@@ -163,16 +166,37 @@ def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuum
             done += _leftovers(namespace, asked)
         except LakelogError as error:
             done.append(_failed("namespace", namespace, error))
-    for number, target in enumerate(scope.tables, start=1):
-        asked.progress(f"{number:,} of {len(scope.tables):,}: {target.name}")
+    together = replace(asked, progress=_in_turn(asked.progress))
+
+    def table(target: Target[TableState]) -> list[Vacuumed]:
+        found: list[Vacuumed] = []
         try:
-            done.append(_table(tree, target, asked, now_us))
-            done += _adopted(tree, target, asked)
+            found.append(_table(tree, target, together, now_us))
+            found += _adopted(tree, target, together)
         except LakelogError as error:
             if scope.is_one_table:
                 raise
-            done.append(_failed("table", target, error))
+            found.append(_failed("table", target, error))
+        return found
+
+    # Most tables have little to list and less to delete: what takes long is the round trips of one after the other.
+    for begin in range(0, len(scope.tables), TABLES_AT_ONCE):
+        some = scope.tables[begin : begin + TABLES_AT_ONCE]
+        asked.progress(f"{begin + 1:,} of {len(scope.tables):,}: {some[0].name}")
+        for found in tree.logs.in_parallel(table, some):
+            done += found
     return done
+
+
+def _in_turn(progress: Progress) -> Progress:
+    """Return the same for several threads."""
+    lock = threading.Lock()
+
+    def show(message: str) -> None:
+        with lock:
+            progress(message)
+
+    return show
 
 
 def _failed(kind: str, target: Target[Any], error: LakelogError) -> Vacuumed:
