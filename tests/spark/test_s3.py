@@ -83,14 +83,12 @@ def test_executors_copy_and_delete_objects_on_s3(on_s3, tmp_path):
     for key in (*keys, "x/0/never.parquet"):
         urls.add(f"{target}/{key}")
     adapter = jvm.org.apache.spark.sql.lakelog
+    converters = jvm.scala.jdk.javaapi.CollectionConverters
+    chosen = jvm.scala.Predef.Map()
     settings = adapter.Locations.hadoopSettings(
-        jvm.scala.jdk.javaapi.CollectionConverters.asScala(jvm.java.util.HashMap(texts)).toMap(
-            getattr(jvm.scala, "$less$colon$less").refl()
-        )
+        getattr(chosen, "from")(converters.asScala(jvm.java.util.HashMap(texts)))
     )
-    job = adapter.wire.DeleteObjects(
-        "w", "vacuum", jvm.scala.jdk.javaapi.CollectionConverters.asScala(urls).toSeq()
-    )
+    job = adapter.wire.DeleteObjects("w", "vacuum", converters.asScala(urls).toSeq())
     adapter.DeleteJob.run(job, settings)
     assert not list(store.list_after("x/")) and catalog.load_table("t").row_count == 5
 

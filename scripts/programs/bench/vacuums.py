@@ -32,7 +32,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1_000_000, help="default: %(default)s")
     parser.add_argument("--on", choices=("folder", "s3"), nargs="+", default=["folder", "s3"])
-    parser.add_argument("--tables", type=int, default=0, help="vacuum so many tables with a file to delete each")
+    parser.add_argument(
+        "--tables", type=int, default=0, help="vacuum so many tables with a file to delete each"
+    )
     arguments = parser.parse_args()
     if arguments.tables:
         _many_tables(arguments.tables)
@@ -70,19 +72,23 @@ def _measured(folder: Path, s3: object, files: int) -> list[object]:
 
 
 def _many_tables(count: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as folder, versitygw(Path(folder) / "s3") as s3:
-        with s3.credentials(), slowly(s3.endpoint, HELD) as (settings, _):
-            direct = Catalog("s3://lake/w", options=s3.options)
-            schema = pa.schema({"id": pa.int64()})
-            for number in range(count):
-                table = direct.create_table(f"t{number}", schema).append(pa.table({"id": [1]}, schema))
-                place = next((Path(folder) / "s3").rglob(table.location.removeprefix("s3://lake/")))
-                (place / "data" / f"{1:020d}-{new_id()}-00000.parquet").touch()
-            catalog = Catalog("s3://lake/w", options=settings)
-            began = time.perf_counter()
-            done = catalog.vacuum(older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
-            took = time.perf_counter() - began
-            assert sum(each.files for each in done) == count and not any(each.error for each in done), done
+    schema = pa.schema({"id": pa.int64()})
+    with (
+        tempfile.TemporaryDirectory(prefix="lakelog-bench-") as folder,
+        versitygw(Path(folder) / "s3") as s3,
+        s3.credentials(),
+        slowly(s3.endpoint, HELD) as (settings, _),
+    ):
+        direct = Catalog("s3://lake/w", options=s3.options)
+        for number in range(count):
+            table = direct.create_table(f"t{number}", schema).append(pa.table({"id": [1]}, schema))
+            place = next((Path(folder) / "s3").rglob(table.location.removeprefix("s3://lake/")))
+            (place / "data" / f"{1:020d}-{new_id()}-00000.parquet").touch()
+        catalog = Catalog("s3://lake/w", options=settings)
+        began = time.perf_counter()
+        done = catalog.vacuum(older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
+        took = time.perf_counter() - began
+        assert sum(each.files for each in done) == count and not any(each.error for each in done), done
     story.table(["tables", "vacuum of all, s"], [[f"{count:,}", f"{took:.1f}"]], title=__doc__)
 
 

@@ -12,7 +12,6 @@ Commits made during a vacuum are seen by the fence's commit: it is judged on all
 from __future__ import annotations
 
 import datetime as dt
-import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,11 +24,12 @@ from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
 from lakelog.catalog.files import started_at, without
 from lakelog.catalog.iceberg import unneeded
-from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
+from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, in_turn, no_progress
 from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.expire import LOGS_AT_ONCE
 from lakelog.catalog.maintenance.listing import bounds_of, listed
 from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
@@ -44,8 +44,6 @@ from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
 
 PAGE = 100_000
 """Data files that are compared with those of the table at once."""
-
-TABLES_AT_ONCE = 8
 
 MANY = 100_000
 """With more objects of a table an engine deletes them, if there is one."""
@@ -166,7 +164,7 @@ def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuum
             done += _leftovers(namespace, asked)
         except LakelogError as error:
             done.append(_failed("namespace", namespace, error))
-    together = replace(asked, progress=_in_turn(asked.progress))
+    together = replace(asked, progress=in_turn(asked.progress))
 
     def table(target: Target[TableState]) -> list[Vacuumed]:
         found: list[Vacuumed] = []
@@ -180,23 +178,12 @@ def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuum
         return found
 
     # Most tables have little to list and less to delete: what takes long is the round trips of one after the other.
-    for begin in range(0, len(scope.tables), TABLES_AT_ONCE):
-        some = scope.tables[begin : begin + TABLES_AT_ONCE]
+    for begin in range(0, len(scope.tables), LOGS_AT_ONCE):
+        some = scope.tables[begin : begin + LOGS_AT_ONCE]
         asked.progress(f"{begin + 1:,} of {len(scope.tables):,}: {some[0].name}")
         for found in tree.logs.in_parallel(table, some):
             done += found
     return done
-
-
-def _in_turn(progress: Progress) -> Progress:
-    """Return the same for several threads."""
-    lock = threading.Lock()
-
-    def show(message: str) -> None:
-        with lock:
-            progress(message)
-
-    return show
 
 
 def _failed(kind: str, target: Target[Any], error: LakelogError) -> Vacuumed:
