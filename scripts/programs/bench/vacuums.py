@@ -1,7 +1,7 @@
 """Vacuum of a table that has very many objects which no version has, on a folder and on S3 (versitygw).
 
 The objects are empty, and named as those of writes that began long ago. What is timed is the vacuum: its lists, the
-fence, the deletions. On S3 each deletion of the server is one of a file on the same disk. `--tables` times another thing:
+fence, the deletions. On S3 each deletion of the server is one of a file on the same disk. `--tables` is of
 so many small tables, on S3 behind a proxy that holds each PUT 60 ms, each GET 25 and each LIST 50.
 """
 
