@@ -208,7 +208,11 @@ class World(row_sessions.World):
         """What the changes since the first version say makes the last one of it."""
         left = Counter((key, *values) for key, values in self.starts[name].items())
         table = self.catalog.load_table(name)
-        for row in table.changes(self.firsts[name] + 1).to_arrow().to_pylist() if table.version > self.firsts[name] else ():
+        for row in (
+            table.changes(self.firsts[name] + 1).to_arrow().to_pylist()
+            if table.version > self.firsts[name]
+            else ()
+        ):
             sign = -1 if row["_change_type"] in ("delete", "update_preimage") else 1
             left[(row["k"], row["g"], row["v"])] += sign
         now = Counter((key, *values) for key, values in rows_of(table).items())

@@ -240,9 +240,7 @@ def _commit(
             step = FirstReplaced(current, whole, replaced)
         copied = Made(added=replaced.copies, removed=replaced.rewritten)
         rest = Made(added=change.files, removed=[*whole, *replaced.emptied], changed=replaced.marked)
-        return merged_drafts(
-            [Draft(events=encode(taken)), *_file_drafts(change, current, copied, rest), end]
-        )
+        return merged_drafts([Draft(events=encode(taken)), *_file_drafts(change, current, copied, rest), end])
 
     base.check_own_steps(change.operation, Written(base.version, base.schema, lambda kind: True))
     with kept_by_commit(base.tracked, [] if partial is None else partial.written):
