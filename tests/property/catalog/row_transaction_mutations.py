@@ -42,11 +42,6 @@ def contents_are_not_looked_for(real: Any, self: Any, now: Any, operation: Any, 
     return real(FirstReplaced(self.head, (), type(self.replaced)()), now, operation, *rest)
 
 
-@removes(row_rebase, "_changed_by")
-def two_events_of_a_step_delete_rows_of_one_file(real: Any, earlier: Any) -> Any:
-    return ()
-
-
 @removes(row_rebase, "_is_harmless_overlap")
 def a_transaction_may_delete_what_others_have_deleted(real: Any, change: Any, in_transaction: bool) -> bool:
     return bool(real(change, False))

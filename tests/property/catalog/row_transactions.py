@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from tests.property.catalog import row_sessions
 from tests.property.catalog.row_sessions import (
     GROUPS,
-    KEYS,
     Rows,
     Statement,
     as_arrow,
@@ -23,8 +22,7 @@ from tests.property.catalog.row_sessions import (
     rows_of,
 )
 
-from lakelog.catalog import CommitConflict, Table, Transaction, col
-from lakelog.log.errors import Unsupported
+from lakelog.catalog import CommitConflict, Table, Transaction
 
 TABLES = ("t", "u")
 CHANGING = ("delete", "update", "merge")

@@ -3,7 +3,7 @@
 A file that a change rewrites holds rows that it only copies. Where others have deleted some of these, or have rewritten
 the file as well, the copies are dead: the rows are elsewhere, or gone. Rows that the change itself updates or deletes
 have to be as they were, wherever they are now. So every row stays live once, and no file is written again. A compaction
-only copies rows. For a step of a transaction, an earlier step's copies may be dead, too, while their rows are elsewhere.
+only copies rows. For a step of a transaction, an earlier one's copies may be dead, too, and their rows elsewhere.
 """
 
 from __future__ import annotations

@@ -43,6 +43,10 @@ def overwrite_a_file(table: Table) -> Table:
     return table.overwrite(rows(range(50, 53)), col("id") < 10)
 
 
+def overwrite_more(table: Table) -> Table:
+    return table.overwrite(rows(range(50, 53)), col("id") < 13)
+
+
 def overwrite_all(table: Table) -> Table:
     return table.overwrite(rows(range(50, 53)))
 
@@ -56,6 +60,7 @@ def overwrite_all(table: Table) -> Table:
         (lambda table: table.upsert(rows(range(18, 22)), on="id"), [*EVERY, 20, 21]),
         (overwrite_some, [*EVERY[3:], 50, 51, 52]),
         (overwrite_a_file, [*EVERY[10:], 50, 51, 52]),
+        (overwrite_more, [*EVERY[13:], 50, 51, 52]),
         (overwrite_all, [50, 51, 52]),
         (lambda table: table.truncate(), []),
     ],
