@@ -155,7 +155,8 @@ class World(row_sessions.World):
         chance = self.rng.random()
         if chance < 0.65:
             statement: Statement = random_statement(self.rng, self.isolation)
-            return statement.python and (statement.operation, statement.python, statement.of)
+            by_python = statement.python
+            return None if by_python is None else (statement.operation, by_python, statement.of)
         new = {self.keys + at: (self.rng.randrange(GROUPS), 0) for at in range(self.rng.randint(1, 3))}
         if chance < 0.8:
             self.keys += len(new)
