@@ -164,7 +164,9 @@ def test_steps_on_a_branch_go_on_where_a_compaction_of_it_has_moved_their_rows(
     table.create_branch("b")
     with catalog.transaction() as tx:
         branch = tx.load_table("t").at(ref="b")
-        branch = branch.update({"name": "'new'"}, col("id") < 3).delete(col("id") == 2).append(rows(range(40, 41)))
+        branch = (
+            branch.update({"name": "'new'"}, col("id") < 3).delete(col("id") == 2).append(rows(range(40, 41)))
+        )
         branch.delete(col("id") >= 18)
         table.refresh().at(ref="b").compact(deleted_ratio=0)
         compact(table)
