@@ -1,7 +1,8 @@
-"""From nothing to the first query, in each way of installing: a clone's demo, the wheel of a release, Maven's coordinates.
+"""From nothing to the first query, in each way of installing: a clone's demo, a release's wheel, Maven's coordinates.
 
-Each way begins with a folder of its own, without an environment and without a built jar; packages come from the caches
-and registries of this machine, so that a second run is what a second machine of a team sees. Clones are of the last commit.
+Each way begins with a folder of its own, without an environment and without a built jar; packages come from the
+caches and registries of this machine, so that a second run is what a second machine of a team sees. Clones are of the
+last commit.
 """
 
 from __future__ import annotations
@@ -39,9 +40,16 @@ class Ways:
         path = os.environ["PATH"]
         if not with_uv:
             # Wherever uv stands on the PATH, the scripts take pip then.
-            path = os.pathsep.join(each for each in path.split(os.pathsep) if not (Path(each) / "uv").exists())
+            path = os.pathsep.join(
+                each for each in path.split(os.pathsep) if not (Path(each) / "uv").exists()
+            )
         self._uv = shutil.which("uv", path=path)
-        self._env = {**os.environ, "PATH": path, "XDG_CACHE_HOME": str(folder / "cache"), "PYTHON": sys.executable}
+        self._env = {
+            **os.environ,
+            "PATH": path,
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "PYTHON": sys.executable,
+        }
         if self._uv:
             cache = subprocess.run([self._uv, "cache", "dir"], capture_output=True, text=True, check=True)
             self._env["UV_CACHE_DIR"] = cache.stdout.strip()
@@ -104,7 +112,9 @@ class Ways:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench first_query", description=__doc__)
-    parser.add_argument("--dist", type=Path, help="what scripts/release has built; without it, its two ways are left out")
+    parser.add_argument(
+        "--dist", type=Path, help="what scripts/release has built; without it, its two ways are left out"
+    )
     parser.add_argument("--pip", action="store_true", help="by pip although uv is there")
     arguments = parser.parse_args()
     rows = []
