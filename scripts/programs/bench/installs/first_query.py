@@ -19,7 +19,7 @@ from pathlib import Path
 
 from programs import story
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 QUERY = """
 import sys
 from pyspark.sql import SparkSession
@@ -111,7 +111,7 @@ class Ways:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="scripts/bench first_query", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/bench installs.first_query", description=__doc__)
     parser.add_argument(
         "--dist", type=Path, help="what scripts/release has built; without it, its two ways are left out"
     )
