@@ -37,6 +37,11 @@ from lakelog.catalog.state.conflicts import (
     changes,
     rule,
 )
+from lakelog.catalog.state.decoded_events import (
+    decoded,
+    namespace_events,
+    table_events,
+)
 from lakelog.catalog.state.events import (
     AdoptedDeleted,
     BranchFilesChanged,
@@ -87,8 +92,6 @@ from lakelog.catalog.state.events import (
     TableReplaced,
     TableRestored,
     encode,
-    namespace_events,
-    table_events,
 )
 from lakelog.catalog.state.history import (
     OPERATIONS,
@@ -277,6 +280,7 @@ __all__ = [
     "plan_compaction",
     "rule",
     "sql_tokens",
+    "decoded",
     "table_events",
     "with_statement",
     "ClonePromised",

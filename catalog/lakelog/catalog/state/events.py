@@ -8,7 +8,7 @@ not know shows a wrong table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, get_args
+from typing import TypeAlias
 
 import msgspec
 
@@ -26,9 +26,7 @@ from lakelog.catalog.schema import (
 )
 from lakelog.catalog.state.clones import Origin
 from lakelog.catalog.state.imported_source import ImportedSource
-from lakelog.log import Commit, Json
-from lakelog.log.decoding import said
-from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
+from lakelog.log import Json
 from lakelog.log.grammar import (
     CutObject,
     Folder,
@@ -40,7 +38,6 @@ from lakelog.log.grammar import (
     Name,
     Number,
     Word,
-    shortened,
 )
 from lakelog.log.secrets import masked, masked_properties
 
@@ -556,45 +553,3 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
         if member in encoded and encoded[member] == default:
             del encoded[member]
     return encoded
-
-
-def namespace_events(commit: Commit) -> list[NamespaceEvent]:
-    """Decode the events of a commit of a namespace's log. UnsupportedFormat for an event that is not known here."""
-    return _decode(commit, NamespaceEvent, "namespace")
-
-
-def table_events(commit: Commit) -> list[TableEvent]:
-    """Decode the events of a commit of a table's log. UnsupportedFormat for an event that is not known here."""
-    return _decode(commit, TableEvent, "table")
-
-
-def _tags(union: Any) -> set[str]:
-    return {struct.__struct_config__.tag for struct in get_args(union)}
-
-
-def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
-    try:
-        return [msgspec.convert(event, union, strict=True, str_keys=True) for event in commit.events]
-    except LakelogError as error:
-        raise FormatError(
-            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read "
-            f"({shortened(error.message)}): it was written by a faulty client, or by a newer one"
-        ) from error
-    except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        known, others = _tags(union), _tags(NamespaceEvent) | _tags(TableEvent)
-        for event in commit.events:
-            kind = event.get("event")
-            if kind not in known and kind in others:
-                raise InvalidInput(
-                    f"the log {commit.log_id} is not a {what}'s: its version {commit.version} says {kind}"
-                ) from None
-            if kind not in known:
-                raise UnsupportedFormat(
-                    f"version {commit.version} of the {what} log {commit.log_id} holds the event "
-                    f"{shortened(repr(kind))}, "
-                    "which this version of lakelog does not know: upgrade lakelog to read it"
-                ) from None
-        raise FormatError(
-            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read "
-            f"({said(error)}): it was written by a faulty client, or by a newer one"
-        ) from None
