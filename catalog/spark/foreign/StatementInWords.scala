@@ -62,7 +62,7 @@ private[lakelog] final case class ShowHistory(limit: Option[Long]) extends InWor
       s"FROM ${table.name}.history ORDER BY version DESC" + limit.fold("")(" LIMIT " + _)
 }
 
-/** A compaction. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */
+/** A compaction, or a clustering where the table has one. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */
 private[lakelog] final case class Optimize(where: Option[String], columns: Seq[Seq[String]]) extends InWords {
   override val name = "OPTIMIZE"
 
@@ -75,7 +75,7 @@ private[lakelog] final case class Optimize(where: Option[String], columns: Seq[S
         s"${table.name} $now, so that its files cannot be ordered by ${wanted.mkString(", ")}: give it that layout by " +
           s"ALTER TABLE ${table.name} CLUSTER BY (${wanted.mkString(", ")}), then OPTIMIZE it.")
     }
-    InWords.call("compact", table, where.map("where" -> InWords.literal(_)).toSeq: _*)
+    InWords.call(if (clustered.isEmpty) "compact" else "cluster", table, where.map("where" -> InWords.literal(_)).toSeq: _*)
   }
 }
 
