@@ -230,9 +230,9 @@ class Table(TableVersion):
 
         No row changes. Files without that order are rewritten, together with others where these are not much larger: so
         a call after some new rows rewrites little more than these. It ends when nothing is due, or once about
-        `limit_bytes` were read; the next call goes on. With `filter`, only of files that may have matching rows. `full`:
-        no file overlaps another afterwards, whatever that rewrites. InvalidInput for a table that is not clustered;
-        conflicts as `compact`.
+        `limit_bytes` were read; the next call goes on. With `filter`, only of files that may have matching rows.
+        With `full`, no file overlaps another afterwards, whatever that rewrites. InvalidInput for a table that is not
+        clustered; conflicts as `compact`.
         """
         head = self._writable("cluster").refreshed()
         goal = clustering_goal(self.properties, limit_bytes, full=full)

@@ -1,4 +1,4 @@
-"""CALL lake.system.cluster: rows in the order of the table's curve, by Spark's jobs, at the places that Python computes."""
+"""CALL lake.system.cluster: rows in the order of the table's curve, by jobs, at places that Python computes too."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _files(lake: Any, name: str = "t") -> list[tuple[dict[str, Any], pa.Table]]:
 
 
 def _check_places(lake: Any, name: str = "t") -> int:
-    """Python's places of the rows in each file are those that the file says, and in their order; how many files say any."""
+    """Python's places of rows are in order, and those that their file says; return how many files say any."""
     metadata = lake.catalog.load_table(name).metadata
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     assert curve is not None
@@ -79,9 +79,7 @@ def _sound(lake: Any) -> bool:
 def test_places_of_every_type_are_pythons(lake: Any) -> None:
     columns = ", ".join(KEYS)
     names = [each.split()[0] for each in KEYS]
-    values = ", ".join(
-        f"IF(hash(id, {n}) % 10 = 0, NULL, {value})" for n, value in enumerate(KEYS.values())
-    )
+    values = ", ".join(f"IF(hash(id, {n}) % 10 = 0, NULL, {value})" for n, value in enumerate(KEYS.values()))
     lake.sql(f"CREATE TABLE lake.source (id BIGINT, {columns})")
     lake.sql(f"INSERT INTO lake.source SELECT id, {values} FROM range(0, 600, 1, 1)")
     for keys in (names[:4], names[4:8], names[8:12], names[12:], ["s"]):

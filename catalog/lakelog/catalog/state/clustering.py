@@ -21,10 +21,15 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import CURVE, CURVE_HIGH, CURVE_LOW, converted
 from lakelog.catalog.schema import (
+    COLUMNS_MAX,
     TARGET_FILE_SIZE,
+    AtomicType,
+    Bounds,
     Curve,
     Metadata,
+    Ranks,
     boundaries_below,
+    curve_of,
     from_arrow,
     value_of,
     value_type,
@@ -39,6 +44,8 @@ RUNS_EACH_TENFOLD = 1.5
 
 FILES_AT_ONCE = 64
 """About so many files of the target size are rewritten together, unless a limit says less."""
+
+_NO_GENERATION = 1 << 62
 
 SKEW_MAX = 0.125
 """Boundaries are computed anew once more than this share of the rows has one rank, as the bounds of files say."""
@@ -66,6 +73,20 @@ def clustering_goal(
     return ClusteringGoal(target_size_bytes=target, limit_bytes=FILES_AT_ONCE * target, full=full)
 
 
+def curve_to_plan_by(metadata: Metadata) -> Curve:
+    """Return the curve of a clustered table; where it has no boundaries yet, one of which no file has places."""
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    if curve is not None:
+        return curve
+    columns = []
+    for id in metadata.clustering[:COLUMNS_MAX]:
+        type = metadata.schema.field_by_id(id).type
+        assert isinstance(type, AtomicType), "other types have no order"
+        columns.append(Bounds(id=id, type=type.name))
+    ranks = Ranks(generation=_NO_GENERATION, first=_NO_GENERATION, columns=tuple(columns))
+    return Curve(ranks, metadata.schema)
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     place: int
@@ -78,8 +99,8 @@ class _File:
 def plan_clustering(
     files: pa.Table, metadata: Metadata, curve: Curve, goal: ClusteringGoal, *, until: int
 ) -> tuple[pa.Table, list[Group]]:
-    """Return the next groups to be rewritten, each of a stretch of a partition, and their files, one group's after the other's; none
-    where nothing is worth it. Together they have about `limit_bytes` at most.
+    """Return the next groups to be rewritten, each of a stretch of a partition, and their files, one group's after the
+    other's; none where nothing is worth it. Together they have about `limit_bytes` at most.
 
     `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count. A group's `cut` is
     where its new files end, so that what is beyond does not reach into runs that were not read.
@@ -165,7 +186,12 @@ class _Planned:
     def __init__(self, files: pa.Table, metadata: Metadata, curve: Curve, goal: ClusteringGoal) -> None:
         self._files, self._metadata, self._curve, self._goal = files, metadata, curve, goal
         self._sizes = FileSizes(files)
-        self._writes: list[str] = files["write"].to_pylist()
+        # Where a list of files has been made for their bounds alone, their names say which write they are of.
+        self._writes: list[str] = (
+            files["write"].to_pylist()
+            if "write" in files.column_names
+            else ["-".join(path.split("-")[:2]) for path in files["path"].to_pylist()]
+        )
         self._specs: list[int] = files["spec"].to_pylist()
         count = files.num_rows
         self._generations, self._lows, self._highs = (
@@ -263,7 +289,9 @@ class _Planned:
             places = _Run([_File(-2, 0, self._rows(fresh), 0, self._curve.ranks.places)])
             found = [*places.files, *_joined(places, by_size, 1)]
         else:
-            found = next(filter(None, (_joined(run, by_size[at + 1 :], 0) for at, run in enumerate(by_size))), [])
+            found = next(
+                filter(None, (_joined(run, by_size[at + 1 :], 0) for at, run in enumerate(by_size))), []
+            )
         return [file for file in found if file.place >= 0], old if any(f.place == -1 for f in found) else []
 
     def _rows(self, places: Sequence[int]) -> int:

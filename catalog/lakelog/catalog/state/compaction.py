@@ -217,7 +217,9 @@ class _Planned:
     def _spread(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
         for chosen in self._cut(places, self._goal.target_size_bytes * SPREAD_TASKS_MAX):
             tasks = self._tasks(chosen)
-            is_emptied = self._goal.joins and self._goal.fan_in <= 1 and any(map(self._has_many_deleted, chosen))
+            is_emptied = (
+                self._goal.joins and self._goal.fan_in <= 1 and any(map(self._has_many_deleted, chosen))
+            )
             if is_emptied or self._is_enough(chosen, tasks):
                 yield chosen, self._sizes.group(chosen, tasks=tasks, spread=True)
             else:

@@ -23,8 +23,6 @@ from lakelog.catalog.schema import (
     COLUMNS_MAX,
     IDENTITY,
     AtomicType,
-    Bounds,
-    Curve,
     Filter,
     Metadata,
     Ranks,
@@ -39,6 +37,7 @@ from lakelog.catalog.state import (
     Group,
     Operation,
     TableState,
+    curve_to_plan_by,
     encode,
     is_skewed,
     plan_clustering,
@@ -53,9 +52,6 @@ TRIES_MAX = compaction_commit.TRIES_MAX
 SAMPLE_FILES = 32
 SAMPLE_ROWS = 256 * 1024
 """Boundaries are computed from about so many rows of so many files, of which the key columns are read."""
-
-
-NO_GENERATION = 1 << 62
 
 
 class Clustered(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,19 +190,8 @@ def plan_next(
             "ones stays, and lost nothing. Cluster it again"
         )
     check_clustered(head)
-    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     files = compaction_commit.files_like(head, filter, "clustered")
-    # In a dry run there may be no boundaries yet: no file has an order then.
-    curve = curve or Curve(_no_ranks(metadata), metadata.schema)
-    return plan_clustering(files, metadata, curve, goal, until=until)
-
-
-def _no_ranks(metadata: Metadata) -> Ranks:
-    """Return boundaries of a generation that no file has."""
-    columns = tuple(
-        Bounds(id=id, type=_type_of(metadata, id).name) for id in metadata.clustering[:COLUMNS_MAX]
-    )
-    return Ranks(generation=NO_GENERATION, first=NO_GENERATION, columns=columns)
+    return plan_clustering(files, metadata, curve_to_plan_by(metadata), goal, until=until)
 
 
 def rewritten(
@@ -268,9 +253,7 @@ def cluster(
         left = (
             goal.limit_bytes if limit_bytes is None else min(goal.limit_bytes, limit_bytes - done.read_bytes)
         )
-        files, groups = plan_next(
-            head, replace(goal, limit_bytes=max(1, left)), filter, until=until, key=key
-        )
+        files, groups = plan_next(head, replace(goal, limit_bytes=max(1, left)), filter, until=until, key=key)
         if not groups:
             break
         total = sum(group.size_bytes for group in groups)

@@ -7,6 +7,7 @@ that its file grows by that factor. A step that loses to another client has cost
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgspec
 import pyarrow as pa
@@ -14,8 +15,8 @@ import pyarrow as pa
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet import copied_files, leftovers
 from lakelog.catalog.planning import Constant
-from lakelog.catalog.schema import Policy
-from lakelog.catalog.state import Goal, Group, goal_of
+from lakelog.catalog.schema import Metadata, Policy
+from lakelog.catalog.state import ClusteringGoal, Goal, Group, clustering_goal, goal_of
 from lakelog.catalog.writes import Rewritten, compaction_commit
 from lakelog.log import WriteRef
 
@@ -41,10 +42,23 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
         return Compacted(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
-def goal_by(head: TableHead, policy: Policy) -> Goal:
-    """Return what upkeep makes of a table's files."""
+def goal_by(head: TableHead, policy: Policy, *, joins: bool = True) -> Goal:
+    """Return what upkeep makes of a table's files; unless it `joins`, small ones are left to a clustering."""
     goal = goal_of(head.metadata.properties, None, policy.deleted_ratio)
-    return Goal(target_size_bytes=goal.target_size_bytes, deleted_ratio=goal.deleted_ratio, fan_in=FAN_IN)
+    return Goal(
+        target_size_bytes=goal.target_size_bytes,
+        deleted_ratio=goal.deleted_ratio,
+        fan_in=FAN_IN,
+        joins=joins,
+    )
+
+
+def clustering_by(metadata: Metadata) -> ClusteringGoal | None:
+    """Return how upkeep clusters a table: what has no order waits until there is enough of it. None for one that is not
+    clustered."""
+    if not metadata.clustering:
+        return None
+    return replace(clustering_goal(metadata.properties, None), fresh_min=FAN_IN)
 
 
 def due(

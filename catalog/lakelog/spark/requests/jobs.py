@@ -24,8 +24,8 @@ class Compact(_Job, frozen=True, kw_only=True, tag="compact"):
 
 
 class Cluster(_Job, frozen=True, kw_only=True, tag="cluster"):
-    """Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL; begin
-    nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted."""
+    """Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL;
+    begin nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted."""
 
     table: Path
     where: str | None
@@ -73,8 +73,8 @@ class ComputeStatistics(_Job, frozen=True, kw_only=True, tag="statistics"):
 
 
 class KeepTable(Message, frozen=True, kw_only=True):
-    """A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other, if
-    there is one, and the statistics of these columns computed anew."""
+    """A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other,
+    if there is one, and the statistics of these columns computed anew."""
 
     table: Path
     goal: CompactionGoal
@@ -98,7 +98,9 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[str, ...]
 
 
-AnyJob: TypeAlias = Compact | Cluster | ReadFooters | FindSource | ComputeStatistics | Maintain | TakeChecksums
+AnyJob: TypeAlias = (
+    Compact | Cluster | ReadFooters | FindSource | ComputeStatistics | Maintain | TakeChecksums
+)
 
 
 class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
