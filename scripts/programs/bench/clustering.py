@@ -2,8 +2,8 @@
 
 lakelog (`CLUSTER BY`, `CALL cluster`), Delta (`CLUSTER BY`, OPTIMIZE) and Iceberg (`rewrite_data_files` by zorder),
 each in a Spark of its own, get the same rows: most of them at once, a full pass, then the rest in many rounds, each
-followed by the format's own incremental step. What a filter has to read is counted from the footers of the live Parquet files,
-in one way for all; what was written, from the sizes of all files that came. No times are compared.
+followed by the format's own incremental step. What a filter has to read is counted from the footers of the live Parquet
+files, in one way for all; what was written, from the sizes of all files that came. No times are compared.
 """
 
 from __future__ import annotations
