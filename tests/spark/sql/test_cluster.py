@@ -96,9 +96,8 @@ def test_places_of_every_type_are_pythons(lake: Any) -> None:
 @pytest.fixture
 def grown(lake: Any) -> Any:
     """A table in two partitions, of several files without an order each."""
-    lake.sql(
-        f"CREATE TABLE lake.t (id BIGINT, a INT, b STRING, p INT) PARTITIONED BY (p) CLUSTER BY (a, b) {SMALL}"
-    )
+    lake.sql(f"CREATE TABLE lake.t (id BIGINT, a INT, b STRING, p INT) PARTITIONED BY (p) {SMALL}")
+    lake.sql("ALTER TABLE lake.t CLUSTER BY (a, b)")
     for first in range(0, 12_000, 4_000):
         lake.sql(
             "INSERT INTO lake.t SELECT id, CAST(id * 7919 % 1009 AS INT), concat('key-', id * 104729 % 10007), "
