@@ -209,7 +209,8 @@ PARTITIONINGS = (
 """One after the other."""
 
 STEPS = (
-    insert, delete, delete_of_rows_in_the_table, update, update, merge, merge, merge, overwrite, compact, cluster, widen,
+    insert, delete, delete_of_rows_in_the_table, update, update, merge, merge, merge, overwrite, compact,
+    cluster, widen,
 )  # fmt: skip
 
 
