@@ -81,7 +81,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   /** The user's properties, and those by which Spark knows provider, comment and location; no others. */
   override def properties: JMap[String, String] = {
     val place = if (facts.ownLocation) TableCatalog.PROP_EXTERNAL else TableCatalog.PROP_IS_MANAGED_LOCATION
-    val reserved = Map(TableCatalog.PROP_LOCATION -> facts.location, place -> "true") ++
+    val reserved = Map(TableCatalog.PROP_LOCATION -> Locations.shown(facts.location), place -> "true") ++
       facts.provider.map(TableCatalog.PROP_PROVIDER -> _) ++
       facts.comment.map(TableCatalog.PROP_COMMENT -> _)
     val table = access.ident.namespace.toSeq :+ access.ident.name

@@ -34,7 +34,16 @@ from lakelog.catalog.schema import (
     schema_to_arrow,
     values_json,
 )
-from lakelog.catalog.state import MAIN, ClusteringGoal, Goal, Group, HistoryEntry, Ref, entries_of
+from lakelog.catalog.state import (
+    MAIN,
+    ClusteringGoal,
+    Goal,
+    Group,
+    HistoryEntry,
+    Ref,
+    RowCounts,
+    entries_of,
+)
 from lakelog.catalog.times import time_text
 from lakelog.catalog.tools import ArrowRows, as_html
 from lakelog.catalog.upkeep import plan_next as plan_next_clustering
@@ -197,6 +206,14 @@ class TableVersion(ArrowRows):
     def refs(self) -> Mapping[str, Ref]:
         """The tags and branches of this version, by name."""
         return self.head.state.refs
+
+    @property
+    def rows_changed(self) -> RowCounts | None:
+        """How many rows the change has inserted, updated, deleted and copied that returned this table.
+
+        None of a table that no change returned, or one that changes no rows. In a transaction, of its own step.
+        """
+        return self.head.rows
 
     # Other versions
 

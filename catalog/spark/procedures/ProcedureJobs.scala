@@ -26,6 +26,14 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
       JobInternals.described(s"lakelog fsck: all bytes of ${take.files.length} data files") {
         ChecksumJob.run(take, Locations.hadoopSettings(options))
       }
+    case delete: wire.DeleteObjects =>
+      JobInternals.described(s"lakelog ${delete.what}: ${delete.objects.length} objects") {
+        DeleteJob.run(delete, Locations.hadoopSettings(options))
+      }
+    case copy: wire.CopyObjects =>
+      JobInternals.described(s"lakelog ${copy.what}: ${copy.objects.length} objects") {
+        ObjectJob.run(copy, Locations.hadoopSettings(options))
+      }
   }
 
   /** A path is not named: Spark's page of jobs is seen by many, and a URL may have a key in it. */

@@ -15,6 +15,8 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "statistics" => ComputeStatistics.of(json)
       case "maintain" => Maintain.of(json)
       case "checksums" => TakeChecksums.of(json)
+      case "copy-objects" => CopyObjects.of(json)
+      case "delete-objects" => DeleteObjects.of(json)
       case other => unknown(other)
     }
 }
@@ -30,185 +32,10 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "statistics" => StatisticsComputed.of(json)
       case "maintain" => Maintained.of(json)
       case "checksums" => ChecksumsTaken.of(json)
+      case "copy-objects" => ObjectsCopied.of(json)
+      case "delete-objects" => ObjectsDeleted.of(json)
       case other => unknown(other)
     }
-}
-
-/** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
-private[lakelog] final case class Compact(
-    table: Seq[String],
-    where: Option[String],
-    goal: CompactionGoal,
-    mostBytes: Long)
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("compact"),
-    "table" -> put(table),
-    "where" -> putOrNull(where),
-    "goal" -> put(goal),
-    "most_bytes" -> put(mostBytes))
-}
-
-private[lakelog] object Compact extends Companion[Compact] {
-  override def of(json: JObject): Compact = Compact(
-    take[Seq[String]](json, "table"),
-    takeIfAny[String](json, "where"),
-    take[CompactionGoal](json, "goal"),
-    take[Long](json, "most_bytes"))
-}
-
-/**
- * Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL; begin
- * nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted.
- */
-private[lakelog] final case class Cluster(
-    table: Seq[String],
-    where: Option[String],
-    goal: ClusteringGoal,
-    limitBytes: Option[Long],
-    dry: Boolean)
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("cluster"),
-    "table" -> put(table),
-    "where" -> putOrNull(where),
-    "goal" -> put(goal),
-    "limit_bytes" -> putOrNull(limitBytes),
-    "dry" -> put(dry))
-}
-
-private[lakelog] object Cluster extends Companion[Cluster] {
-  override def of(json: JObject): Cluster = Cluster(
-    take[Seq[String]](json, "table"),
-    takeIfAny[String](json, "where"),
-    take[ClusteringGoal](json, "goal"),
-    takeIfAny[Long](json, "limit_bytes"),
-    take[Boolean](json, "dry"))
-}
-
-/** Where files of another writer are: below a path, or in a table of the session catalog. */
-private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
-  extends Message {
-  override def members: Members = List("path" -> putIfAny(path), "table" -> putIfAny(table))
-}
-
-private[lakelog] object Source extends Companion[Source] {
-  override def of(json: JObject): Source = Source(
-    takeIfAny[String](json, "path"),
-    takeIfAny[Seq[String]](json, "table"))
-}
-
-/**
- * Read the footers of the files that have these values in the names of their folders. `schema` is that of the table
- * which shall have them, as Spark's JSON of a struct.
- */
-private[lakelog] final case class ReadFooters(
-    source: Source,
-    schema: FreeJson,
-    partitionFilter: Map[String, Option[String]])
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("footers"),
-    "source" -> put(source),
-    "schema" -> put(schema),
-    "partition_filter" -> put(partitionFilter))
-}
-
-private[lakelog] object ReadFooters extends Companion[ReadFooters] {
-  override def of(json: JObject): ReadFooters = ReadFooters(
-    take[Source](json, "source"),
-    take[FreeJson](json, "schema"),
-    take[Map[String, Option[String]]](json, "partition_filter"))
-}
-
-/**
- * Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read the
- * footers of all files, which are Parquet files then.
- */
-private[lakelog] final case class FindSource(source: Source, format: String, footers: Boolean)
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("source"),
-    "source" -> put(source),
-    "format" -> put(format),
-    "footers" -> put(footers))
-}
-
-private[lakelog] object FindSource extends Companion[FindSource] {
-  override def of(json: JObject): FindSource = FindSource(
-    take[Source](json, "source"),
-    take[String](json, "format"),
-    take[Boolean](json, "footers"))
-}
-
-/** Compute the statistics of these columns of a table. */
-private[lakelog] final case class ComputeStatistics(table: Seq[String], columns: Seq[String])
-  extends AnyJob {
-  override def members: Members = List("kind" -> put("statistics"), "table" -> put(table), "columns" -> put(columns))
-}
-
-private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
-  override def of(json: JObject): ComputeStatistics = ComputeStatistics(
-    take[Seq[String]](json, "table"),
-    take[Seq[String]](json, "columns"))
-}
-
-/**
- * A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other, if
- * there is one, and the statistics of these columns computed anew.
- */
-private[lakelog] final case class KeepTable(
-    table: Seq[String],
-    goal: CompactionGoal,
-    mostBytes: Long,
-    clustering: Option[ClusteringGoal] = None,
-    statistics: Seq[String] = Nil)
-  extends Message {
-  override def members: Members = List(
-    "table" -> put(table),
-    "goal" -> put(goal),
-    "most_bytes" -> put(mostBytes),
-    "clustering" -> putIfAny(clustering),
-    "statistics" -> putUnless(statistics)(Nil))
-}
-
-private[lakelog] object KeepTable extends Companion[KeepTable] {
-  override def of(json: JObject): KeepTable = KeepTable(
-    take[Seq[String]](json, "table"),
-    take[CompactionGoal](json, "goal"),
-    take[Long](json, "most_bytes"),
-    takeIfAny[ClusteringGoal](json, "clustering"),
-    takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
-}
-
-/**
- * Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes were
- * read.
- */
-private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Option[Long], limitBytes: Option[Long])
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("maintain"),
-    "tables" -> put(tables),
-    "limit_us" -> putOrNull(limitUs),
-    "limit_bytes" -> putOrNull(limitBytes))
-}
-
-private[lakelog] object Maintain extends Companion[Maintain] {
-  override def of(json: JObject): Maintain = Maintain(
-    take[Seq[KeepTable]](json, "tables"),
-    takeIfAny[Long](json, "limit_us"),
-    takeIfAny[Long](json, "limit_bytes"))
-}
-
-/** Read these data files, by URL, from beginning to end. */
-private[lakelog] final case class TakeChecksums(files: Seq[String])
-  extends AnyJob {
-  override def members: Members = List("kind" -> put("checksums"), "files" -> put(files))
-}
-
-private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
-  override def of(json: JObject): TakeChecksums = TakeChecksums(take[Seq[String]](json, "files"))
 }
 
 /**
@@ -470,4 +297,259 @@ private[lakelog] final case class ChecksumsTaken(files: Seq[ChecksumTaken])
 
 private[lakelog] object ChecksumsTaken extends Companion[ChecksumsTaken] {
   override def of(json: JObject): ChecksumsTaken = ChecksumsTaken(take[Seq[ChecksumTaken]](json, "files"))
+}
+
+/** The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there. */
+private[lakelog] final case class ObjectCopied(size: Long, sha256: String)
+  extends Message {
+  override def members: Members = List("size" -> put(size), "sha256" -> put(sha256))
+}
+
+private[lakelog] object ObjectCopied extends Companion[ObjectCopied] {
+  override def of(json: JObject): ObjectCopied = ObjectCopied(take[Long](json, "size"), take[String](json, "sha256"))
+}
+
+/** The objects in the order of the job. */
+private[lakelog] final case class ObjectsCopied(work: String, objects: Seq[ObjectCopied])
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("copy-objects"), "work" -> put(work), "objects" -> put(objects))
+}
+
+private[lakelog] object ObjectsCopied extends Companion[ObjectsCopied] {
+  override def of(json: JObject): ObjectsCopied = ObjectsCopied(
+    take[String](json, "work"),
+    take[Seq[ObjectCopied]](json, "objects"))
+}
+
+/** All of them are gone. */
+private[lakelog] final case class ObjectsDeleted(work: String)
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("delete-objects"), "work" -> put(work))
+}
+
+private[lakelog] object ObjectsDeleted extends Companion[ObjectsDeleted] {
+  override def of(json: JObject): ObjectsDeleted = ObjectsDeleted(take[String](json, "work"))
+}
+
+/** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
+private[lakelog] final case class Compact(
+    table: Seq[String],
+    where: Option[String],
+    goal: CompactionGoal,
+    mostBytes: Long)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("compact"),
+    "table" -> put(table),
+    "where" -> putOrNull(where),
+    "goal" -> put(goal),
+    "most_bytes" -> put(mostBytes))
+}
+
+private[lakelog] object Compact extends Companion[Compact] {
+  override def of(json: JObject): Compact = Compact(
+    take[Seq[String]](json, "table"),
+    takeIfAny[String](json, "where"),
+    take[CompactionGoal](json, "goal"),
+    take[Long](json, "most_bytes"))
+}
+
+/**
+ * Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL; begin
+ * nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted.
+ */
+private[lakelog] final case class Cluster(
+    table: Seq[String],
+    where: Option[String],
+    goal: ClusteringGoal,
+    limitBytes: Option[Long],
+    dry: Boolean)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("cluster"),
+    "table" -> put(table),
+    "where" -> putOrNull(where),
+    "goal" -> put(goal),
+    "limit_bytes" -> putOrNull(limitBytes),
+    "dry" -> put(dry))
+}
+
+private[lakelog] object Cluster extends Companion[Cluster] {
+  override def of(json: JObject): Cluster = Cluster(
+    take[Seq[String]](json, "table"),
+    takeIfAny[String](json, "where"),
+    take[ClusteringGoal](json, "goal"),
+    takeIfAny[Long](json, "limit_bytes"),
+    take[Boolean](json, "dry"))
+}
+
+/** Where files of another writer are: below a path, or in a table of the session catalog. */
+private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
+  extends Message {
+  override def members: Members = List("path" -> putIfAny(path), "table" -> putIfAny(table))
+}
+
+private[lakelog] object Source extends Companion[Source] {
+  override def of(json: JObject): Source = Source(
+    takeIfAny[String](json, "path"),
+    takeIfAny[Seq[String]](json, "table"))
+}
+
+/**
+ * Read the footers of the files that have these values in the names of their folders. `schema` is that of the table
+ * which shall have them, as Spark's JSON of a struct.
+ */
+private[lakelog] final case class ReadFooters(
+    source: Source,
+    schema: FreeJson,
+    partitionFilter: Map[String, Option[String]])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("footers"),
+    "source" -> put(source),
+    "schema" -> put(schema),
+    "partition_filter" -> put(partitionFilter))
+}
+
+private[lakelog] object ReadFooters extends Companion[ReadFooters] {
+  override def of(json: JObject): ReadFooters = ReadFooters(
+    take[Source](json, "source"),
+    take[FreeJson](json, "schema"),
+    take[Map[String, Option[String]]](json, "partition_filter"))
+}
+
+/**
+ * Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read the
+ * footers of all files, which are Parquet files then.
+ */
+private[lakelog] final case class FindSource(source: Source, format: String, footers: Boolean)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("source"),
+    "source" -> put(source),
+    "format" -> put(format),
+    "footers" -> put(footers))
+}
+
+private[lakelog] object FindSource extends Companion[FindSource] {
+  override def of(json: JObject): FindSource = FindSource(
+    take[Source](json, "source"),
+    take[String](json, "format"),
+    take[Boolean](json, "footers"))
+}
+
+/** Compute the statistics of these columns of a table. */
+private[lakelog] final case class ComputeStatistics(table: Seq[String], columns: Seq[String])
+  extends AnyJob {
+  override def members: Members = List("kind" -> put("statistics"), "table" -> put(table), "columns" -> put(columns))
+}
+
+private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
+  override def of(json: JObject): ComputeStatistics = ComputeStatistics(
+    take[Seq[String]](json, "table"),
+    take[Seq[String]](json, "columns"))
+}
+
+/**
+ * A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other, if
+ * there is one, and the statistics of these columns computed anew.
+ */
+private[lakelog] final case class KeepTable(
+    table: Seq[String],
+    goal: CompactionGoal,
+    mostBytes: Long,
+    clustering: Option[ClusteringGoal] = None,
+    statistics: Seq[String] = Nil)
+  extends Message {
+  override def members: Members = List(
+    "table" -> put(table),
+    "goal" -> put(goal),
+    "most_bytes" -> put(mostBytes),
+    "clustering" -> putIfAny(clustering),
+    "statistics" -> putUnless(statistics)(Nil))
+}
+
+private[lakelog] object KeepTable extends Companion[KeepTable] {
+  override def of(json: JObject): KeepTable = KeepTable(
+    take[Seq[String]](json, "table"),
+    take[CompactionGoal](json, "goal"),
+    take[Long](json, "most_bytes"),
+    takeIfAny[ClusteringGoal](json, "clustering"),
+    takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
+}
+
+/**
+ * Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes were
+ * read.
+ */
+private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Option[Long], limitBytes: Option[Long])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("maintain"),
+    "tables" -> put(tables),
+    "limit_us" -> putOrNull(limitUs),
+    "limit_bytes" -> putOrNull(limitBytes))
+}
+
+private[lakelog] object Maintain extends Companion[Maintain] {
+  override def of(json: JObject): Maintain = Maintain(
+    take[Seq[KeepTable]](json, "tables"),
+    takeIfAny[Long](json, "limit_us"),
+    takeIfAny[Long](json, "limit_bytes"))
+}
+
+/** Read these data files, by URL, from beginning to end. */
+private[lakelog] final case class TakeChecksums(files: Seq[String])
+  extends AnyJob {
+  override def members: Members = List("kind" -> put("checksums"), "files" -> put(files))
+}
+
+private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
+  override def of(json: JObject): TakeChecksums = TakeChecksums(take[Seq[String]](json, "files"))
+}
+
+/** An object by its URL, and to where it is copied; without a target it is only read. */
+private[lakelog] final case class ObjectToCopy(source: String, target: Option[String] = None)
+  extends Message {
+  override def members: Members = List("source" -> put(source), "target" -> putIfAny(target))
+}
+
+private[lakelog] object ObjectToCopy extends Companion[ObjectToCopy] {
+  override def of(json: JObject): ObjectToCopy = ObjectToCopy(
+    take[String](json, "source"),
+    takeIfAny[String](json, "target"))
+}
+
+/** Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it. */
+private[lakelog] final case class CopyObjects(work: String, what: String, objects: Seq[ObjectToCopy])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("copy-objects"),
+    "work" -> put(work),
+    "what" -> put(what),
+    "objects" -> put(objects))
+}
+
+private[lakelog] object CopyObjects extends Companion[CopyObjects] {
+  override def of(json: JObject): CopyObjects = CopyObjects(
+    take[String](json, "work"),
+    take[String](json, "what"),
+    take[Seq[ObjectToCopy]](json, "objects"))
+}
+
+/** Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of. */
+private[lakelog] final case class DeleteObjects(work: String, what: String, objects: Seq[String])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("delete-objects"),
+    "work" -> put(work),
+    "what" -> put(what),
+    "objects" -> put(objects))
+}
+
+private[lakelog] object DeleteObjects extends Companion[DeleteObjects] {
+  override def of(json: JObject): DeleteObjects = DeleteObjects(
+    take[String](json, "work"),
+    take[String](json, "what"),
+    take[Seq[String]](json, "objects"))
 }

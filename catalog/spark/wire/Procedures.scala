@@ -137,24 +137,27 @@ private[lakelog] object TokenOfCall extends Companion[TokenOfCall] {
   override def of(json: JObject): TokenOfCall = TokenOfCall(takeIfAny[Token](json, "token"))
 }
 
-/** The job that Spark has to run before the call. */
-private[lakelog] final case class CallPrepare(call: OfProcedure)
+/** The job that Spark has to run before the call; `result` is what came of the one before. */
+private[lakelog] final case class CallPrepare(call: OfProcedure, result: Option[AnyResult] = None)
   extends Request[Job]("call_prepare") {
-  override def members: Members = call.members
+  override def members: Members = call.members ++ List("result" -> putIfAny(result))
   override def answer(json: JObject): Job = Job.of(json)
 }
 
 private[lakelog] object CallPrepare extends Companion[CallPrepare] {
-  override def of(json: JObject): CallPrepare = CallPrepare(OfProcedure.of(json))
+  override def of(json: JObject): CallPrepare = CallPrepare(OfProcedure.of(json), takeIfAny[AnyResult](json, "result"))
 }
 
-private[lakelog] final case class Job(job: AnyJob)
+/** `again`: there may be another one after this, so it is asked for once more. None: nothing is left to be done. */
+private[lakelog] final case class Job(job: Option[AnyJob], again: Boolean = false)
   extends Message {
-  override def members: Members = List("job" -> put(job))
+  override def members: Members = List("job" -> putOrNull(job), "again" -> putUnless(again)(false))
 }
 
 private[lakelog] object Job extends Companion[Job] {
-  override def of(json: JObject): Job = Job(take[AnyJob](json, "job"))
+  override def of(json: JObject): Job = Job(
+    takeIfAny[AnyJob](json, "job"),
+    takeIfAny[Boolean](json, "again").getOrElse(false))
 }
 
 /** Run a procedure; `result` is what came of its job. */

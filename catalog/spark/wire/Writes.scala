@@ -153,17 +153,47 @@ private[lakelog] object CommitWrite extends Companion[CommitWrite] {
     takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil))
 }
 
-/** Whether the files are part of the table now: those of a batch that it has already are not. */
-private[lakelog] final case class Written(written: Boolean)
+/** How many rows a commit has changed, as far as that is known. */
+private[lakelog] final case class RowsChanged(
+    inserted: Option[Long],
+    updated: Option[Long],
+    deleted: Option[Long],
+    copied: Option[Long])
   extends Message {
-  override def members: Members = List("written" -> put(written))
+  override def members: Members = List(
+    "inserted" -> putOrNull(inserted),
+    "updated" -> putOrNull(updated),
+    "deleted" -> putOrNull(deleted),
+    "copied" -> putOrNull(copied))
+}
+
+private[lakelog] object RowsChanged extends Companion[RowsChanged] {
+  override def of(json: JObject): RowsChanged = RowsChanged(
+    takeIfAny[Long](json, "inserted"),
+    takeIfAny[Long](json, "updated"),
+    takeIfAny[Long](json, "deleted"),
+    takeIfAny[Long](json, "copied"))
+}
+
+/**
+ * Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many rows
+ * have changed.
+ */
+private[lakelog] final case class Written(written: Boolean, rows: Option[RowsChanged] = None)
+  extends Message {
+  override def members: Members = List("written" -> put(written), "rows" -> putIfAny(rows))
 }
 
 private[lakelog] object Written extends Companion[Written] {
-  override def of(json: JObject): Written = Written(take[Boolean](json, "written"))
+  override def of(json: JObject): Written = Written(
+    take[Boolean](json, "written"),
+    takeIfAny[RowsChanged](json, "rows"))
 }
 
-/** A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read. */
+/**
+ * A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read. Of the
+ * rows in `files`, so many are new, and so many have the place of others, where tasks have counted them.
+ */
 private[lakelog] final case class CommitRows(
     table: LoadedTable,
     token: Option[Token] = None,
@@ -174,8 +204,10 @@ private[lakelog] final case class CommitRows(
     deletes: Seq[Positions],
     condition: Option[Expression] = None,
     values: Seq[ValuesTaken] = Nil,
-    readsOthers: Boolean = false)
-  extends Change[Done]("commit_rows") {
+    readsOthers: Boolean = false,
+    inserted: Option[Long] = None,
+    updated: Option[Long] = None)
+  extends Change[CommittedRows]("commit_rows") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
     "write" -> put(write),
@@ -185,8 +217,10 @@ private[lakelog] final case class CommitRows(
     "deletes" -> put(deletes),
     "condition" -> putIfAny(condition),
     "values" -> put(values),
-    "reads_others" -> put(readsOthers))
-  override def answer(json: JObject): Done = Done.of(json)
+    "reads_others" -> put(readsOthers),
+    "inserted" -> putIfAny(inserted),
+    "updated" -> putIfAny(updated))
+  override def answer(json: JObject): CommittedRows = CommittedRows.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
@@ -201,7 +235,19 @@ private[lakelog] object CommitRows extends Companion[CommitRows] {
     take[Seq[Positions]](json, "deletes"),
     takeIfAny[Expression](json, "condition"),
     takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil),
-    takeIfAny[Boolean](json, "reads_others").getOrElse(false))
+    takeIfAny[Boolean](json, "reads_others").getOrElse(false),
+    takeIfAny[Long](json, "inserted"),
+    takeIfAny[Long](json, "updated"))
+}
+
+/** How many rows have changed, where that is known. */
+private[lakelog] final case class CommittedRows(rows: Option[RowsChanged] = None)
+  extends Message {
+  override def members: Members = List("rows" -> putIfAny(rows))
+}
+
+private[lakelog] object CommittedRows extends Companion[CommittedRows] {
+  override def of(json: JObject): CommittedRows = CommittedRows(takeIfAny[RowsChanged](json, "rows"))
 }
 
 /** What identifies a change of that name, place or namespace when it is retried. */

@@ -98,8 +98,39 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[str, ...]
 
 
+class ObjectToCopy(Message, frozen=True, kw_only=True):
+    """An object by its URL, and to where it is copied; without a target it is only read."""
+
+    source: str
+    target: str | None = None
+
+
+class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
+    """Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it."""
+
+    work: str
+    what: str
+    objects: tuple[ObjectToCopy, ...]
+
+
+class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
+    """Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of."""
+
+    work: str
+    what: str
+    objects: tuple[str, ...]
+
+
 AnyJob: TypeAlias = (
-    Compact | Cluster | ReadFooters | FindSource | ComputeStatistics | Maintain | TakeChecksums
+    Compact
+    | Cluster
+    | ReadFooters
+    | FindSource
+    | ComputeStatistics
+    | Maintain
+    | TakeChecksums
+    | CopyObjects
+    | DeleteObjects
 )
 
 
@@ -216,6 +247,33 @@ class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[ChecksumTaken, ...]
 
 
+class ObjectCopied(Message, frozen=True, kw_only=True):
+    """The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there."""
+
+    size: int
+    sha256: str
+
+
+class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
+    """The objects in the order of the job."""
+
+    work: str
+    objects: tuple[ObjectCopied, ...]
+
+
+class ObjectsDeleted(_Job, frozen=True, kw_only=True, tag="delete-objects"):
+    """All of them are gone."""
+
+    work: str
+
+
 AnyResult: TypeAlias = (
-    Compacted | FootersRead | SourceFound | StatisticsComputed | Maintained | ChecksumsTaken
+    Compacted
+    | FootersRead
+    | SourceFound
+    | StatisticsComputed
+    | Maintained
+    | ChecksumsTaken
+    | ObjectsCopied
+    | ObjectsDeleted
 )
