@@ -96,12 +96,14 @@ def test_places_of_every_type_are_pythons(lake: Any) -> None:
 @pytest.fixture
 def grown(lake: Any) -> Any:
     """A table in two partitions, of several files without an order each."""
-    lake.sql(f"CREATE TABLE lake.t (id BIGINT, a INT, b STRING, p INT) PARTITIONED BY (p) {SMALL}")
+    lake.sql(
+        f"CREATE TABLE lake.t (id BIGINT, a INT, b STRING, p INT, pad STRING) PARTITIONED BY (p) {SMALL}"
+    )
     lake.sql("ALTER TABLE lake.t CLUSTER BY (a, b)")
     for first in range(0, 12_000, 4_000):
         lake.sql(
             "INSERT INTO lake.t SELECT id, CAST(id * 7919 % 1009 AS INT), concat('key-', id * 104729 % 10007), "
-            f"CAST(id % 2 AS INT) FROM range({first}, {first + 4000}, 1, 2)"
+            f"CAST(id % 2 AS INT), concat(md5(string(id)), md5(string(-id))) FROM range({first}, {first + 4000}, 1, 2)"
         )
     return lake
 
@@ -128,7 +130,9 @@ def test_one_job_and_one_commit_put_all_partitions_in_order(grown: Any) -> None:
     lake.sql("DELETE FROM lake.t WHERE id % 50 = 7")
     lake.sql("UPDATE lake.t SET a = a + 1 WHERE id % 50 = 8")
     for number in range(8):
-        lake.sql(f"INSERT INTO lake.t SELECT id, 5000 + id, 'new', {number % 2} FROM range(100)")
+        lake.sql(
+            f"INSERT INTO lake.t SELECT id, 5000 + id, 'new', {number % 2}, md5(string(id)) FROM range(100)"
+        )
         if number == 5:
             lake.catalog.load_table("t").cluster()
     rows = lake.sorted("SELECT * FROM lake.t")
@@ -165,7 +169,8 @@ def test_limits_filters_new_keys_and_words_of_others(grown: Any) -> None:
         if not done[6]:
             break
     assert calls > 1 and lake.sorted("SELECT * FROM lake.t") == rows
-    assert len(lake.catalog.load_table("t").plan("id = 6000")) <= 2
+    table = lake.catalog.load_table("t")
+    assert len(table.plan("id = 6000")) <= table.file_count // 2
     lake.sql("CREATE TABLE lake.plain (id INT)")
     with pytest.raises(AnalysisException, match="no columns to be clustered by"):
         lake.sql("CALL lake.system.cluster('plain')")
