@@ -57,6 +57,16 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
 
+  private lazy val bloomFilters = facts.own.bloom.toSeq.flatMap(_.columns).flatMap(physical.path(_)).toSet
+
+  /** Which Bloom filters new files have. */
+  def bloomSettings: Option[BloomSettings] = facts.own.bloom.map(bloom =>
+    BloomSettings(bloomFilters.toSeq.map(_.mkString(".")), bloom.ndv.toInt, bloom.fpp))
+
+  /** Whether files that are written now have Bloom filters of the column. */
+  def hasBloomFilter(column: Seq[String]): Boolean =
+    bloomFilters.nonEmpty && physical.path(column).exists(bloomFilters)
+
   /** The same table for rows that are to be written to it. */
   def toBeFilled: LakeTable =
     if (identities.isEmpty) this else new TableToBeFilled(access, facts, changesRows = false)

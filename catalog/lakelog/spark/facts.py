@@ -9,6 +9,8 @@ import msgspec
 
 from lakelog.catalog.ddl import Stage
 from lakelog.catalog.schema import (
+    BLOOM_FPP,
+    BLOOM_NDV,
     COMPRESSION_CODEC,
     TARGET_FILE_SIZE,
     WRITE_MODES,
@@ -20,6 +22,7 @@ from lakelog.catalog.schema import (
     Ranks,
     Schema,
     SortOrder,
+    bloom_columns,
     bounds_now,
     is_of,
     schema_to_spark,
@@ -30,6 +33,7 @@ from lakelog.catalog.schema import (
 from lakelog.catalog.table import Table
 from lakelog.spark.requests.base import FoundBy, Ref
 from lakelog.spark.requests.tables import (
+    BloomFacts,
     ConstraintFacts,
     CurveFacts,
     Estimate,
@@ -157,8 +161,18 @@ def _definition(
         "properties": dict(properties),
         "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
         "compression_codec": value_of(properties, COMPRESSION_CODEC),
+        "bloom": _bloom(schema, properties),
         "write_modes": {command: value_of(properties, mode) for command, mode in WRITE_MODES.items()},
     }
+
+
+def _bloom(schema: Schema, properties: Mapping[str, str]) -> BloomFacts | None:
+    columns = tuple(bloom_columns(properties, schema))
+    if not columns:
+        return None
+    return BloomFacts(
+        columns=columns, fpp=float(value_of(properties, BLOOM_FPP)), ndv=int(value_of(properties, BLOOM_NDV))
+    )
 
 
 def _constraint(constraint: Constraint, schema: Schema) -> ConstraintFacts:

@@ -5,6 +5,7 @@ It must not know how rows are stored in data files, or what a statement changes.
 """
 
 from lakelog.catalog.logs.branch_log import (
+    LineLog,
     seen_on,
 )
 from lakelog.catalog.logs.cache import (
@@ -94,6 +95,7 @@ from lakelog.catalog.logs.scope import (
     Target,
     Unreadable,
     chosen_scope,
+    in_turn,
     no_progress,
 )
 from lakelog.catalog.logs.stored_vectors import (
@@ -134,6 +136,7 @@ __all__ = [
     "Found",
     "FoundBy",
     "HasHead",
+    "LineLog",
     "LogCache",
     "LogChange",
     "NO_MAINTENANCE",
@@ -181,6 +184,7 @@ __all__ = [
     "merged_drafts",
     "new_token",
     "no_files",
+    "in_turn",
     "no_progress",
     "no_such_namespace",
     "no_such_table",
