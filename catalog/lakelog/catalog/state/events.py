@@ -237,9 +237,8 @@ class FileChange(_Event, frozen=True, kw_only=True):
     A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
     `deleted_rows` the rows that are deleted by it; the other counts leave them out. `of_changes` counts the changes
     before this one in its version whose rows these are, each with `rows-appended`; 0: its own.
-
-    Of the rows that an update or a merge adds, `updated_rows` have the place of others, and `inserted_rows` are new;
-    the rest are copies. None where that is not known.
+    Of rows that an update or merge adds, `updated_rows` have the place of others, and `inserted_rows` are new; the rest
+    are copies. None where that is not known.
     """
 
     operation: Word
@@ -534,6 +533,10 @@ ready(NamespaceEvent, TableEvent)
 
 
 _PROPERTIES = {"properties", "set", "configs"}
+_LEFT_OUT: dict[str, Json] = {
+    "ranks": None, "changed_files": 0, "deleted_rows": 0, "of_changes": 0, "inserted_rows": None, "updated_rows": None,
+    "apart": False,
+}  # fmt: skip
 
 
 def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
@@ -550,19 +553,9 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
         encoded["filter"] = masked(event.filter)
     if isinstance(event, RolledBack | RefSet | ClonePromised | TableCloned) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
-    if isinstance(event, ClusteringChanged) and event.ranks is None:
-        del encoded["ranks"]
-    if isinstance(event, FileChange) and not event.changed_files:
-        # Most changes have no vectors: without them, these members are left out.
-        del encoded["changed_files"], encoded["deleted_rows"]
-    if isinstance(event, FileChange) and not event.of_changes:
-        del encoded["of_changes"]
-    for member in ("inserted_rows", "updated_rows"):
-        if member in encoded and encoded[member] is None:
+    for member, default in _LEFT_OUT.items():
+        if member in encoded and encoded[member] == default:
             del encoded[member]
-    if isinstance(event, RefSet) and not event.apart:
-        # Left out where false, as most are.
-        del encoded["apart"]
     return encoded
 
 
