@@ -171,7 +171,7 @@ def test_a_catalog_s_default_holds_where_no_property_says_otherwise(
 
 
 @pytest.mark.parametrize(("settings", "files"), [({}, 1), ({"maintenance": "on-demand"}, 15)])
-def test_sessions_of_spark_keep_what_they_write_unless_they_are_told_otherwise(
+def test_sessions_of_spark_keep_what_they_write_unless_a_setting_says_otherwise(
     begun: list[Callable[[], None]], settings: dict[str, str], files: int
 ) -> None:
     catalog = OpenCatalog({"warehouse": f"memory://{uuid.uuid4().hex}", **settings}, "4.3").outside
