@@ -85,8 +85,8 @@ def commit(
     """Commit the groups, which were prepared against `base`, on the newest state: the rows of them that are live there.
 
     Return the newest version, and which groups were left out (see `_Groups`). Their files are in no commit. Raises as
-    `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since. `unless_branched`:
-    all are left out of a table that has branches by then.
+    `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since. With
+    `unless_branched`, all are left out where the table has branches by then.
     """
     token = token or base.token_of(write)
     prepared = _Groups(base, groups, write, unless_branched=unless_branched)

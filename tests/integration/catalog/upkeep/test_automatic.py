@@ -254,7 +254,9 @@ def test_a_table_can_still_be_fast_forwarded_to_a_branch(
     catalog.load_table("orders", ref="trial").append(rows(100))
     done = catalog.load_table("orders").fast_forward("main", "trial")
     assert 100 in done.to_arrow()["id"].to_pylist()
-    assert not {each.kind for each in catalog.fsck(deep=True).found} - {"hint-missing"}, "no file is left over"
+    assert not {each.kind for each in catalog.fsck(deep=True).found} - {"hint-missing"}, (
+        "no file is left over"
+    )
 
 
 def test_a_default_that_is_none_is_refused() -> None:
