@@ -53,31 +53,43 @@ def plan_groups(
     """Return the next groups to be rewritten, and their files (see `plan_compaction`), of the files that may have
     rows which match; with `only_own`, of those in the table's own folder. Unsupported for a filter that cannot be
     checked against the entries of files."""
-    metadata, files = head.metadata, head.all_files()
+    files = files_like(head, filter, "compacted")
     if only_own:
         files = files.filter(pc.starts_with(files["path"], "data/"))
-    if filter is not None:
-        bound = bind(as_predicate(filter), metadata.schema)
-        unknown = unknown_parts(bound)
-        if unknown:
-            raise Unsupported(
-                f"the condition {unknown[0]} cannot choose files to be compacted, because lakelog cannot decide which "
-                "files may have rows that match: compare columns with values"
-            )
-        files = files.filter(may_match(files, bound, metadata.specs))
-    return plan_compaction(files, metadata, goal, until=until, limit_bytes=limit_bytes)
+    return plan_compaction(files, head.metadata, goal, until=until, limit_bytes=limit_bytes)
+
+
+def files_like(head: TableHead, filter: Filter | None, what: str) -> pa.Table:
+    """Return the files that may have rows which match, to be compacted or so."""
+    metadata, files = head.metadata, head.all_files()
+    if filter is None:
+        return files
+    bound = bind(as_predicate(filter), metadata.schema)
+    unknown = unknown_parts(bound)
+    if unknown:
+        raise Unsupported(
+            f"the condition {unknown[0]} cannot choose files to be {what}, because lakelog cannot decide which "
+            "files may have rows that match: compare columns with values"
+        )
+    return files.filter(may_match(files, bound, metadata.specs))
 
 
 def commit(
-    base: TableHead, groups: Sequence[Rewritten], *, write: WriteRef, token: Token | None
+    base: TableHead,
+    groups: Sequence[Rewritten],
+    *,
+    write: WriteRef,
+    token: Token | None,
+    unless_branched: bool = False,
 ) -> tuple[TableHead, list[int]]:
     """Commit the groups, which were prepared against `base`, on the newest state: the rows of them that are live there.
 
     Return the newest version, and which groups were left out (see `_Groups`). Their files are in no commit. Raises as
-    `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since.
+    `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since. With
+    `unless_branched`, all are left out where the table has branches by then.
     """
     token = token or base.token_of(write)
-    prepared = _Groups(base, groups, write)
+    prepared = _Groups(base, groups, write, unless_branched=unless_branched)
     try:
         done = base.commit(prepared.decide, token)
     except NothingToDo:
@@ -95,8 +107,11 @@ class _Groups:
     ones: it would be rewritten again for its dead rows.
     """
 
-    def __init__(self, base: TableHead, groups: Sequence[Rewritten], write: WriteRef) -> None:
+    def __init__(
+        self, base: TableHead, groups: Sequence[Rewritten], write: WriteRef, *, unless_branched: bool
+    ) -> None:
         self._base = base
+        self._unless_branched = unless_branched
         named = [path for group in groups for path in (*group.removed, *(file.path for file in group.files))]
         if len(set(named)) < len(named):
             raise InvalidInput("a file occurs twice in the groups of a compaction: name each file once")
@@ -113,6 +128,8 @@ class _Groups:
 
     def decide(self, view: View[TableState], passed: Sequence[Commit]) -> Draft:
         head = self._base.at(view)
+        if self._unless_branched and view.state.branches:
+            raise NothingToDo("the table has branches, to which it could not be fast-forwarded any more")
         check_conflicts(Operation.COMPACT, view, passed, self._written(lambda kind: None), head.name)
         since = [commit for commit in passed if commit.version > self._base.version]
         known = head.entries(self._paths) if since else None
