@@ -205,7 +205,9 @@ def test_a_copy_is_as_of_its_last_run_though_its_cut_is_of_another_namespace(
     catalog.create_table("m.b", SCHEMA)
     catalog.copy(elsewhere, "n", finish=False)
     catalog.rename_table("n.c", "m.c")
-    catalog.rename_table("m.b", "n.b")  # It is outside of the namespace's folder, so the next cut is the root's.
+    catalog.rename_table(
+        "m.b", "n.b"
+    )  # It is outside of the namespace's folder, so the next cut is the root's.
     table.append(rows(50))
     if without_source:
         catalog.copy(elsewhere, "n", finish=False)
