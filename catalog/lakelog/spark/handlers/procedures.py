@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lakelog.catalog.logs import Token
+from lakelog.log import NotedCommit
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.procedures import Call, Procedure, all_procedures
@@ -32,7 +35,7 @@ def prepare(at: OpenCatalog, asked: ask.CallPrepare) -> ask.Job:
 
 def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:
     procedure = _procedure(asked)
-    rows = procedure.run(_call(at, procedure, asked, asked.token, asked.result))
+    rows = procedure.run(_call(at, procedure, asked, asked.token, asked.result, asked.commits))
     return ask.Rows(rows=tuple(tuple(row) for row in rows))
 
 
@@ -58,6 +61,7 @@ def _call(
     asked: ask.OfProcedure,
     token: Token | None = None,
     result: AnyResult | None = None,
+    commits: Sequence[ask.CommitMade] = (),
 ) -> Call:
     """Return a call of a procedure."""
     for parameter in procedure.parameters:
@@ -73,4 +77,7 @@ def _call(
         token=token,
         transaction=asked.transaction,
         result=result,
+        newest_commits=lambda: at.outside.newest_commits(
+            [NotedCommit(each.location, each.version, each.commit_id) for each in commits]
+        ),
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakelog.catalog import Catalog, Transaction
     from lakelog.catalog.logs import Token
     from lakelog.catalog.names import Identifier
+    from lakelog.catalog.newest_commits import CommitOfTable
     from lakelog.catalog.table import Table
     from lakelog.spark.open_transactions import OpenTransactions
 
@@ -62,7 +63,8 @@ class Call:
     `catalog` is the session's catalog, or its transaction where one is open; its changes are
     distinguished by the statement's text and application. `token` makes the change happen once, however often the
     same call is retried: pass it on to the method that changes something. `transaction` is the id of the session's.
-    `result` is what came of the job that the procedure has prepared.
+    `result` is what came of the job that the procedure has prepared. `newest_commits` returns what the session's last
+    change has committed to tables.
     """
 
     catalog: Catalog | Transaction
@@ -73,6 +75,7 @@ class Call:
     token: Token | None = None
     transaction: str | None = None
     result: AnyResult | None = None
+    newest_commits: Callable[[], Sequence[CommitOfTable]] = tuple
 
     def came_of(self, kind: type[R]) -> R:
         """Return the result of the job, which is of that kind, as its procedure has prepared it."""
