@@ -14,6 +14,9 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "statistics" => ComputeStatistics.of(json)
       case "maintain" => Maintain.of(json)
       case "checksums" => TakeChecksums.of(json)
+      case "count-rows" => CountRows.of(json)
+      case "copy-rows" => CopyRows.of(json)
+      case "copy-objects" => CopyObjects.of(json)
       case other => unknown(other)
     }
 }
@@ -29,6 +32,9 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "statistics" => StatisticsComputed.of(json)
       case "maintain" => Maintained.of(json)
       case "checksums" => ChecksumsTaken.of(json)
+      case "count-rows" => RowsCounted.of(json)
+      case "copy-rows" => RowsCopied.of(json)
+      case "copy-objects" => ObjectsCopied.of(json)
       case other => unknown(other)
     }
 }
@@ -176,6 +182,80 @@ private[lakelog] final case class TakeChecksums(files: Seq[String])
 
 private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
   override def of(json: JObject): TakeChecksums = TakeChecksums(take[Seq[String]](json, "files"))
+}
+
+/**
+ * Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
+ * these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
+ * `whole`: whatever a file says of itself, all of it is read.
+ */
+private[lakelog] final case class CountRows(
+    table: TableFacts,
+    text: String,
+    predicate: Expression,
+    columns: Seq[String],
+    stored: Seq[String] = Nil,
+    whole: Boolean = false)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("count-rows"),
+    "table" -> put(table),
+    "text" -> put(text),
+    "predicate" -> put(predicate),
+    "columns" -> put(columns),
+    "stored" -> putUnless(stored)(Nil),
+    "whole" -> putUnless(whole)(false))
+}
+
+private[lakelog] object CountRows extends Companion[CountRows] {
+  override def of(json: JObject): CountRows = CountRows(
+    take[TableFacts](json, "table"),
+    take[String](json, "text"),
+    take[Expression](json, "predicate"),
+    take[Seq[String]](json, "columns"),
+    takeIfAny[Seq[String]](json, "stored").getOrElse(Nil),
+    takeIfAny[Boolean](json, "whole").getOrElse(false))
+}
+
+/** Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table. */
+private[lakelog] final case class CopyRows(table: TableFacts, text: String, predicate: Expression, write: WriteRef)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("copy-rows"),
+    "table" -> put(table),
+    "text" -> put(text),
+    "predicate" -> put(predicate),
+    "write" -> put(write))
+}
+
+private[lakelog] object CopyRows extends Companion[CopyRows] {
+  override def of(json: JObject): CopyRows = CopyRows(
+    take[TableFacts](json, "table"),
+    take[String](json, "text"),
+    take[Expression](json, "predicate"),
+    take[WriteRef](json, "write"))
+}
+
+/** An object, by its URL, and that of its copy. */
+private[lakelog] final case class CopiedObject(url: String, to: String)
+  extends Message {
+  override def members: Members = List("url" -> put(url), "to" -> put(to))
+}
+
+private[lakelog] object CopiedObject extends Companion[CopiedObject] {
+  override def of(json: JObject): CopiedObject = CopiedObject(take[String](json, "url"), take[String](json, "to"))
+}
+
+/** Copy these objects, each entirely and durably. */
+private[lakelog] final case class CopyObjects(objects: Seq[CopiedObject], text: String)
+  extends AnyJob {
+  override def members: Members = List("kind" -> put("copy-objects"), "objects" -> put(objects), "text" -> put(text))
+}
+
+private[lakelog] object CopyObjects extends Companion[CopyObjects] {
+  override def of(json: JObject): CopyObjects = CopyObjects(
+    take[Seq[CopiedObject]](json, "objects"),
+    take[String](json, "text"))
 }
 
 /** What was rewritten and committed, and the version of the table after that. */
@@ -432,4 +512,34 @@ private[lakelog] final case class ChecksumsTaken(files: Seq[ChecksumTaken])
 
 private[lakelog] object ChecksumsTaken extends Companion[ChecksumsTaken] {
   override def of(json: JObject): ChecksumsTaken = ChecksumsTaken(take[Seq[ChecksumTaken]](json, "files"))
+}
+
+/** How many rows there are in each file, in their order; -1 where that is not known. */
+private[lakelog] final case class RowsCounted(counts: Seq[Long])
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("count-rows"), "counts" -> put(counts))
+}
+
+private[lakelog] object RowsCounted extends Companion[RowsCounted] {
+  override def of(json: JObject): RowsCounted = RowsCounted(take[Seq[Long]](json, "counts"))
+}
+
+/** The new files. */
+private[lakelog] final case class RowsCopied(files: Seq[DataFile])
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("copy-rows"), "files" -> put(files))
+}
+
+private[lakelog] object RowsCopied extends Companion[RowsCopied] {
+  override def of(json: JObject): RowsCopied = RowsCopied(take[Seq[DataFile]](json, "files"))
+}
+
+/** The sizes of the copies, in the order of the job. */
+private[lakelog] final case class ObjectsCopied(sizes: Seq[Long])
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("copy-objects"), "sizes" -> put(sizes))
+}
+
+private[lakelog] object ObjectsCopied extends Companion[ObjectsCopied] {
+  override def of(json: JObject): ObjectsCopied = ObjectsCopied(take[Seq[Long]](json, "sizes"))
 }

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import java.nio.channels.FileChannel
-import java.nio.file.{Files, Paths, StandardOpenOption}
+import java.nio.file.{Files, Paths, StandardCopyOption, StandardOpenOption}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -30,6 +30,25 @@ private[lakelog] object DataFiles {
       try channel.force(true)
       finally channel.close()
     }
+  }
+
+  /** Copies a file as it is, entirely and durably, and returns how many bytes that were. */
+  def copy(from: Path, to: Path, configuration: Configuration): Long = {
+    val source = from.getFileSystem(configuration).open(from)
+    try {
+      val copied =
+        if (isLocal(to)) {
+          val local = Paths.get(to.toUri.getPath)
+          Files.createDirectories(local.getParent)
+          Files.copy(source, local, StandardCopyOption.REPLACE_EXISTING)
+        } else {
+          val target = to.getFileSystem(configuration).create(to, true)
+          try source.transferTo(target)
+          finally target.close()
+        }
+      sync(to)
+      copied
+    } finally source.close()
   }
 
   def delete(path: Path, configuration: Configuration): Unit =

@@ -16,8 +16,9 @@ from lakelog.catalog.erasure.clearing import clear, cuts_of, drop_cuts
 from lakelog.catalog.erasure.holdings import Held, bound_to, foreign_of, held_by
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import Signer, statement_of
-from lakelog.catalog.erasure.rewriting import Rewrite, erase_lines, rewrite_here
+from lakelog.catalog.erasure.rewriting import erase_lines
 from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
+from lakelog.catalog.erasure.work import Work
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import (
     NO_MAINTENANCE,
@@ -107,7 +108,7 @@ def forget(
     signer: Signer | None = None,
     reference: str | None = None,
     leave_foreign: bool = False,
-    rewrite: Rewrite = rewrite_here,
+    work: Work | None = None,
     progress: Progress | None = None,
 ) -> Forgotten:
     """Forget the rows of a table that match, or say what that would do. NoSuchTable; InvalidInput for a column that is
@@ -116,15 +117,15 @@ def forget(
     if tree.logs.is_a_cut:
         raise Unsupported(NO_MAINTENANCE)
     with writing_as({STATEMENT: OWN_STATEMENT}):
-        work = _Forgetting(tree, identifier, predicate, rewrite, progress or no_progress)
-        work.look(leave_foreign=leave_foreign)
+        asked = _Forgetting(tree, identifier, predicate, work or Work(), progress or no_progress)
+        asked.look(leave_foreign=leave_foreign)
         if dry_run:
-            return work.answer(dry_run=True)
-        work.empty_bases()
-        if not work.is_due:
-            return work.answer(dry_run=False)
-        work.do(reference)
-        return work.end(signer, reference)
+            return asked.answer(dry_run=True)
+        asked.empty_bases()
+        if not asked.is_due:
+            return asked.answer(dry_run=False)
+        asked.do(reference)
+        return asked.end(signer, reference)
 
 
 class _Forgetting:
@@ -133,11 +134,11 @@ class _Forgetting:
         tree: NameTree,
         identifier: Identifier,
         predicate: Predicate,
-        rewrite: Rewrite,
+        work: Work,
         progress: Progress,
     ) -> None:
         self.tree, self.predicate = tree, predicate
-        self._rewrite, self._progress = rewrite, progress
+        self._work, self._progress = work, progress
         self._identifier = identifier
         self.id = tree.logs.new_id()
         self.filter = normalized(str(predicate))
@@ -178,7 +179,7 @@ class _Forgetting:
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str, met: set[str]) -> _Log:
         met.add(head.id)
-        held = held_by(head, self.predicate)
+        held = held_by(head, self.predicate, self._work)
         for id, promise in sorted(head.state.clones.items()):
             if id not in met:
                 self._add_clone(id, promise.location, id in held.clones, met)
@@ -290,7 +291,7 @@ class _Forgetting:
                 title = f"{quoted(self._identifier)}, dropped, {id}"
                 head = TableHead(self.tree.logs, tracked, view, title)
                 # A purge that is still on the list was stopped, and is to be ended.
-                held = Held() if view.purged else held_by(head, self.predicate)
+                held = Held() if view.purged else held_by(head, self.predicate, self._work)
             except LakelogError as error:
                 self.left.append(
                     f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
@@ -342,7 +343,7 @@ class _Forgetting:
             try:
                 tracked = self.tree.logs.table(origin.location)
                 there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
-                held = held_by(there, self.predicate)
+                held = held_by(there, self.predicate, self._work)
             except LakelogError as error:
                 self.left.append(
                     f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}"
@@ -391,14 +392,14 @@ class _Forgetting:
         for _ in range(ROUNDS_MAX):
             before = {path for path in self._files(log.head)}
             head, gone = erase_lines(
-                log.head, self.predicate, event, self._released.__contains__, self._rewrite, self._progress
+                log.head, self.predicate, event, self._released.__contains__, self._work, self._progress
             )
             log.head = head
             written |= set(self._files(head)) - before
             deleted |= set(clear(self.tree, head, log.path, self._progress))
             self._progress(f"{head.name}: all that is left is read")
             log.head = head.at(head.tracked.current())
-            checked = check(log.head, self.predicate)
+            checked = check(log.head, self.predicate, self._work)
             if not checked.again:
                 break
         self.left += checked.left

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lakelog.catalog.logs import Token
     from lakelog.catalog.names import Identifier
     from lakelog.catalog.table import Table
+    from lakelog.spark.going_calls import Jobs
     from lakelog.spark.open_transactions import OpenTransactions
 
 R = TypeVar("R", bound=AnyResult)
@@ -62,7 +63,7 @@ class Call:
     `catalog` is the session's catalog, or its transaction where one is open; its changes are
     distinguished by the statement's text and application. `token` makes the change happen once, however often the
     same call is retried: pass it on to the method that changes something. `transaction` is the id of the session's.
-    `result` is what came of the job that the procedure has prepared.
+    `result` is what came of the job that the procedure has prepared; `jobs` runs others, of one that `asks`.
     """
 
     catalog: Catalog | Transaction
@@ -73,6 +74,12 @@ class Call:
     token: Token | None = None
     transaction: str | None = None
     result: AnyResult | None = None
+    jobs: Jobs | None = None
+
+    def asked(self) -> Jobs:
+        """Return what runs jobs in Spark, of a procedure that asks for them."""
+        assert self.jobs is not None, "only procedures that ask for jobs are given them"
+        return self.jobs
 
     def came_of(self, kind: type[R]) -> R:
         """Return the result of the job, which is of that kind, as its procedure has prepared it."""
@@ -124,7 +131,8 @@ class Procedure:
     the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
 
     Where Spark has to work on data first, `prepare` returns the job for it (see `ProcedureJobs.scala`); `run` then
-    finds the job's result in the call.
+    finds the job's result in the call. One that `asks` has Spark run jobs while it runs itself, as often as it likes; it
+    begins again where the Python process ends, so it goes on with what was committed.
     """
 
     name: str
@@ -136,6 +144,7 @@ class Procedure:
     session: Literal["begins", "commits", "rolls-back"] | None = None
     in_transaction: bool = True
     prepare: Callable[[Call], AnyJob] | None = None
+    asks: bool = False
 
     def declaration(self) -> DeclaredProcedure:
         """Return all that Spark needs to know."""
@@ -151,4 +160,5 @@ class Procedure:
             session=self.session,
             in_transaction=self.in_transaction,
             job=self.prepare is not None,
+            asks=self.asks,
         )

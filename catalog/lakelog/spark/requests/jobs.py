@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from lakelog.catalog.files import ColumnStats
-from lakelog.catalog.schema import Scalar
+from lakelog.catalog.files import ColumnStats, DataFile
+from lakelog.catalog.schema import Expression, Scalar
+from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
+from lakelog.spark.requests.tables import TableFacts
 from lakelog.spark.requests.writes import CompactionGoal
 
 
@@ -86,7 +88,55 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[str, ...]
 
 
-AnyJob: TypeAlias = Compact | ReadFooters | FindSource | ComputeStatistics | Maintain | TakeChecksums
+class CountRows(_Job, frozen=True, kw_only=True, tag="count-rows"):
+    """Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
+    these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
+
+    `whole`: whatever a file says of itself, all of it is read.
+    """
+
+    table: TableFacts
+    text: str
+    predicate: Expression
+    columns: tuple[str, ...]
+    stored: tuple[str, ...] = ()
+    whole: bool = False
+
+
+class CopyRows(_Job, frozen=True, kw_only=True, tag="copy-rows"):
+    """Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table."""
+
+    table: TableFacts
+    text: str
+    predicate: Expression
+    write: WriteRef
+
+
+class CopiedObject(Message, frozen=True, kw_only=True):
+    """An object, by its URL, and that of its copy."""
+
+    url: str
+    to: str
+
+
+class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
+    """Copy these objects, each entirely and durably."""
+
+    objects: tuple[CopiedObject, ...]
+    text: str
+
+
+AnyJob: TypeAlias = (
+    Compact
+    | ReadFooters
+    | FindSource
+    | ComputeStatistics
+    | Maintain
+    | TakeChecksums
+    | CountRows
+    | CopyRows
+    | CopyObjects
+)
 
 
 class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
@@ -200,6 +250,32 @@ class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[ChecksumTaken, ...]
 
 
+class RowsCounted(_Job, frozen=True, kw_only=True, tag="count-rows"):
+    """How many rows there are in each file, in their order; -1 where that is not known."""
+
+    counts: tuple[int, ...]
+
+
+class RowsCopied(_Job, frozen=True, kw_only=True, tag="copy-rows"):
+    """The new files."""
+
+    files: tuple[DataFile, ...]
+
+
+class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
+    """The sizes of the copies, in the order of the job."""
+
+    sizes: tuple[int, ...]
+
+
 AnyResult: TypeAlias = (
-    Compacted | FootersRead | SourceFound | StatisticsComputed | Maintained | ChecksumsTaken
+    Compacted
+    | FootersRead
+    | SourceFound
+    | StatisticsComputed
+    | Maintained
+    | ChecksumsTaken
+    | RowsCounted
+    | RowsCopied
+    | ObjectsCopied
 )
