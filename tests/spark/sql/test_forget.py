@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
+from tests.spark.conftest import children
 from tests.spark.sessions import descriptions_of_jobs, last_job
 
 pytestmark = pytest.mark.adapter
@@ -34,8 +39,18 @@ def planted(lake, name):
     lake.sql(f"INSERT OVERWRITE {name} PARTITION (day = DATE'2026-01-05') VALUES (12, 'eve')")
 
 
-def forgotten(lake, table, more=""):
+def kill_python_in_a_job(spark, after):
+    """Its process ends while Spark counts or copies rows, and all that a call has in memory with it."""
+    while not [text for text in descriptions_of_jobs(spark, after=after) if "forget" in text]:
+        time.sleep(0.01)
+    for child in children(spark):
+        os.kill(child, signal.SIGKILL)
+
+
+def forgotten(lake, table, more="", *, killing=False):
     before = last_job(lake.spark)
+    if killing:
+        threading.Thread(target=kill_python_in_a_job, args=(lake.spark, before), daemon=True).start()
     answer = lake.sql(f"CALL lake.system.forget('{table}', '{WHERE}'{more})")
     return answer, [text for text in descriptions_of_jobs(lake.spark, after=before) if "forget" in text]
 
@@ -53,7 +68,7 @@ def test_rows_are_forgotten_by_jobs(lake):
     assert "receipt" not in {row[0] for row in said} and any("rows in" in text for text in jobs)
     assert rows(lake, "lake.n.t") == [0, 1, 2, 10, 11, 12, 900]
     # Objects are read for versions and files that nothing knows of; Python reads none of them.
-    done, jobs = forgotten(lake, "n.t", ", dry_run => false, reference => 'T-7'")
+    done, jobs = forgotten(lake, "n.t", ", dry_run => false, reference => 'T-7'", killing=True)
     texts = " ".join(jobs)
     assert all(each in texts for each in ("without such rows", "objects of", "rows in")), jobs
     assert [row for row in done if row[0] == "left"] == []
@@ -73,6 +88,33 @@ def test_rows_are_forgotten_by_jobs(lake):
     assert "ada" not in values
     again, _ = forgotten(lake, "n.t", ", dry_run => false")
     assert again == []
+
+
+TYPES = {
+    "flag": ("BOOLEAN", "flag", "flag = true", "NOT flag"),
+    "tiny": ("TINYINT", "CAST(id AS TINYINT)", "tiny < 2.5", "tiny <> 300"),
+    "small": ("SMALLINT", "CAST(id AS SMALLINT)", "small IN (1, 2, NULL)"),
+    "whole": ("INT", "CAST(id AS INT)", "whole >= 3", "NOT (whole IN (1, NULL))"),
+    "single": ("FLOAT", "IF(id = 4, float('NaN'), CAST(id / 10 AS FLOAT))", "single > 0.1", "single = 0.5"),
+    "real": ("DOUBLE", "IF(id = 4, double('NaN'), id / 10)", "real >= 0.2", "real < 0.2 OR real IS NULL"),
+    "exact": ("DECIMAL(9, 2)", "CAST(id / 4 AS DECIMAL(9, 2))", "exact = 0.75", "exact < 1.001"),
+    "text": ("STRING", "CONCAT('a', id)", "text LIKE 'a%'", "text > 'a2'"),
+    "limited": ("VARCHAR(9)", "CONCAT('b', id, ' ')", "limited = 'b3 '", "limited LIKE '%3%'"),
+    "padded": ("CHAR(5)", "CONCAT('c', id)", "padded = 'c3'"),
+    "day": ("DATE", "DATE'2026-01-01' + CAST(id AS INT)", "day > DATE'2026-01-03'"),
+    "at": ("TIMESTAMP", "timestamp_micros(id * 1000001)", "at <= TIMESTAMP'1970-01-01 00:00:02.000002'"),
+}
+
+
+def test_jobs_find_the_rows_that_a_query_finds(lake):
+    lake.sql(f"CREATE TABLE lake.t (id BIGINT, {', '.join(f'{name} {each[0]}' for name, each in TYPES.items())})")
+    values = ", ".join(f"IF(id = 5, NULL, {each[1]})" for each in TYPES.values())
+    lake.sql(f"INSERT INTO lake.t SELECT /*+ COALESCE(1) */ id, {values} FROM (SELECT id, id % 2 = 0 AS flag FROM range(6))")
+    for condition in (condition for each in TYPES.values() for condition in each[2:]):
+        (expected,) = lake.sql(f"SELECT count(*) FROM lake.t WHERE {condition}")[0]
+        quoted = condition.replace("'", "\\'")
+        found = lake.sql(f"CALL lake.system.forget('t', '{quoted}')")
+        assert [row[4] for row in found if row[0] == "table"] == [expected] and 0 < expected < 6, condition
 
 
 def test_what_cannot_be_forgotten_is_said(lake):

@@ -13,7 +13,7 @@ import msgspec
 
 from lakelog.catalog.erasure.checking import Checked, check
 from lakelog.catalog.erasure.clearing import clear, cuts_of, drop_cuts
-from lakelog.catalog.erasure.holdings import Held, bound_to, foreign_of, held_by
+from lakelog.catalog.erasure.holdings import Held, bound_to, boundaries, foreign_of, held_by, is_boundary
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import Signer, statement_of
 from lakelog.catalog.erasure.rewriting import erase_lines
@@ -165,7 +165,7 @@ class _Forgetting:
         self._add(self.head, self._identifier, "table", set())
         self._look_at_promises()
         self._look_at_origins()
-        self._check_boundaries()
+        self._look_at_boundaries()
         self._check_foreign(leave_foreign)
         for each in self.logs:
             if each.is_due:
@@ -224,16 +224,15 @@ class _Forgetting:
         above = None if link is None else known_path_to(self.tree.logs, link.namespace)
         return None if link is None or above is None else (*above, link.name)
 
-    def _check_boundaries(self) -> None:
-        """Boundaries of a clustering are values of rows, and no expiry takes them out of what is kept."""
-        for each in self.logs:
-            lines = [state.line for state in each.head.state.kept() if state.current.ranks is not None]
-            if each.is_due and lines:
-                raise InvalidInput(
-                    f"{each.head.name} is clustered by boundaries that are values of its rows, on {', '.join(lines)}: "
-                    "end that first (ALTER TABLE … CLUSTER BY NONE, and drop tags and clones with such columns), "
-                    "forget the rows, and cluster it anew"
-                )
+    def _look_at_boundaries(self) -> None:
+        """Boundaries of a clustering are values of rows, which goes with their versions: wherever such rows are or were,
+        any of them may be of one, also in a clone that has none of these itself. Else only a boundary itself says so."""
+        clustered = [each for each in self.logs if boundaries(each.head)]
+        if any(each.is_due for each in self.logs) or any(
+            is_boundary(self.predicate, each.head) for each in clustered
+        ):
+            for each in clustered:
+                each.must()
 
     def _check_foreign(self, leave_foreign: bool) -> None:
         for each in self.logs:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from lakelog.catalog.erasure.work import Work
 from lakelog.catalog.files import DELETED, DELETES, is_elsewhere, joined, physical_rows, started_at
 from lakelog.catalog.logs import TableHead, TrackedLog
-from lakelog.catalog.planning import Bound, bind, match, unknown_parts
-from lakelog.catalog.schema import Predicate, Schema
+from lakelog.catalog.planning import Bound, IsTrue, bind, evaluate, match, terms, unknown_parts
+from lakelog.catalog.schema import Curve, Predicate, Ranks, Schema
 from lakelog.catalog.state import MAIN, TAG, TableState
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -151,6 +151,38 @@ def listed(tracked: TrackedLog[TableState]) -> Iterator[tuple[str, int]]:
         path = key.removeprefix(prefix)
         if started_at(path) is not None and path.endswith(".parquet"):
             yield path, size
+
+
+def boundaries(head: TableHead) -> list[tuple[Schema, Ranks]]:
+    """Return the boundaries by which the lines of a table are clustered, and what is kept for clones."""
+    kept = [state.current for state in head.state.kept()]
+    return [(each.schema, each.ranks) for each in kept if each.ranks is not None]
+
+
+def is_boundary(predicate: Predicate, head: TableHead) -> bool:
+    """Return whether a boundary by itself is a value that the condition is about."""
+    for schema, ranks in boundaries(head):
+        try:
+            bound = IsTrue(bound_to(predicate, schema))
+        except InvalidInput:
+            continue
+        asked = {term.path: term for term in terms(bound) if len(term.path) == 1}
+        for id, values in zip((each.id for each in ranks.columns), Curve(ranks, schema).bounds, strict=True):
+            path = schema.path_of(id)
+            if path not in asked:
+                continue
+            others = {
+                name: pa.nulls(len(values), term.type)
+                for (name,), term in asked.items()
+                if (name,) != path and term.type is not None
+            }
+            try:
+                found = evaluate(bound, pa.table({path[0]: values, **others}))
+            except (KeyError, pa.ArrowException):
+                return True  # what cannot be found out, may be
+            if pc.any(found, min_count=0).as_py():
+                return True
+    return False
 
 
 def foreign_of(head: TableHead, held: Mapping[str, int]) -> list[str]:

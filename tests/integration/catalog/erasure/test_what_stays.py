@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,6 +24,8 @@ from tests.integration.catalog.erasure.test_forgetting import (
 from lakelog.catalog import Catalog
 from lakelog.catalog.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.logs import writing_as
+from lakelog.catalog.upkeep import clustering
+from lakelog.log.errors import LakelogError
 
 
 @pytest.fixture
@@ -125,3 +128,54 @@ def test_what_a_repair_has_moved_away_is_said_to_go(catalog: Catalog, warehouse:
     said = catalog.forget("a.t", WHERE)
     assert any(each.kind == "repairs" and "1 objects" in each.why for each in said.lost)
     assert key in store_of(warehouse)._objects
+
+
+def test_boundaries_of_a_clustering_go_with_the_rows(catalog: Catalog, warehouse: str) -> None:
+    """They are values of rows: of the table, of a tag, of what is kept for a clone, and of the clone, whose own rows
+    are not among those."""
+    table = catalog.create_table("a.t", SCHEMA, cluster_by=["id", "name"])
+    table.append(rows(1, marked=True)).append(rows(2, 3, 4))
+    clustered = catalog.load_table("a.t").cluster()
+    table = catalog.load_table("a.t")
+    assert clustered and table.metadata.ranks is not None
+    table.delete(WHERE)
+    catalog.load_table("a.t").compact(deleted_ratio=0.01)
+    catalog.load_table("a.t").create_tag("clean")
+    catalog.clone("a.t", "a.c")
+    assert catalog.load_table("a.c").metadata.ranks is not None
+    said = catalog.forget("a.t", WHERE)
+    assert {each.kind for each in said.tables if each.versions} == {"table", "clone"}
+    done = catalog.forget("a.t", WHERE, dry_run=False)
+    assert done.left == () and found_in(store_of(warehouse), MARKERS) == {}
+    for name in ("a.t", "a.c"):
+        assert catalog.load_table(name).metadata.ranks is None
+        assert ids(catalog.load_table(name)) == [1, 2, 3, 4]
+    assert ids(catalog.load_table("a.t", ref="clean")) == [1, 2, 3, 4]
+    catalog.load_table("a.t").cluster()
+    assert catalog.load_table("a.t").metadata.ranks is not None
+    again = catalog.forget("a.t", WHERE, dry_run=False)
+    assert not again.is_needed
+    assert catalog.forget("a.t", "id = 3").is_needed and not catalog.forget("a.t", "id = 77").is_needed
+
+
+def test_what_was_computed_from_such_rows_meanwhile_is_refused(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.create_table("a.t", SCHEMA, cluster_by=["id", "name"])
+    table = table.append(rows(1, marked=True)).append(rows(2, 3, 4))
+    seen = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
+    known = TableEstimates(version=table.version, rows=5, size_bytes=9, columns={1: seen})
+    sample = clustering.sample
+
+    def beside(head: Any, files: pa.Table) -> Any:
+        found = sample(head, files)
+        assert client(warehouse).forget("a.t", WHERE, dry_run=False).left == ()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(clustering, "sample", beside)
+        with pytest.raises(LakelogError, match="expired|forgotten"):
+            table.cluster()
+    with pytest.raises(LakelogError, match="expired|forgotten"):
+        table.commit_statistics(known)
+    assert found_in(store_of(warehouse), MARKERS) == {}
