@@ -119,8 +119,9 @@ def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) 
     """Return the answer to a request; one with an error for whatever is raised."""
     try:
         answer, beside = _asked(dispatch, request, send)
-        text = msgspec.json.encode({"ok": answer})
-        return Frame(request.number, text, last_part(request.number, beside, send))
+        body, parts = last_part(request.number, beside, send)
+        text = msgspec.json.encode({"ok": answer} | ({"parts": parts} if parts else {}))
+        return Frame(request.number, text, body)
     except LakelogError as error:
         # The writer of a commit's files may remove them only when it is certain that the commit did not happen.
         known = not isinstance(error, CommitUnknown | StorageError) or isinstance(error, NotCommitted)

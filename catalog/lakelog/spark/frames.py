@@ -3,7 +3,8 @@
 On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
 request that the message is or is about (eight bytes), the JSON, the bytes. So a message is matched with its
 request even where its JSON cannot be read. What stands beside an answer may come in parts: frames with a mark in place
-of the JSON, in their order, and the last part with the answer. The Scala side of the same is `bridge/Frame.scala`.
+of the JSON, in their order, and the last part with the answer, which says how many came before: one that got lost must
+not be files that a query passes over. The Scala side of the same is `bridge/Frame.scala`.
 """
 
 import struct
@@ -58,15 +59,17 @@ def write_frame(stream: IO[bytes], frame: Frame) -> None:
     stream.flush()
 
 
-def last_part(number: int, beside: Beside, send: Callable[[Frame], None]) -> bytes:
-    """Send all parts but the last, which goes with the answer: few things need more than one."""
+def last_part(number: int, beside: Beside, send: Callable[[Frame], None]) -> tuple[bytes, int]:
+    """Send all parts but the last, which goes with the answer: few things need more than one. Return it, and how many
+    were sent."""
     if isinstance(beside, bytes):
-        return beside
-    last = next(beside, b"")
+        return beside, 0
+    last, sent = next(beside, b""), 0
     for part in beside:
         send(Frame(number, PART, last))
         last = part
-    return last
+        sent += 1
+    return last, sent
 
 
 def _read(stream: IO[bytes], size: int) -> bytes | None:

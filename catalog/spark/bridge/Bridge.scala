@@ -58,8 +58,12 @@ private[lakelog] final class Bridge(
       try {
         val catalog = current()
         wasSent = true
-        val (content, last) =
-          Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number)), beside.add))
+        var parts = 0L
+        val frame = catalog.child.ask(
+          asked.copy(catalog = Some(catalog.number)),
+          part => { parts += 1; beside.add(part) })
+        val (content, last) = Python.answered(frame)
+        if (parts != content.parts) throw Bridge.incomplete(asked, parts, content.parts)
         beside.add(last)
         return content
       } catch { case died: ChildDied => died }
@@ -161,6 +165,11 @@ private[lakelog] object Bridge {
       catch { case _: ChildDied | _: LakelogFailure => } // It is closed with the process.
     }
   }
+
+  private def incomplete(asked: wire.Asked, came: Long, sent: Long) = new LakelogFailure(
+    "internal",
+    s"$came of $sent parts came before the answer to '${asked.method}': what lakelog's Python side sent is not whole. " +
+      "Run the statement again.")
 
   private def gone(asked: wire.Asked, died: ChildDied, mayHaveBegun: Boolean) = {
     val isChange = wire.Envelope.isChange(asked)

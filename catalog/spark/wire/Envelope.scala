@@ -2,10 +2,10 @@ package org.apache.spark.sql.lakelog.wire
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-import org.json4s.JsonAST.JObject
+import org.json4s.JsonAST.{JInt, JObject}
 
-/** What a request was answered; only the request knows how to read it. */
-private[lakelog] final class Answered private[wire] (json: JObject) {
+/** What a request was answered, after so many parts of what stands beside it; only the request knows how to read it. */
+private[lakelog] final class Answered private[wire] (json: JObject, val parts: Long) {
   def to[A](request: Request[A]): A = request.answer(json)
 }
 
@@ -27,7 +27,9 @@ private[lakelog] object Envelope {
     val content = json(frame)
     Json.get(content, "error") match {
       case Some(error: JObject) => Left(Failed.of(error))
-      case _ => Right(new Answered(Json.get(content, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil))))
+      case _ =>
+        val answer = Json.get(content, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil))
+        Right(new Answered(answer, Json.get(content, "parts").collect { case JInt(parts) => parts.toLong }.getOrElse(0)))
     }
   }
 

@@ -88,6 +88,30 @@ def test_an_answer_that_ends_between_its_parts_is_requested_anew_or_is_an_error(
     assert not armed.exists(), "it was never disturbed"
 
 
+PART_IS_LOST = """
+import pathlib
+from lakelog.spark import bridge
+write_frame = bridge.write_frame
+def losing(stream, frame):
+    if frame.text == b"+" and pathlib.Path({armed!r}).exists():
+        pathlib.Path({armed!r}).unlink()
+    else:
+        write_frame(stream, frame)
+bridge.write_frame = losing
+"""
+
+
+def test_a_part_that_is_lost_is_an_error_and_not_rows_passed_over(make_lake, warm, tmp_path):
+    armed = tmp_path / "armed"
+    text = TWO_AT_A_TIME + PART_IS_LOST.format(armed=str(armed))
+    lake = make_lake(python=warm.program(tmp_path, text))
+    lake.sql("CREATE TABLE lake.t PARTITIONED BY (day) AS SELECT id, int(id % 9) AS day FROM range(90)")
+    armed.touch()
+    with pytest.raises(Exception, match="3 of 4 parts came before the answer to 'plan'"):
+        lake.sql("SELECT count(*) FROM lake.t WHERE id >= 0")
+    assert lake.sql("SELECT count(*) FROM lake.t WHERE id >= 0") == [(90,)]
+
+
 def in_the_log_only(warehouse, sizes):
     """Make a table whose files are in its log only: planning opens none."""
     table = Catalog(warehouse, options={"fsync": "off"}).load_table("t")

@@ -498,7 +498,7 @@ def test_what_stands_beside_an_answer_may_come_in_parts_before_it():
     of = {
         number: [(each.text, each.body) for each in answers if each.number == number] for number in range(3)
     }
-    assert of[0] == [(b"+", b"\x00"), (b"+", b"\x01"), (b'{"ok":{"done":true}}', b"\x02")]
+    assert of[0] == [(b"+", b"\x00"), (b"+", b"\x01"), (b'{"ok":{"done":true},"parts":2}', b"\x02")]
     assert of[1] == [(b'{"ok":{}}', b"")]
     assert of[2][0] == (b"+", b"a")
     assert b"no third one" in of[2][-1][0] and b"error" in of[2][-1][0]
