@@ -415,8 +415,8 @@ class Table(TableVersion):
         """Copy the data files that this clone and its branches have of other tables, which then need not keep them.
 
         They go on keeping what older versions and tags need, until these expire or are dropped, and a vacuum of this
-        table has seen that. Rows stay as they are; what others write meanwhile stays. A run that was stopped goes on, as
-        does one that had come to `limit_bytes`. `copy` is how an engine copies files; None: by this process.
+        table has seen that. Rows stay as they are; what others write meanwhile stays. A run that was stopped goes on,
+        as does one that had come to `limit_bytes`. `copy` is how an engine copies files; None: by this process.
         """
         table = self.head.whole
         done = materialize(table, progress or no_progress, copy=copy, limit_bytes=limit_bytes)

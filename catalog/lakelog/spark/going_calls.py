@@ -111,8 +111,8 @@ class GoingCalls:
             found = self._going.get(name)
         if found is None:
             raise CallLost(
-                "lakelog's Python process ended while the call waited for a job of Spark's. What it had committed stays: "
-                "make the same call again, and it goes on"
+                "lakelog's Python process ended while the call waited for a job of Spark's. What it had committed "
+                "stays: make the same call again, and it goes on"
             )
         return found
 

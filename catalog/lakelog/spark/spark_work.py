@@ -76,7 +76,9 @@ class SparkWork(Work):
                 whole=whole,
             )
             counts = self._jobs.run(job, RowsCounted, some).counts
-            found |= {path: count for path, count in zip(some["path"].to_pylist(), counts, strict=True) if count}
+            found |= {
+                path: count for path, count in zip(some["path"].to_pylist(), counts, strict=True) if count
+            }
         return found
 
     def count_listed(

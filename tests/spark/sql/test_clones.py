@@ -34,14 +34,18 @@ def test_a_table_is_cloned_changed_and_materialized(lake):
     assert (ids(lake, "lake.n.a"), ids(lake, "lake.n.b")) == ([0, 1, 2], [2, 7, 10])
     before = last_job(lake.spark)
     lake.sql("ALTER TABLE lake.n.b MATERIALIZE")
-    assert any("lakelog materialize of n.b" in text for text in descriptions_of_jobs(lake.spark, after=before))
+    assert any(
+        "lakelog materialize of n.b" in text for text in descriptions_of_jobs(lake.spark, after=before)
+    )
     clone = lake.catalog.load_table("n.b")
     assert all(path.startswith("data/") for path in clone.plan()["path"].to_pylist())
     assert ids(lake, "lake.n.b") == [2, 7, 10]
     lake.sql("INSERT INTO lake.n.a VALUES (8, DATE'2026-01-03')")
     lake.sql("CREATE TABLE lake.n.some CLONE lake.n.a")
     copied = [
-        row[0::5] for _ in range(3) for row in lake.sql("CALL lake.system.materialize('n.some', limit_bytes => 1)")
+        row[0::5]
+        for _ in range(3)
+        for row in lake.sql("CALL lake.system.materialize('n.some', limit_bytes => 1)")
     ]
     assert copied == [(1, True), (1, False), (0, False)] and ids(lake, "lake.n.some") == [0, 1, 2, 8]
     (copied,) = lake.sql("CALL lake.system.materialize('n.old')")

@@ -62,9 +62,7 @@ def test_rows_are_forgotten_by_jobs(lake):
     planted(lake, "lake.n.t")
     lake.sql("CREATE TABLE lake.n.c CLONE lake.n.t")
     said, jobs = forgotten(lake, "n.t")
-    assert {row[0] for row in said} >= {
-        "table", "clone", "dropped-table", "lost versions", "out of reach"
-    }
+    assert {row[0] for row in said} >= {"table", "clone", "dropped-table", "lost versions", "out of reach"}
     assert "receipt" not in {row[0] for row in said} and any("rows in" in text for text in jobs)
     assert rows(lake, "lake.n.t") == [0, 1, 2, 10, 11, 12, 900]
     # Objects are read for versions and files that nothing knows of; Python reads none of them.
@@ -84,7 +82,9 @@ def test_rows_are_forgotten_by_jobs(lake):
     assert sorted(found.column("id").to_pylist()) == [0, 1, 2, 10, 11, 12]
     assert not [each for each in lake.catalog.fsck().found if each.severity.name != "NOTE"]
     files = Path(lake.warehouse).rglob("*.parquet")
-    values = [value for file in files for column in pq.read_table(file).columns for value in column.to_pylist()]
+    values = [
+        value for file in files for column in pq.read_table(file).columns for value in column.to_pylist()
+    ]
     assert "ada" not in values
     again, _ = forgotten(lake, "n.t", ", dry_run => false")
     assert again == []
@@ -107,9 +107,13 @@ TYPES = {
 
 
 def test_jobs_find_the_rows_that_a_query_finds(lake):
-    lake.sql(f"CREATE TABLE lake.t (id BIGINT, {', '.join(f'{name} {each[0]}' for name, each in TYPES.items())})")
+    lake.sql(
+        f"CREATE TABLE lake.t (id BIGINT, {', '.join(f'{name} {each[0]}' for name, each in TYPES.items())})"
+    )
     values = ", ".join(f"IF(id = 5, NULL, {each[1]})" for each in TYPES.values())
-    lake.sql(f"INSERT INTO lake.t SELECT /*+ COALESCE(1) */ id, {values} FROM (SELECT id, id % 2 = 0 AS flag FROM range(6))")
+    lake.sql(
+        f"INSERT INTO lake.t SELECT /*+ COALESCE(1) */ id, {values} FROM (SELECT id, id % 2 = 0 AS flag FROM range(6))"
+    )
     for condition in (condition for each in TYPES.values() for condition in each[2:]):
         (expected,) = lake.sql(f"SELECT count(*) FROM lake.t WHERE {condition}")[0]
         quoted = condition.replace("'", "\\'")

@@ -225,8 +225,8 @@ class _Forgetting:
         return None if link is None or above is None else (*above, link.name)
 
     def _look_at_boundaries(self) -> None:
-        """Boundaries of a clustering are values of rows, which goes with their versions: wherever such rows are or were,
-        any of them may be of one, also in a clone that has none of these itself. Else only a boundary itself says so."""
+        """Boundaries of a clustering are values of rows. Wherever such rows are or were, each may be of one, also
+        in a clone that has none of these itself. Else only a boundary itself says so."""
         clustered = [each for each in self.logs if boundaries(each.head)]
         if any(each.is_due for each in self.logs) or any(
             is_boundary(self.predicate, each.head) for each in clustered

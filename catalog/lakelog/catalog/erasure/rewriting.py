@@ -36,6 +36,7 @@ from lakelog.log.errors import WriteFenced
 
 ROUNDS_MAX = 20
 
+
 def erase_lines(
     head: TableHead,
     predicate: Predicate,
@@ -74,9 +75,7 @@ def erase_lines(
     )
 
 
-def _rewritten(
-    head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, work: Work
-) -> None:
+def _rewritten(head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, work: Work) -> None:
     try:
         line = head.refreshed() if name == MAIN else head.refreshed().on(name)
         there = line.entries(paths).keys()

@@ -251,9 +251,7 @@ def apply(
         case OriginsReleased():
             return replace(state, origins=without_origins(state.origins, event.logs))
         case RowsErased():
-            return replace(
-                _without_boundaries(state), estimates=None, erased=version, erasing=event.erasure
-            )
+            return replace(_without_boundaries(state), estimates=None, erased=version, erasing=event.erasure)
         case ErasureEnded():
             return replace(state, erasing=None if state.erasing == event.erasure else state.erasing)
         case TablePurged():

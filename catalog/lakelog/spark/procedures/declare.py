@@ -131,8 +131,8 @@ class Procedure:
     the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
 
     Where Spark has to work on data first, `prepare` returns the job for it (see `ProcedureJobs.scala`); `run` then
-    finds the job's result in the call. One that `asks` has Spark run jobs while it runs itself, as often as it likes; it
-    begins again where the Python process ends, so it goes on with what was committed.
+    finds the job's result in the call. One that `asks` has Spark run jobs while it runs itself, as often as it likes;
+    it begins again where the Python process ends, so it goes on with what was committed.
     """
 
     name: str
