@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.erasure import Forgotten, Work, forget, signer_of
+from lakelog.catalog.erasure import ErasureWork, Forgotten, forget, signer_of
 from lakelog.catalog.logs import observed
 from lakelog.catalog.names import Name, table_identifier
 from lakelog.catalog.schema import Filter, as_predicate
@@ -25,7 +25,7 @@ class CatalogErasure(CatalogNames):
         reference: str | None = None,
         leave_foreign: bool = False,
         progress: Callable[[str], None] | None = None,
-        work: Work | None = None,
+        work: ErasureWork | None = None,
     ) -> Forgotten:
         """Erase the rows of a table for which `where` is true from all that it has or had: every version, tag, branch
         and clone, change data, statistics, proposals, Iceberg's metadata, and dropped tables of its name.

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog import Table
-from lakelog.catalog.erasure import Work, as_planned, stored_names
+from lakelog.catalog.erasure import ErasureWork, as_planned, stored_names
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.planning import Bound, terms, typed
@@ -29,7 +29,7 @@ READ_AT_ONCE = 20_000
 """So many files are read by one job."""
 
 
-class SparkWork(Work):
+class SparkWork(ErasureWork):
     """Has Spark read and write."""
 
     def __init__(self, jobs: Jobs) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lakelog.catalog.erasure.holdings import bound_to, listed
-from lakelog.catalog.erasure.work import Work
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.planning import Bound
 from lakelog.catalog.schema import Predicate
@@ -34,7 +34,7 @@ class Checked:
     """Whether another round may help: such rows came in meanwhile, or files that nothing needs."""
 
 
-def check(head: TableHead, predicate: Predicate, work: Work) -> Checked:
+def check(head: TableHead, predicate: Predicate, work: ErasureWork) -> Checked:
     """Look at all that is left of a table after its last erasure."""
     checked = Checked()
     _check_data(head, predicate, work, checked)
@@ -43,7 +43,7 @@ def check(head: TableHead, predicate: Predicate, work: Work) -> Checked:
     return checked
 
 
-def _check_data(head: TableHead, predicate: Predicate, work: Work, checked: Checked) -> None:
+def _check_data(head: TableHead, predicate: Predicate, work: ErasureWork, checked: Checked) -> None:
     tracked = head.tracked
     bound = bound_to(predicate, head.schema)
     live: dict[str, int] = {}
@@ -66,7 +66,9 @@ def _check_data(head: TableHead, predicate: Predicate, work: Work, checked: Chec
     _check_elsewhere(head, bound, work, there, checked)
 
 
-def _check_elsewhere(head: TableHead, bound: Bound, work: Work, there: set[str], checked: Checked) -> None:
+def _check_elsewhere(
+    head: TableHead, bound: Bound, work: ErasureWork, there: set[str], checked: Checked
+) -> None:
     """Look at the files that a line has in other places, by their entries."""
     tracked = head.tracked
     seen: set[str] = set()

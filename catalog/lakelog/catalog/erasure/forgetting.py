@@ -18,7 +18,7 @@ from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import Signer, statement_of
 from lakelog.catalog.erasure.rewriting import erase_lines
 from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
-from lakelog.catalog.erasure.work import Work
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import (
     NO_MAINTENANCE,
@@ -108,7 +108,7 @@ def forget(
     signer: Signer | None = None,
     reference: str | None = None,
     leave_foreign: bool = False,
-    work: Work | None = None,
+    work: ErasureWork | None = None,
     progress: Progress | None = None,
 ) -> Forgotten:
     """Forget the rows of a table that match, or say what that would do. NoSuchTable; InvalidInput for a column that is
@@ -117,7 +117,7 @@ def forget(
     if tree.logs.is_a_cut:
         raise Unsupported(NO_MAINTENANCE)
     with writing_as({STATEMENT: OWN_STATEMENT}):
-        asked = _Forgetting(tree, identifier, predicate, work or Work(), progress or no_progress)
+        asked = _Forgetting(tree, identifier, predicate, work or ErasureWork(), progress or no_progress)
         asked.look(leave_foreign=leave_foreign)
         if dry_run:
             return asked.answer(dry_run=True)
@@ -134,7 +134,7 @@ class _Forgetting:
         tree: NameTree,
         identifier: Identifier,
         predicate: Predicate,
-        work: Work,
+        work: ErasureWork,
         progress: Progress,
     ) -> None:
         self.tree, self.predicate = tree, predicate

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.work import Work
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.files import DELETED, DELETES, is_elsewhere, joined, physical_rows, started_at
 from lakelog.catalog.logs import TableHead, TrackedLog
 from lakelog.catalog.planning import Bound, IsTrue, bind, evaluate, match, terms, unknown_parts
@@ -53,7 +53,7 @@ def bound_to(predicate: Predicate, schema: Schema) -> Bound:
     return bound
 
 
-def held_by(head: TableHead, predicate: Predicate, work: Work, *, past: bool = True) -> Held:
+def held_by(head: TableHead, predicate: Predicate, work: ErasureWork, *, past: bool = True) -> Held:
     """Return which files hold such rows. Files that may are read, in their columns of the condition."""
     held = Held()
     found: dict[str, int] = {}
@@ -73,7 +73,7 @@ def held_by(head: TableHead, predicate: Predicate, work: Work, *, past: bool = T
 
 
 def _on_line(
-    head: TableHead, state: TableState, predicate: Predicate, known: dict[str, int], work: Work
+    head: TableHead, state: TableState, predicate: Predicate, known: dict[str, int], work: ErasureWork
 ) -> dict[str, int]:
     """Return the files of a line with such rows; `known` are those that were read for another one."""
     rows: dict[str, int] = {}
@@ -100,7 +100,7 @@ def _matching(
     schema: Schema,
     bound: Bound,
     known: dict[str, int],
-    work: Work,
+    work: ErasureWork,
 ) -> dict[str, int]:
     tracked = head.tracked
     specs = state.current.specs
@@ -129,7 +129,7 @@ def as_written(files: pa.Table) -> pa.Table:
     return files.drop_columns([name for name in (DELETES, DELETED) if name in files.column_names])
 
 
-def past_files(head: TableHead, predicate: Predicate, work: Work) -> Iterator[tuple[str, int]]:
+def past_files(head: TableHead, predicate: Predicate, work: ErasureWork) -> Iterator[tuple[str, int]]:
     """Yield the table's own data files that hold such rows, or may, and are on no line, with how many rows."""
     kept = {
         path

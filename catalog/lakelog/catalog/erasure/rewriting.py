@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.erasure.holdings import bound_to, held_by
-from lakelog.catalog.erasure.work import Work
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.errors import CommitConflict, NoSuchRef
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import NothingToDo, TableHead
@@ -42,7 +42,7 @@ def erase_lines(
     predicate: Predicate,
     event: RowsErased,
     released: Callable[[str], bool],
-    work: Work,
+    work: ErasureWork,
     progress: Callable[[str], None],
 ) -> tuple[TableHead, set[str]]:
     """Take the rows out of all lines, and commit that; return the version that says so, and the paths that are gone.
@@ -75,7 +75,9 @@ def erase_lines(
     )
 
 
-def _rewritten(head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, work: Work) -> None:
+def _rewritten(
+    head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, work: ErasureWork
+) -> None:
     try:
         line = head.refreshed() if name == MAIN else head.refreshed().on(name)
         there = line.entries(paths).keys()
@@ -128,7 +130,11 @@ def _each_once(files: pa.Table, more: pa.Table) -> pa.Table:
 
 
 def _said(
-    head: TableHead, predicate: Predicate, event: RowsErased, released: Callable[[str], bool], work: Work
+    head: TableHead,
+    predicate: Predicate,
+    event: RowsErased,
+    released: Callable[[str], bool],
+    work: ErasureWork,
 ) -> TableHead:
     """Commit that no line has such rows. Looked at before, and anew where another commit came in between."""
     looked_at = -1

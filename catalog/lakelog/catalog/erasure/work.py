@@ -1,6 +1,7 @@
 """How an erasure reads and writes rows: in this process, or by whatever an engine has for it.
 
-An engine takes a `Work` of its own, in which any of these is done by its jobs. What it cannot do stays with this one.
+An engine has an `ErasureWork` of its own, in which any of these is done by its jobs. What it cannot do stays with
+this one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError, LakelogError
 
 
-class Work:
+class ErasureWork:
     """Reads and writes in this process, file by file."""
 
     def rewrite(self, line: TableHead, paths: Sequence[str], bound: Bound, predicate: Predicate) -> None:
