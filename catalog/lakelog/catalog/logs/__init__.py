@@ -117,6 +117,7 @@ from lakelog.catalog.logs.transaction_steps import (
     merged_drafts,
 )
 from lakelog.catalog.logs.writer_now import (
+    write_as,
     writing_as,
 )
 
@@ -190,6 +191,7 @@ __all__ = [
     "was_committed",
     "with_deletes",
     "writer_facts",
+    "write_as",
     "writing_as",
     "naming",
 ]
