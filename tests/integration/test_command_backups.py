@@ -64,3 +64,19 @@ def test_what_cannot_be_done_is_one_line(place, tmp_path, capsys, arguments, cod
     assert run((*(each.format(**names) for each in arguments), *place)) == code
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+def test_a_copy_is_brought_up_to_date_and_finished(place, tmp_path, capsys):
+    target = str(tmp_path / "copy")
+    said = output(capsys, "copy", target, "--unfinished", *place)
+    assert "Brought the warehouse to" in said and "It is no warehouse yet" in said
+    assert run(("ls", "--warehouse", target)) == 1
+    capsys.readouterr()
+    first = output_json(capsys, "copy", target, *place)
+    assert first["finished"] and first["copied"] < 5
+    assert "n.t" in output(capsys, "show", "n.t", "--warehouse", target)
+    part = str(tmp_path / "part")
+    output(capsys, "copy", part, "n", "--unfinished", *place)
+    assert f"Copied the namespace n to {part}" in output(capsys, "finish-copy", "--warehouse", part)
+    assert "Made `n`.`v` at" in output(capsys, "copy", part, "n.t", "--as", "n.v", *place)
+    assert run(("copy", part, "--as", "n.v", *place)) == 2

@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
-from lakelog.catalog.backups import (
-    REFUSE,
-    BackedUp,
-    Backup,
-    BackupPlace,
-    CheckedBackup,
-    RestoredTable,
-    RestoredWarehouse,
-    create_backup,
-    name_beside,
-    remade_clones,
-    restore_table,
-    restore_warehouse,
-    verify_backup,
-)
-from lakelog.catalog.catalog_erasure import CatalogErasure
+from lakelog.catalog.catalog_backups import CatalogBackups
 from lakelog.catalog.clones import clone_namespace, clone_table
 from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
 from lakelog.catalog.errors import NoSuchTable, TableExists
@@ -78,12 +62,12 @@ from lakelog.catalog.upkeep import (
     maintain_tables,
 )
 from lakelog.catalog.writes import gathered_rows
-from lakelog.log import Json, LogOptions, View, canonical_url
+from lakelog.log import Json, LogOptions, View
 from lakelog.log.errors import FormatError, InvalidInput
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
-class Catalog(CatalogErasure):
+class Catalog(CatalogBackups):
     """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
@@ -183,89 +167,6 @@ class Catalog(CatalogErasure):
         NamespaceExists, NoSuchNamespace; for each table as `clone`.
         """
         clone_namespace(self._tree, identifier(source), identifier(target), token)
-
-    # Backups
-
-    def backup(
-        self,
-        place: Location,
-        name: Name | None = None,
-        *,
-        outside: str = REFUSE,
-        progress: Callable[[str], None] | None = None,
-    ) -> BackedUp:
-        """Copy a table, or a namespace with all below it, to `place`, another folder or URL, as of one moment and with
-        all versions that can be read; without a name, the whole warehouse. What is there already is not copied again.
-
-        A saved cut keeps the versions until it has ended; a run that was stopped goes on with the next. What is outside
-        of the warehouse's folder is not copied: with `outside` "leave" it is named in the backup, else InvalidInput.
-        """
-        path = () if name is None else identifier(name)
-        is_table = bool(path) and self.table_exists(path)
-        if path and not is_table and self._tree.find_namespace(path) is None:
-            raise no_such_table(path)
-        self._check_there(None)
-        return create_backup(
-            self._tree,
-            self._backups_at(place),
-            path,
-            is_table=is_table,
-            outside=outside,
-            progress=progress or no_progress,
-        )
-
-    def backups(self, place: Location) -> list[Backup]:
-        """Return the backups at a place, oldest first. NotFound where there are none."""
-        return self._backups_at(place).backups()
-
-    def verify_backup(
-        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
-    ) -> CheckedBackup:
-        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered."""
-        return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress)
-
-    def restore_warehouse(
-        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
-    ) -> RestoredWarehouse:
-        """Make this warehouse, which has to be an empty folder, what a backup has, with its history. Names that lead
-        out of the folder are removed. A restore that was stopped goes on with the next call. InvalidInput."""
-        self._logs.check_writable()
-        found = self._backups_at(place)
-        return restore_warehouse(
-            self._logs, found, backup, partial(remade_clones, self._tree, found), progress or no_progress
-        )
-
-    def restore_table(
-        self,
-        place: Location,
-        table: Name,
-        *,
-        to: Name | None = None,
-        backup: str | None = None,
-        replace: bool = False,
-        token: Token | None = None,
-        progress: Callable[[str], None] | None = None,
-    ) -> RestoredTable:
-        """Make a table of what a backup has of `table`, under that name or as `to`, with its rows and definition and a
-        log of its own. With `replace`, the table that has the name is dropped by the same commit, and can be restored.
-
-        TableExists without that; NoSuchTable where the backup does not have it.
-        """
-        path = table_identifier(table)
-        wanted = path if to is None else table_identifier(to)
-        found, show = self._backups_at(place), progress or no_progress
-        if not replace or not self.table_exists(wanted):
-            return restore_table(self._tree, found, backup, path, wanted, token, show)
-        beside = name_beside(wanted, self._logs.new_id()[:12])
-        done = restore_table(self._tree, found, backup, path, beside, None, show)
-        with self.transaction() as transaction:
-            transaction.drop_table(wanted)
-            transaction.rename_table(beside, wanted)
-        return RestoredTable(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
-
-    def _backups_at(self, place: Location) -> BackupPlace:
-        url = canonical_url(spelled(place))
-        return BackupPlace(self._logs.places.store(url))
 
     # Tables of other formats
 
@@ -562,12 +463,6 @@ class Catalog(CatalogErasure):
             checksums=checksums,
             progress=progress,
         )
-
-    def _check_there(self, location: Location | None) -> None:
-        """NoSuchWarehouse where there is none, unless the question is of a place by itself: of a path with a typo it is
-        not said that nothing has happened there, or that all is well."""
-        if location is None:
-            self._logs.places.check_there()
 
 
 def _identifiers(table: Name | None, namespace: Name | None) -> tuple[Identifier | None, Identifier | None]:

@@ -1,4 +1,4 @@
-"""The commands about backups: backup, backups, verify-backup, restore-backup."""
+"""The commands about backups and copies: backup, backups, verify-backup, restore-backup, copy, finish-copy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.backups import LEAVE, REFUSE, Backup, LeftOut, summary
+from lakelog.catalog.backups import LEAVE, REFUSE, Backup, Copied, LeftOut, summary
 from lakelog.catalog.names import quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.options import Place, names_of_tables, takes_place
@@ -15,17 +15,19 @@ from lakelog.cli.progress import Progress
 
 _ID = click.option("--backup", "id", metavar="ID", help="Which backup. [default: the newest]")
 
-
-@click.command()
-@click.argument("to", metavar="PLACE")
-@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", shell_complete=names_of_tables)
-@click.option(
+_OUTSIDE = click.option(
     "--outside",
     type=click.Choice([REFUSE, LEAVE]),
     default=REFUSE,
     show_default=True,
-    help="What to do about tables and files outside of the warehouse's folder: leave names them in the backup.",
+    help="What to do about tables and files outside of the warehouse's folder: leave names them in the answer.",
 )
+
+
+@click.command()
+@click.argument("to", metavar="PLACE")
+@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", shell_complete=names_of_tables)
+@_OUTSIDE
 @takes_place
 def backup(place: Place, to: str, name: str | None, outside: str) -> None:
     """Copy the warehouse, a table, or a namespace with all below it to PLACE, another folder or URL.
@@ -108,6 +110,80 @@ def verify_backup(place: Place, at: str, id: str | None) -> None:
         raise click.exceptions.Exit(1)
 
 
+@click.command()
+@click.argument("to", metavar="URL")
+@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", shell_complete=names_of_tables)
+@click.option("--unfinished", is_flag=True, help="Only bring what is new: the folder is no warehouse yet.")
+@click.option(
+    "--as", "as_", metavar="NAME", help="Into a warehouse in use at URL: the TABLE gets that name there."
+)
+@_OUTSIDE
+@takes_place
+def copy(place: Place, to: str, name: str | None, unfinished: bool, as_: str | None, outside: str) -> None:
+    """Make an empty folder or URL a warehouse with all of this one, or a table, or a namespace with all below it.
+
+    It is as of one moment, with the same history. With --unfinished it may be brought up to date any number of times;
+    the last run, without it, or finish-copy makes it a warehouse. With --as a table goes into a warehouse in use,
+    with its rows alone and a history of its own.
+    """
+    if as_ is not None:
+        if name is None or unfinished:
+            raise click.UsageError("--as is for a TABLE that goes into a warehouse in use, in one run")
+        with Progress() as progress:
+            table = place.catalog().copy_table(to, name, target=as_, progress=progress)
+        if place.as_json:
+            answer.in_json(
+                {"table": as_, "version": table.version, "files": table.files, "size_bytes": table.size_bytes}
+            )
+            return
+        answer.say(
+            f"Made {table.table.name} at {to}, of version {table.version:,}: {table.files:,} files, "
+            f"{answer.size(table.size_bytes)}."
+        )
+        return
+    with Progress() as progress:
+        done = place.catalog().copy(to, name, finish=not unfinished, outside=outside, progress=progress)
+    _say_copied(place, done)
+
+
+@click.command("finish-copy")
+@takes_place
+def finish_copy(place: Place) -> None:
+    """Make the warehouse's folder, which has an unfinished copy, a warehouse as of its last whole run.
+
+    It needs nothing of what was copied.
+    """
+    with Progress() as progress:
+        catalog = Catalog(place.required_warehouse, options=place.store_options, observe=place.costs)
+        done = catalog.finish_copy(progress=progress)
+    _say_copied(place, done)
+
+
+def _say_copied(place: Place, done: Copied) -> None:
+    made = done.backup
+    if place.as_json:
+        answer.in_json(
+            {
+                **_in_json(made),
+                "url": done.url,
+                "copied": done.copied,
+                "copied_bytes": done.copied_bytes,
+                "resumed": done.resumed,
+                "finished": done.finished,
+            }
+        )
+        return
+    what = f"Copied {_of(made)} to {done.url}" if done.finished else f"Brought {_of(made)} to {done.url}"
+    answer.say(
+        f"{what}, as of {answer.time(made.time_us)}: {len(made.tables):,} tables in {made.objects:,} objects, "
+        f"{answer.size(made.size_bytes)}; copied {done.copied:,} of them, {answer.size(done.copied_bytes)}."
+    )
+    if not done.finished:
+        answer.say("It is no warehouse yet: run copy without --unfinished, or finish-copy.")
+    _say_clones(made)
+    _say_left(done.left)
+
+
 @click.command("restore-backup")
 @click.argument("at", metavar="PLACE")
 @click.argument("table", required=False, metavar="[TABLE]")
@@ -159,12 +235,11 @@ def restore_backup(
         f"Restored the backup {whole.backup.id} to {place.required_warehouse}: {whole.tables:,} tables in "
         f"{whole.objects:,} objects; copied {whole.copied:,} of them, {answer.size(whole.copied_bytes)}."
     )
-    for clone in whole.backup.clones:
-        answer.say(f"{quoted_where_needed(clone)} was a clone, and has files and a history of its own now.")
+    _say_clones(whole.backup)
     _say_left(whole.left)
 
 
-COMMANDS = (backup, backups, verify_backup, restore_backup)
+COMMANDS = (backup, backups, verify_backup, restore_backup, copy, finish_copy)
 
 
 def _catalog(place: Place, at: str) -> Catalog:
@@ -178,6 +253,11 @@ def _of(backup: Backup) -> str:
 
 def _in_json(backup: Backup) -> dict[str, object]:
     return {**summary(backup), "time": answer.iso_time(backup.time_us)}
+
+
+def _say_clones(made: Backup) -> None:
+    for clone in made.clones:
+        answer.say(f"{quoted_where_needed(clone)} was a clone, and has files and a history of its own now.")
 
 
 def _say_left(left: tuple[LeftOut, ...]) -> None:

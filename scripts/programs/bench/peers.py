@@ -91,7 +91,7 @@ class Worker:
         python = peers_python if contender.on_peers_spark else Path(sys.executable)
         self._errors = (folder / "errors.log").open("w")
         self._process = subprocess.Popen(
-            [str(python), "-W", "ignore", str(Path(__file__).with_name("peer_worker.py"))],
+            [str(python), "-W", "ignore", str(Path(__file__).parent / "workers" / "peer_worker.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -99,7 +99,7 @@ class Worker:
             cwd=folder,
             env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         )
-        self.spark: str = self._ask(_settings(contender, folder))["spark"]
+        self.spark: str = self._ask(settings_of(contender.name, folder))["spark"]
 
     def _ask(self, question: Any) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -128,7 +128,8 @@ class Worker:
         self._errors.close()
 
 
-def _settings(contender: Contender, folder: Path) -> dict[str, str]:
+def settings_of(name: str, folder: Path) -> dict[str, str]:
+    """Return the settings of a contender's session, whose warehouse is in `folder`."""
     plain = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -138,7 +139,7 @@ def _settings(contender: Contender, folder: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
     }
-    match contender.name:
+    match name:
         case "lakelog":
             return plain | spark_conf(str(folder / "warehouse"), name="lake", fsync=False)
         case "Iceberg":
@@ -165,7 +166,7 @@ def _jars(name: str, package: str) -> str:
     return ",".join(str(each) for each in maven.jars(f"{name}-{version}", [package], ["org.apache.spark:*"]))
 
 
-def _peers_environment() -> Path:
+def peers_environment() -> Path:
     """Return the Python of the peers' environment, which is made where it is missing."""
     folder = ROOT / ".venv-peers"
     python, stamp = folder / "bin" / "python", folder / ".installed"
@@ -356,7 +357,7 @@ def main() -> None:
     wanted = [each for each in CONTENDERS if each.name in (arguments.contenders or [each.name])]
     if not wanted:
         parser.error("no contender has such a name")
-    python = _peers_environment()
+    python = peers_environment()
     with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as name:
         workers = [Worker(each, Path(name) / str(at), python) for at, each in enumerate(wanted)]
         try:

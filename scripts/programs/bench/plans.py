@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from programs.bench.measure import median, seconds, spark_on
 
 STEP = 10_000
 ROWS = 1000
+SIZE_BYTES = 50_000_000
 MEASURED = ("id", "customer", "amount", "name")
 CUSTOMERS = 1_000_000
 PLACE = "t"
@@ -56,12 +57,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as folder:
         warehouse = arguments.warehouse or str(Path(folder) / "warehouse")
         if not Path(warehouse).exists():
-            _make(warehouse, arguments)
+            make(warehouse, arguments)
         if arguments.spark:
-            _from_spark(Path(warehouse), Path(folder), arguments)
+            texts = {
+                name: "true" if each is None else str(each) for name, each in _filters(arguments).items()
+            }
+            found = from_spark(Path(warehouse), Path(folder), texts, SPARK_ROUNDS)
+            title = f"{arguments.files:,} files, {arguments.days:,} days, from Spark with 1 GB"
+            lines = [
+                [name, f"{each['tasks']:,}", spread(each["cold"]), spread(each["again"])]
+                for name, each in found.items()
+            ]
+            story.table(["", "tasks", "cold: ms", "again: ms"], lines, title=title)
             return
         size = sum(path.stat().st_size for path in Path(warehouse, PLACE, "_log", "manifests").glob("*"))
-        lines = [_line(name, warehouse) for name in _questions(arguments)]
+        lines = [_line(name, warehouse) for name in _filters(arguments)]
         lines.append(_commit(warehouse))
     story.table(
         [
@@ -82,27 +92,31 @@ def main() -> None:
     )
 
 
-def _schema(columns: int) -> pa.Schema:
+def schema(columns: int) -> pa.Schema:
     named = [("day", pa.int32()), ("id", pa.int64()), ("customer", pa.int64()), ("amount", pa.float64())]
     more = [(f"c{number}", pa.int64()) for number in range(len(MEASURED), columns)]
     return pa.schema([*named, ("name", pa.string()), *more])
 
 
-def _questions(arguments: argparse.Namespace) -> dict[str, Filter | None]:
-    at = arguments.files // 2 * ROWS + 500
+def questions(arguments: argparse.Namespace) -> dict[str, tuple[str, int]]:
+    """Return column and value of the questions that take some of the files."""
     return {
-        "one day": col("day") == arguments.days // 2,
-        "one id": col("id") == at,
-        "one customer": col("customer") == 500_500,
-        "all files": None,
+        "one day": ("day", arguments.days // 2),
+        "one id": ("id", arguments.files // 2 * ROWS + 500),
+        "one customer": ("customer", CUSTOMERS // 2 + 500),
     }
 
 
-def _make(warehouse: str, arguments: argparse.Namespace) -> None:
+def _filters(arguments: argparse.Namespace) -> dict[str, Filter | None]:
+    some = {name: col(column) == value for name, (column, value) in questions(arguments).items()}
+    return some | {"all files": None}
+
+
+def make(warehouse: str, arguments: argparse.Namespace) -> None:
     catalog = Catalog(warehouse, options={"fsync": "off"})
     table = catalog.create_table(
         PLACE,
-        _schema(arguments.columns),
+        schema(arguments.columns),
         partition_by=["day"],
         location=f"{warehouse}/{PLACE}",
     )
@@ -113,46 +127,53 @@ def _make(warehouse: str, arguments: argparse.Namespace) -> None:
     table.head.tracked.log.snapshot(table.head.view)
 
 
-def _committed(table: Table, numbers: range, arguments: argparse.Namespace, chance: random.Random) -> Table:
-    write = table.begin_write()
-    ids = {field.name: field.id for field in table.schema.fields}
-    partition, spec = table.spec.fields[0].id, table.spec.id
-    files = []
+def files_of(
+    numbers: range, arguments: argparse.Namespace, chance: random.Random
+) -> Iterator[tuple[int, int, dict[str, tuple[Any, Any]]]]:
+    """Yield number, day and bounds of files."""
+    by_day = arguments.arrival == "by-day"
     for at in numbers:
         customer, amount = chance.randrange(CUSTOMERS), chance.random()
-        by_day = arguments.arrival == "by-day"
-        stats = {
-            ids["id"]: ColumnStats(nulls=0, min=at * ROWS, max=at * ROWS + ROWS - 1),
-            ids["customer"]: ColumnStats(nulls=0, min=customer, max=customer + 999),
-            ids["amount"]: ColumnStats(nulls=0, nans=0, min=amount, max=amount + 100),
-            ids["name"]: ColumnStats(nulls=0, min=f"name-{customer:09}", max=f"name-{customer:09}-z"),
+        bounds: dict[str, tuple[Any, Any]] = {
+            "id": (at * ROWS, at * ROWS + ROWS - 1),
+            "customer": (customer, customer + 999),
+            "amount": (amount, amount + 100),
+            "name": (f"name-{customer:09}", f"name-{customer:09}-z"),
         }
         for number in range(len(MEASURED), arguments.columns):
             low = chance.randrange(CUSTOMERS)
-            stats[ids[f"c{number}"]] = ColumnStats(nulls=0, min=low, max=low + 999)
-        files.append(
-            DataFile(
-                path=f"data/{write.version:020d}-{write.id}-{at}.parquet",
-                size_bytes=50_000_000,
-                rows=ROWS,
-                spec_id=spec,
-                partition={
-                    partition: at * arguments.days // arguments.files if by_day else at % arguments.days
-                },
-                stats=stats,
-                write_id=write.id,
-            )
+            bounds[f"c{number}"] = low, low + 999
+        yield at, at * arguments.days // arguments.files if by_day else at % arguments.days, bounds
+
+
+def _committed(table: Table, numbers: range, arguments: argparse.Namespace, chance: random.Random) -> Table:
+    write = table.begin_write()
+    ids = {field.name: field.id for field in table.schema.fields}
+    nans = {name: 0 if name == "amount" else None for name in ids}
+    partition, spec = table.spec.fields[0].id, table.spec.id
+    files = [
+        DataFile(
+            path=f"data/{write.version:020d}-{write.id}-{at}.parquet",
+            size_bytes=SIZE_BYTES,
+            rows=ROWS,
+            spec_id=spec,
+            partition={partition: day},
+            stats={
+                ids[name]: ColumnStats(nulls=0, nans=nans[name], min=low, max=high)
+                for name, (low, high) in bounds.items()
+            },
+            write_id=write.id,
         )
+        for at, day, bounds in files_of(numbers, arguments, chance)
+    ]
     return table.commit_write(write, "append", files)
 
 
-def _from_spark(warehouse: Path, folder: Path, arguments: argparse.Namespace) -> None:
+def from_spark(
+    warehouse: Path, folder: Path, texts: dict[str, str], rounds: int
+) -> dict[str, dict[str, Any]]:
     """Ask catalogs that have read nothing yet, each another path to the same warehouse, in a session and in a Python
-    process that have planned before."""
-    texts = {
-        name: "true" if question is None else str(question)
-        for name, question in _questions(arguments).items()
-    }
+    process that have planned before. Return of each question the tasks, and milliseconds `cold` and `again`."""
     spark = spark_on(str(folder / "none"), **{"spark.driver.memory": "1g"})
 
     def planned(catalog: str, text: str) -> tuple[float, int]:
@@ -166,30 +187,23 @@ def _from_spark(warehouse: Path, folder: Path, arguments: argparse.Namespace) ->
         return seconds(plan) * 1000, counted[0]
 
     _ready_in_spark(spark, planned)
-    lines = []
+    found: dict[str, dict[str, Any]] = {}
     for name, text in texts.items():
-        cold, warm, tasks = [], [], 0
-        for number in range(1 + SPARK_ROUNDS):
+        times: dict[str, Any] = {"cold": [], "again": [], "tasks": 0}
+        for number in range(1 + rounds):
             catalog = f"c{name.replace(' ', '_')}{number}"
             path = folder / catalog
             path.symlink_to(warehouse.resolve())
             for key, value in spark_conf(str(path), name=catalog, jar="unused", fsync=False).items():
                 if key.startswith("spark.sql.catalog."):
                     spark.conf.set(key, value)
-            (first, tasks), (again, _) = planned(catalog, text), planned(catalog, text)
+            (first, times["tasks"]), (again, _) = planned(catalog, text), planned(catalog, text)
             if number:
-                cold.append(first)
-                warm.append(again)
-        lines.append(
-            [
-                name,
-                f"{tasks:,}",
-                *(f"{median(some):.0f} ({min(some):.0f}–{max(some):.0f})" for some in (cold, warm)),
-            ]
-        )
+                times["cold"].append(first)
+                times["again"].append(again)
+        found[name] = times
     spark.stop()
-    title = f"{arguments.files:,} files, {arguments.days:,} days, from Spark with 1 GB"
-    story.table(["", "tasks", "cold: ms", "again: ms"], lines, title=title)
+    return found
 
 
 def _ready_in_spark(spark: SparkSession, planned: Callable[[str, str], object]) -> None:
@@ -198,6 +212,11 @@ def _ready_in_spark(spark: SparkSession, planned: Callable[[str, str], object]) 
     spark.sql(f"INSERT INTO lake.{PLACE} SELECT int(id % 10), id, id FROM range(100)")
     for number in range(SPARK_WARM_UP):
         planned("lake", f"day = {number % 10}")
+
+
+def spread(found: list[float]) -> str:
+    """Say the median of some, the least and the most."""
+    return f"{median(found):.0f} ({min(found):.0f}–{max(found):.0f})"
 
 
 def _line(name: str, warehouse: str) -> list[str]:
@@ -222,13 +241,13 @@ class _Client:
 
 
 def _asked(warehouse: str, name: str, arguments: argparse.Namespace) -> list[str]:
-    question = _questions(arguments)[name]
-    _ready()
+    question = _filters(arguments)[name]
+    ready()
     client = _Client(warehouse)
-    before = _peak_mb()
+    before = peak_mb()
     table, planned, cold_ms = _timed(lambda: (table := client.table(), table.plan(question)))
     counted = [str(client.store.requests), str(client.store.rounds), f"{client.store.bytes_read / 1e6:.2f}"]
-    more = _peak_mb() - before
+    more = peak_mb() - before
     client.store.reset()
     warm = [_timed(lambda: (0, table.plan(question)))[2] for _ in range(5)]
     return [
@@ -242,10 +261,10 @@ def _asked(warehouse: str, name: str, arguments: argparse.Namespace) -> list[str
     ]
 
 
-def _ready() -> None:
+def ready() -> None:
     """Have what a process loads on its first plan loaded: it is the same for every table."""
-    table = Catalog("memory://ready").create_table(PLACE, _schema(4), partition_by=["day"])
-    table.append(pa.table({name: [None] for name in table.schema.names}, schema=_schema(4))).plan(
+    table = Catalog("memory://ready").create_table(PLACE, schema(4), partition_by=["day"])
+    table.append(pa.table({name: [None] for name in table.schema.names}, schema=schema(4))).plan(
         col("day") == 1
     )
 
@@ -280,7 +299,7 @@ def _timed(work: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any, float]:
     return one, other, (time.process_time() - start) * 1000
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     # Not `getrusage`, which counts what the parent had when it forked.
     line = next(
         line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")

@@ -11,11 +11,18 @@ from lakelog.catalog.backups.checking import (
     verify_backup,
 )
 from lakelog.catalog.backups.contents import BackupCutGone
+from lakelog.catalog.backups.copying import (
+    Copied,
+    CopyPlace,
+    finish_copy,
+    outcome,
+)
 from lakelog.catalog.backups.making import (
     LEAVE,
     REFUSE,
     BackedUp,
     create_backup,
+    kind_of,
     summary,
 )
 from lakelog.catalog.backups.place import (
@@ -29,7 +36,9 @@ from lakelog.catalog.backups.restoring import (
     restore_warehouse,
 )
 from lakelog.catalog.backups.tables import (
+    CopiedTable,
     RestoredTable,
+    copy_table,
     name_beside,
     remade_clones,
     restore_table,
@@ -42,14 +51,21 @@ __all__ = [
     "BackupPlace",
     "BackupProblem",
     "CheckedBackup",
+    "Copied",
+    "CopiedTable",
+    "CopyPlace",
     "LEAVE",
     "LeftOut",
     "LogInBackup",
     "REFUSE",
     "RestoredWarehouse",
     "RestoredTable",
+    "copy_table",
     "create_backup",
+    "finish_copy",
+    "kind_of",
     "name_beside",
+    "outcome",
     "remade_clones",
     "restore_table",
     "restore_warehouse",

@@ -29,7 +29,6 @@ from lakelog.catalog.backups.place import (
     LogInBackup,
     Running,
     check_apart,
-    stored_name,
 )
 from lakelog.catalog.ddl import all_cuts, drop_cut, save_cut, versions_of
 from lakelog.catalog.logs import NameTree, Progress
@@ -102,9 +101,13 @@ def create_backup(
     )
 
 
+def kind_of(name: Identifier, *, is_table: bool) -> str:
+    return TABLE if is_table else NAMESPACE if name else WAREHOUSE
+
+
 def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: bool) -> tuple[Running, bool]:
     """Return the run to go on with, or note a new one."""
-    kind = TABLE if is_table else NAMESPACE if name else WAREHOUSE
+    kind = kind_of(name, is_table=is_table)
     for found in place.running():
         if (found.kind, found.name) == (kind, name):
             return found, True
@@ -252,7 +255,7 @@ class _Making:
         small: list[tuple[Listed, bytes]] = []
         for key, data in contents.read.items():
             digest = hashlib.sha256(data).hexdigest()
-            listed = Listed(key, len(data), digest, stored_name(key, digest))
+            listed = Listed(key, len(data), digest, self.place.stored_name(key, digest))
             taken[key] = listed
             if self._there.get(listed.stored) != listed.size:
                 small.append((listed, data))
@@ -262,7 +265,7 @@ class _Making:
             self._note([each for each, _ in batch])
         named: list[tuple[str, int | None]] = []
         for key, size in contents.named.items():
-            known = self._known.get(stored_name(key, None))
+            known = self._known.get(self.place.stored_name(key, None))
             if (
                 known is not None
                 and known.size == self._there.get(known.stored)
@@ -275,7 +278,7 @@ class _Making:
             if begin:
                 self.progress(f"object {begin:,} of {len(named):,}")
             copies = self._each(
-                lambda each: copied(source, each[0], each[1], self.place.store),
+                lambda each: copied(source, each[0], each[1], self.place),
                 named[begin : begin + COPIES_AT_ONCE],
             )
             taken |= {each.key: each for each in copies}
@@ -321,7 +324,7 @@ class _Making:
         )
 
 
-def copied(source: ObjectStore, key: str, size: int | None, target: ObjectStore) -> Listed:
+def copied(source: ObjectStore, key: str, size: int | None, place: BackupPlace) -> Listed:
     """Copy an object that is never written twice, and return what it is. NotFound; FormatError for another size."""
     with source.open_input(key) as opened:
         data = opened.read()
@@ -329,8 +332,8 @@ def copied(source: ObjectStore, key: str, size: int | None, target: ObjectStore)
         raise FormatError(
             f"{source.url}/{key} has {len(data):,} bytes, and its log says {size:,}: run lakelog fsck"
         )
-    listed = Listed(key, len(data), hashlib.sha256(data).hexdigest(), stored_name(key, None))
-    target.put(listed.stored, data)
+    listed = Listed(key, len(data), hashlib.sha256(data).hexdigest(), place.stored_name(key, None))
+    place.store.put(listed.stored, data)
     return listed
 
 

@@ -6,6 +6,9 @@
     running/<id>.json            a backup that has begun: a later run goes on with it
     objects/<key>~<hash>         an object; of data files, which are never written twice, `objects/<key>`
 
+A copy has all of this below `_lakelog_copy/` in the folder that it is made in, until it is done; but what is never
+written twice has its own key in that folder at once.
+
 A name with a hash holds what has that hash, and one without it what is immutable at its source. So one backup shares
 with others what is there already, and never replaces what they need.
 """
@@ -16,7 +19,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -55,6 +58,13 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cut_namespace: tuple[str, ...]
     name: tuple[str, ...]
     kind: str
+
+
+class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The mark in a folder that is being restored to."""
+
+    format: Literal[1]
+    backup: str
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,21 +129,38 @@ class Listed:
 class BackupPlace:
     """A folder or prefix that holds backups of one warehouse."""
 
+    folder: ClassVar[str] = ""
+    """Where in the store its own objects are."""
+
+    objects: ClassVar[str] = "objects/"
+    """Where in the store those are that are never written twice."""
+
     def __init__(self, store: ObjectStore) -> None:
         self.store = store
 
     def identity(self) -> Identity | None:
         """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
-        data = self.store.get(IDENTITY)
+        key = f"{self.folder}{IDENTITY}"
+        data = self.store.get(key)
         if data is not None:
-            return _decoded(data, Identity, f"{self.store.url}/{IDENTITY}")
+            return _decoded(data, Identity, f"{self.store.url}/{key}")
         first = next(iter(self.store.list_after("")), None)
         if first is not None:
-            raise InvalidInput(
-                f"{self.store.url} is not a place of backups: it holds {first!r}. Give an empty or new folder, or the "
-                "one that earlier backups are in"
-            )
+            raise self.is_another(first)
         return None
+
+    def is_another(self, first: str) -> InvalidInput:
+        """Return the error for a folder that holds something else."""
+        return InvalidInput(
+            f"{self.store.url} is not a place of backups: it holds {first!r}. Give an empty or new folder, or the "
+            "one that earlier backups are in"
+        )
+
+    def stored_name(self, key: str, sha256: str | None) -> str:
+        """Return the name of an object here, with its hash where the source may write the key again."""
+        if sha256 is None:
+            return f"{self.objects}{key}"
+        return f"{self.folder}objects/{key}~{sha256[:HASH_DIGITS]}"
 
     def required(self) -> Identity:
         found = self.identity()
@@ -146,7 +173,7 @@ class BackupPlace:
         found = self.identity()
         if found is None:
             mine = Identity(format=FORMAT, root=root, warehouse=warehouse)
-            if self.store.put_if_absent(IDENTITY, msgspec.json.encode(mine)):
+            if self.store.put_if_absent(f"{self.folder}{IDENTITY}", msgspec.json.encode(mine)):
                 return
             found = self.required()
         if found.root != root:
@@ -163,8 +190,8 @@ class BackupPlace:
     def backup(self, id: str | None) -> Backup:
         """Return a backup by its id, however damaged others are, the newest without one. NotFound."""
         keys = self._keys()
-        if id is not None and f"backups/{id}.json" in keys:
-            return self._backup(f"backups/{id}.json")
+        if id is not None and self._key(id) in keys:
+            return self._backup(self._key(id))
         known = self.backups()
         if id is not None or not known:
             listed = ", ".join(each.id for each in known[-5:]) or "none is whole"
@@ -173,22 +200,25 @@ class BackupPlace:
 
     def _keys(self) -> list[str]:
         self.required()
-        return [key for key in self.store.list_after("backups/") if key.endswith(".json")]
+        return [key for key in self.store.list_after(f"{self.folder}backups/") if key.endswith(".json")]
+
+    def _key(self, id: str) -> str:
+        return f"{self.folder}backups/{id}.json"
 
     def has(self, id: str) -> bool:
-        return self.store.get(f"backups/{id}.json") is not None
+        return self.store.get(self._key(id)) is not None
 
     def _backup(self, key: str) -> Backup:
         data = self.store.get(key)
         if data is None:
             raise NotFound(f"{self.store.url}/{key} was deleted meanwhile: list the backups anew")
         backup = _decoded(data, Backup, f"{self.store.url}/{key}")
-        if backup != backup.sealed or key != f"backups/{backup.id}.json":
+        if backup != backup.sealed or key != self._key(backup.id):
             raise FormatError(f"{self.store.url}/{key} was altered: delete it, and use another backup")
         return backup
 
     def put_backup(self, backup: Backup) -> None:
-        key = f"backups/{backup.id}.json"
+        key = self._key(backup.id)
         if (
             not self.store.put_if_absent(key, msgspec.json.encode(backup.sealed))
             and self.store.get(key) is None
@@ -197,7 +227,7 @@ class BackupPlace:
 
     def objects_of(self, backup: Backup) -> list[Listed]:
         """Return what a backup consists of. FormatError where its list is missing or was altered."""
-        key = _list_key(backup)
+        key = self._list_key(backup)
         data = self.store.get(key)
         if data is None or hashlib.sha256(data).hexdigest() != backup.list_hash:
             what = "is missing" if data is None else "was altered"
@@ -210,24 +240,24 @@ class BackupPlace:
 
     def running(self) -> list[Running]:
         found = []
-        for key in self.store.list_after("running/"):
+        for key in self.store.list_after(f"{self.folder}running/"):
             data = self.store.get(key)
             if data is not None:
                 found.append(_decoded(data, Running, f"{self.store.url}/{key}"))
         return found
 
     def begin(self, running: Running) -> None:
-        self.store.put(f"running/{running.id}.json", msgspec.json.encode(running))
+        self.store.put(f"{self.folder}running/{running.id}.json", msgspec.json.encode(running))
 
     def end(self, id: str) -> None:
         """Remove what only a run needs: all lists but that of the backup, if there is one."""
-        kept = _list_key(self._backup(f"backups/{id}.json")) if self.has(id) else None
-        parts = [key for key in self.store.list_after(f"lists/{id}/") if key != kept]
-        self.store.delete([*parts, f"running/{id}.json"])
+        kept = self._list_key(self._backup(self._key(id))) if self.has(id) else None
+        parts = [key for key in self.store.list_after(f"{self.folder}lists/{id}/") if key != kept]
+        self.store.delete([*parts, f"{self.folder}running/{id}.json"])
 
     def give_up(self, id: str) -> None:
         """Forget a run that nothing can go on with. Its lists stay: they say what is there already."""
-        self.store.delete([f"running/{id}.json"])
+        self.store.delete([f"{self.folder}running/{id}.json"])
 
     # Lists and objects
 
@@ -243,13 +273,13 @@ class BackupPlace:
         pq.write_table(table, out, compression="zstd")
         data = out.getvalue()
         digest = hashlib.sha256(data).hexdigest()
-        self.store.put(f"lists/{id}/{digest}.parquet", data)
+        self.store.put(f"{self.folder}lists/{id}/{digest}.parquet", data)
         return digest
 
     def known(self) -> dict[str, Listed]:
         """Return what earlier runs have copied, by its name here. A list that cannot be read costs copies, no more."""
         found: dict[str, Listed] = {}
-        for key in self.store.list_after("lists/"):
+        for key in self.store.list_after(f"{self.folder}lists/"):
             data = self.store.get(key)
             try:
                 found |= {each.stored: each for each in _listed(data or b"", key)}
@@ -259,16 +289,10 @@ class BackupPlace:
 
     def sizes(self) -> dict[str, int]:
         """Return the objects that are there, with their sizes."""
-        return dict(self.store.list_sizes("objects/"))
+        return dict(self.store.list_sizes(self.objects))
 
-
-def _list_key(backup: Backup) -> str:
-    return f"lists/{backup.id}/{backup.list_hash}.parquet"
-
-
-def stored_name(key: str, sha256: str | None) -> str:
-    """Return the name of an object here, with its hash where the source may write the key again."""
-    return f"objects/{key}" if sha256 is None else f"objects/{key}~{sha256[:HASH_DIGITS]}"
+    def _list_key(self, backup: Backup) -> str:
+        return f"{self.folder}lists/{backup.id}/{backup.list_hash}.parquet"
 
 
 def check_apart(source: str, target: str, what: str) -> None:

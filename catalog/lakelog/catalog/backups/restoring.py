@@ -12,28 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
 from lakelog.catalog.backups.checking import sound
 from lakelog.catalog.backups.making import DROPPED, WAREHOUSE
-from lakelog.catalog.backups.place import FORMAT, RESTORING, Backup, BackupPlace, LeftOut, Listed, check_apart
+from lakelog.catalog.backups.place import (
+    FORMAT,
+    RESTORING,
+    Backup,
+    BackupPlace,
+    LeftOut,
+    Listed,
+    Restoring,
+    check_apart,
+)
 from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, commit_in
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import RELATION, EntryPurged, EntryUnlinked, NamespaceState, encode
 from lakelog.log import Draft, View
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, StorageError
 from lakelog.log.keys import Keys
+from lakelog.log.stores import ObjectStore
 
 AT_ONCE = 8
-
-
-class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The mark in a folder that is being restored to."""
-
-    format: Literal[1]
-    backup: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +66,33 @@ def restore_warehouse(
             "to restore from it, and the name that it is to have"
         )
     check_apart(target.warehouse, place.store.url, "a warehouse that is restored")
+    missing = restore_objects(target, place, backup, progress)
+    unlink_left(target, backup)
+    finish(backup)
+    unmark(target.places.store(target.warehouse))
+    return RestoredWarehouse(
+        backup=backup,
+        objects=backup.objects,
+        copied=len(missing),
+        copied_bytes=sum(each.size for each in missing),
+        tables=len(backup.tables),
+        left=backup.left,
+    )
+
+
+def restore_objects(
+    target: LogCache, place: BackupPlace, backup: Backup, progress: Progress, *, is_empty: bool = True
+) -> list[Listed]:
+    """Put what is missing of a backup's objects at their keys, the first commit of the root last, and return these.
+
+    InvalidInput for a folder that holds something else, unless it need not be empty."""
     objects = place.objects_of(backup)
     store = target.places.store(target.warehouse)
-    _mark(target, backup)
+    _mark(target, backup, is_empty=is_empty)
     there = dict(store.list_sizes(""))
     missing = [each for each in objects if there.get(each.key) != each.size]
+    if Keys("").commit(1) in there:
+        missing = []  # it was the last one, and clients may have changed others since
 
     def put(each: Listed) -> None:
         store.put(each.key, sound(place.store, each))
@@ -84,25 +108,30 @@ def restore_warehouse(
             f"the restore stopped after {copied:,} of {len(missing):,} objects: {error}. Run it again, and it goes on",
             location=error.location,
         ) from error
-    _unlink(target, backup)
-    finish(backup)
-    store.delete([RESTORING])
-    return RestoredWarehouse(
-        backup=backup,
-        objects=len(objects),
-        copied=len(missing),
-        copied_bytes=sum(each.size for each in missing),
-        tables=len(backup.tables),
-        left=backup.left,
-    )
+    return missing
 
 
-def _mark(target: LogCache, backup: Backup) -> None:
-    """Claim the folder for this restore. InvalidInput where it holds something else."""
-    store = target.places.store(target.warehouse)
+def mark_at(store: ObjectStore) -> Restoring | None:
+    """Return of which backup a restore to a folder has not ended."""
     found = store.get(RESTORING)
     if found is None:
-        first = next(iter(store.list_after("")), None)
+        return None
+    try:
+        return msgspec.json.decode(found, type=Restoring)
+    except msgspec.MsgspecError as error:
+        raise FormatError(f"{store.url}/{RESTORING} cannot be read ({error}): remove the folder") from error
+
+
+def unmark(store: ObjectStore) -> None:
+    store.delete([RESTORING])
+
+
+def _mark(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
+    """Claim the folder for this restore. InvalidInput where it holds something else, if it has to be empty."""
+    store = target.places.store(target.warehouse)
+    found = mark_at(store)
+    if found is None:
+        first = next(iter(store.list_after("")), None) if is_empty else None
         if first is not None:
             raise InvalidInput(
                 f"{target.warehouse} is not empty, it holds {first!r}: a warehouse is restored to an empty folder. To "
@@ -110,18 +139,10 @@ def _mark(target: LogCache, backup: Backup) -> None:
             )
         mark = Restoring(format=FORMAT, backup=backup.id)
         if not store.put_if_absent(RESTORING, msgspec.json.encode(mark)):
-            found = store.get(RESTORING)
-    if found is None:
-        return
-    try:
-        mark = msgspec.json.decode(found, type=Restoring)
-    except msgspec.MsgspecError as error:
-        raise FormatError(
-            f"{target.warehouse}/{RESTORING} cannot be read ({error}): remove the folder"
-        ) from error
-    if mark.backup != backup.id:
+            found = mark_at(store)
+    if found is not None and found.backup != backup.id:
         raise InvalidInput(
-            f"a restore of the backup {mark.backup} to {target.warehouse} has not ended: go on with that one, or "
+            f"a restore of the backup {found.backup} to {target.warehouse} has not ended: go on with that one, or "
             "remove the folder first"
         )
 
@@ -147,7 +168,7 @@ def _batches(objects: list[Listed]) -> list[list[Listed]]:
     return batches
 
 
-def _unlink(target: LogCache, backup: Backup) -> None:
+def unlink_left(target: LogCache, backup: Backup) -> None:
     """Remove the names that lead out of the warehouse: what is there is the source's, and two warehouses that had it
     would each drop it for the other."""
     tree = NameTree(target)

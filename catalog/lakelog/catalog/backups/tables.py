@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -23,6 +24,7 @@ from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.files import (
+    CRC,
     DELETES,
     VERSION,
     copy_suffix,
@@ -49,7 +51,7 @@ from lakelog.catalog.maintenance import drop_and_purge
 from lakelog.catalog.names import NAME_LIMIT_BYTES, Identifier, quoted
 from lakelog.catalog.state import TableState
 from lakelog.log import LogOptions
-from lakelog.log.errors import NotFound, StorageError, Unsupported
+from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
 AT_ONCE = 4
@@ -61,6 +63,16 @@ class RestoredTable:
 
     table: TableHead
     backup: Backup
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedTable:
+    """A table that was made of one of another warehouse, as of that one's `version`, and what was copied for it."""
+
+    table: TableHead
+    version: int
     files: int
     size_bytes: int
 
@@ -85,16 +97,64 @@ def restore_table(
         return RestoredTable(TableHead.named(tree.logs, tree.table(to), to), backup, 0, 0)
     source = table_of(place, backup, at)
     files = source.all_files()
-    stage = stage_like(tree, source, to, token)
     keys = _keys(source, backup, files["path"].to_pylist(), keep_outside)
-    paths = list(keys)
-    places = {path: file_path(stage.write, copy_suffix(path)) for path in paths}
-    store, prefix = tree.logs.places.open(stage.location)
     shown = source.tracked.store
     assert isinstance(shown, BackupStore)
 
+    def read(path: str) -> bytes:
+        return sound(place.store, shown.listed(keys[path]))
+
+    made, size_bytes = _made(tree, source, backup.warehouse, files, list(keys), read, to, token, progress)
+    return RestoredTable(made, backup, len(keys), size_bytes)
+
+
+def copy_table(tree: NameTree, source: TableHead, to: Identifier, progress: Progress) -> CopiedTable:
+    """Make the table `to` of another warehouse of what `source` has now. NotFound where files of it were vacuumed
+    meanwhile; FormatError where one is not as its entry says."""
+    tree.logs.check_writable()
+    files = source.all_files()
+    sizes: dict[str, int] = dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
+    checksums: dict[str, int | None] = {}
+    if CRC in files.column_names:
+        checksums = dict(zip(sizes, files[CRC].to_pylist(), strict=True))
+
+    def read(path: str) -> bytes:
+        store, key = source.tracked.store, f"{source.tracked.prefix}/{path}".lstrip("/")
+        if is_elsewhere(path):
+            store, key = source.logs.places.open_url(path)
+        with store.open_input(key) as opened:
+            data = opened.read()
+        crc = checksums.get(path)
+        if len(data) != sizes[path] or (crc is not None and zlib.crc32(data) != crc):
+            raise FormatError(
+                f"{store.url}/{key} is not what the log of {source.name} says: run `lakelog fsck --deep`"
+            )
+        return data
+
+    made, size_bytes = _made(
+        tree, source, source.logs.warehouse, files, list(sizes), read, to, None, progress
+    )
+    return CopiedTable(made, source.version, len(sizes), size_bytes)
+
+
+def _made(
+    tree: NameTree,
+    source: TableHead,
+    warehouse: str,
+    files: pa.Table,
+    paths: Sequence[str],
+    read: Callable[[str], bytes],
+    to: Identifier,
+    token: Token | None,
+    progress: Progress,
+) -> tuple[TableHead, int]:
+    """Make a table of copies of the files at `paths`; return it, and the bytes that were copied."""
+    stage = stage_like(tree, source, to, token)
+    places = {path: file_path(stage.write, copy_suffix(path)) for path in paths}
+    store, prefix = tree.logs.places.open(stage.location)
+
     def copy(path: str) -> int:
-        data = sound(place.store, shown.listed(keys[path]))
+        data = read(path)
         store.put(f"{prefix}/{places[path]}" if prefix else places[path], data)
         return len(data)
 
@@ -102,10 +162,9 @@ def restore_table(
     for begin in range(0, len(paths), AT_ONCE):
         size_bytes += sum(tree.logs.in_parallel(copy, paths[begin : begin + AT_ONCE]))
         progress(f"file {begin:,} of {len(paths):,}")
-    own = _own(source, backup, files, stage, places, store, prefix)
+    own = _own(source, warehouse, files, stage, places, store, prefix)
     draft = first_commit(source, source.view, stage, (), own)
-    made = create_from(tree, stage, draft, lambda tracked, view: view)
-    return RestoredTable(made, backup, len(paths), size_bytes)
+    return create_from(tree, stage, draft, lambda tracked, view: view), size_bytes
 
 
 def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
@@ -212,7 +271,7 @@ def _keys(source: TableHead, backup: Backup, paths: Sequence[str], keep_outside:
 
 def _own(
     source: TableHead,
-    backup: Backup,
+    warehouse: str,
     files: pa.Table,
     stage: Stage,
     places: Mapping[str, str],
@@ -229,7 +288,7 @@ def _own(
             if deletes is None or deletes.path is None:
                 continue
             where = f"{source.tracked.prefix}/" if not is_elsewhere(deletes.path) else ""
-            inside = where + deletes.path.removeprefix(f"{backup.warehouse.rstrip('/')}/")
+            inside = where + deletes.path.removeprefix(f"{warehouse.rstrip('/')}/")
             stored = msgspec.structs.replace(deletes, path=inside)
             vectors[places.get(path, path)] = read_vector(source.tracked.store, "", stored, rows)
         written = write_vectors(store, prefix, stage.write, vectors) if vectors else {}

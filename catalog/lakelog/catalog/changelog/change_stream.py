@@ -42,7 +42,9 @@ class ChangePosition(Position, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
     def origin(self) -> ChangePosition:
-        return msgspec.structs.replace(self, version=self.begun, index=0, whole=self.begun_whole, time_ms=0)
+        return msgspec.structs.replace(
+            self, version=self.begun, index=0, whole=self.begun_whole, time_ms=0, read=msgspec.UNSET
+        )
 
 
 ready(ChangePosition)
@@ -68,12 +70,15 @@ class ChangeStream(Stream):
         return generation + 1 if generation > 1 else generation
 
     def head(self) -> Position:
-        return self._first(self._last + 1)
+        return self._marked(None, self._first(self._last + 1))
 
     def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
         """As `Stream.next`, but always at the end of a version: one larger than `limits` is a batch of its own."""
+        self._check_same(_of_changes(position))
+        return self._marked(position, self._next(position, limits, until))
+
+    def _next(self, position: Position, limits: Limits, until: Position | None) -> Position:
         position = _of_changes(position)
-        self._check_same(position)
         last = self._last if until is None else min(self._last, until.version - 1)
         spent, here = Spent(), position
         if here.whole:
@@ -127,7 +132,9 @@ class ChangeStream(Stream):
     ) -> ChangePosition:
         """Return the position behind the changes of a version, in the batch that begins at `start`."""
         time_ms = max(here.time_ms, self._shown_us(start, time_us) // 1000)
-        return msgspec.structs.replace(here, version=version + 1, index=0, whole=False, time_ms=time_ms)
+        return msgspec.structs.replace(
+            here, version=version + 1, index=0, whole=False, time_ms=time_ms, read=msgspec.UNSET
+        )
 
     def _shown_us(self, start: ChangePosition, time_us: int) -> int:
         """Return the time that a version has in the batch that begins at `start`."""

@@ -19,7 +19,9 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     The files of a version are those that it added, or, with `whole`, all that the table had. `table` and `generation`
     identify the table. `begun` and `begun_whole` are the version and `whole` of the stream's first position, which all
-    later ones have, so that a process that has lost the first finds it.
+    later ones have, so that a process that has lost the first finds it. `read` is the hash of the commit of the last
+    version that was read, shortened: after a restore to an earlier time, the version may be another commit. Checkpoints
+    of earlier releases do not have it.
     """
 
     reads: ClassVar[str] = "rows that are added"
@@ -32,6 +34,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     whole: bool = False
     begun: int
     begun_whole: bool = False
+    read: str | msgspec.UnsetType = msgspec.UNSET
 
     @classmethod
     def first(cls, table: str, generation: int, version: int, *, whole: bool = False) -> Self:
@@ -71,15 +74,22 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def moved(self, version: int, index: int = 0) -> Position:
         """Return the position at a file that `version` added."""
-        return msgspec.structs.replace(self, version=version, index=index, whole=False)
+        return msgspec.structs.replace(self, version=version, index=index, whole=False, read=msgspec.UNSET)
 
     def within(self, index: int) -> Position:
         """Return the position at another file of the same version."""
-        return msgspec.structs.replace(self, index=index)
+        return msgspec.structs.replace(self, index=index, read=msgspec.UNSET)
 
     def origin(self) -> Position:
         """Return the stream's first position."""
-        return msgspec.structs.replace(self, version=self.begun, index=0, whole=self.begun_whole)
+        return msgspec.structs.replace(
+            self, version=self.begun, index=0, whole=self.begun_whole, read=msgspec.UNSET
+        )
+
+    @property
+    def last_read(self) -> int:
+        """The last version of which something was read before this position, 0 for none."""
+        return self.version if self.whole or self.index else self.version - 1
 
     @property
     def order(self) -> tuple[int, bool, int]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.changelog.stream_positions import Limits, Position, Spent
@@ -24,6 +25,12 @@ from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 LATEST = "latest"
 LOOKED_AT_ONCE = 1000
+HASH_DIGITS = 16
+
+RESTORED = (
+    "Going on would pass over rows. Start the query with a new checkpoint, from the first version after that time "
+    "(startingVersion, or startingTimestamp), or from the present contents"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +74,9 @@ class Stream:
 
         InvalidInput, StreamStopped where the stream cannot begin there.
         """
+        return self._marked(None, self._start(version, timestamp_us))
+
+    def _start(self, version: int | str | None, timestamp_us: int | None) -> Position:
         newest = self.newest.version
         if version is None and timestamp_us is None:
             if newest > self.since and form_of(self.newest.schema) != self.form:
@@ -98,7 +108,7 @@ class Stream:
 
     def head(self) -> Position:
         """Return the position after all versions."""
-        return self._first(self.newest.version + 1)
+        return self._marked(None, self._first(self.newest.version + 1))
 
     @property
     def _oldest(self) -> int:
@@ -135,6 +145,9 @@ class Stream:
         each version that no stream of this process has read yet.
         """
         self._check_same(position)
+        return self._marked(position, self._next(position, limits, until))
+
+    def _next(self, position: Position, limits: Limits, until: Position | None) -> Position:
         last = min(self.newest.version, until.version - 1) if until is not None else self.newest.version
         spent, here = Spent(), position
         if here.whole:
@@ -232,11 +245,30 @@ class Stream:
                 f"{self.name} was replaced in version {generation}, but the stream has read the table before that: "
                 "start the query with a new checkpoint"
             )
-        if position.version > self.newest.version + 1:
+        if position.last_read > self.newest.version:
             raise StreamStopped(
-                f"the checkpoint is at version {position.version} of {self.name}, whose newest is "
-                f"{self.newest.version}: was the table restored from a backup? Start the query with a new checkpoint"
+                f"the checkpoint has read version {position.last_read} of {self.name}, whose newest is "
+                f"{self.newest.version}: the table, or its bucket, was set back to an earlier time. {RESTORED}"
             )
+        if position.read is not msgspec.UNSET and position.read != self._hash_of(position.last_read):
+            raise StreamStopped(
+                f"the checkpoint has read version {position.last_read} of {self.name}, which is another commit now: "
+                f"the table, or its bucket, was set back to an earlier time, and has gone on since. {RESTORED}"
+            )
+
+    def _marked(self, before: Position | None, position: Position) -> Position:
+        """Return a position with the hash of what was read last; one that has not moved as it was."""
+        if before is not None and before.order == position.order:
+            return before
+        if before is None and position.last_read != self.newest.version:
+            return position  # of a stream that begins: nothing was read yet
+        return msgspec.structs.replace(position, read=self._hash_of(position.last_read))
+
+    def _hash_of(self, version: int) -> str:
+        """Return the hash of a version's commit, which its tombstone has too. A GET where it is not known."""
+        if version == self.newest.version:
+            return self.newest.view.hash[:HASH_DIGITS]
+        return self.versions.hash_of(self.newest, version)[:HASH_DIGITS]
 
     def _whole(self, version: int) -> pa.Table:
         if version >= self._expired:

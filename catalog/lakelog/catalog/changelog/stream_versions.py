@@ -24,10 +24,14 @@ from lakelog.catalog.state import (
     form_of,
     operations_of,
 )
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import FormatError, NotFound
+from lakelog.log.replay import hash_before_expiry
 
 CACHED_FILES = 200_000
 """This many files of versions are cached: a version is needed when a batch is planned, and when it is read."""
+
+
+CACHED_HASHES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Seen:
     author: str
     spent: Spent
     time_us: int
+    hash: str
 
 
 class Versions:
@@ -54,6 +59,7 @@ class Versions:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str, int, bool], Seen | pa.Table] = OrderedDict()
         self._times: dict[tuple[str, str, int], int] = {}
+        self._hashes: OrderedDict[tuple[str, str, int], str] = OrderedDict()
         self._files = 0
         self._lock = threading.Lock()
 
@@ -87,6 +93,26 @@ class Versions:
             # One for each query that ends at a time.
             self._times[key] = known
         return known
+
+    def hash_of(self, head: TableHead, version: int) -> str:
+        """Return the hash of the commit of an existing version, expired or not. A GET where no stream has read it."""
+        known = self._get((head.tracked.location, head.id, version, False))
+        if isinstance(known, Seen):
+            return known.hash
+        key = (head.tracked.location, head.id, version)
+        with self._lock:
+            found = self._hashes.get(key)
+        if found is None:
+            replay = head.tracked.log.replay
+            [data] = replay.get_versions([version])
+            if data is None:
+                raise FormatError(f"version {version} of {head.name} is missing: run `lakelog fsck`")
+            found = hash_before_expiry(replay.entry(version, data))
+            with self._lock:
+                self._hashes[key] = found
+                while len(self._hashes) > CACHED_HASHES:
+                    self._hashes.popitem(last=False)
+        return found
 
     def whole(self, head: TableHead, version: int) -> pa.Table:
         """Return the files with rows that the table has at `version`, in an order that never changes. NotFound."""
@@ -161,6 +187,7 @@ def _seen(read: CommitFiles) -> Seen:
         author_of(read.commit) or "an unknown writer",
         spent,
         read.commit.time_us,
+        read.commit.hash,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -164,6 +165,7 @@ def _check_columns(schema: pa.Schema) -> None:
             )
 
 
+@lru_cache(maxsize=1000)
 def _is_plain(type: pa.DataType) -> bool:
     tests = (pa.types.is_primitive, pa.types.is_string, pa.types.is_binary, pa.types.is_decimal128)
     return any(test(type) for test in tests)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -479,6 +480,7 @@ def decode_removed(blob: bytes) -> list[RemovedFile]:
     ]
 
 
+@lru_cache(maxsize=10_000)
 def split_name(name: str) -> tuple[str, int]:
     """Return kind and id of a flat column (`lo12` → `lo`, 12); the kind is empty for columns of another shape."""
     match = _FLAT.fullmatch(name)

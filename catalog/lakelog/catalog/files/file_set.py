@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow, is_planned
 from lakelog.catalog.files.file_tables import grouped, joined, tiered, without
 from lakelog.catalog.files.leaves import Fetch, Leaf, leaf_of
+from lakelog.catalog.files.manifest import Manifest
 from lakelog.catalog.files.manifest_bounds import BoundsAt
 from lakelog.catalog.files.manifest_parts import Kept
-from lakelog.catalog.files.manifests import Choice, Entries, Manifest, Manifests, bounds_key
+from lakelog.catalog.files.manifests import Choice, Entries, Manifests, bounds_key
 from lakelog.catalog.files.stored_list import StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
 from lakelog.log.errors import FormatError

@@ -24,6 +24,8 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
         return empty()
     if len(tables) == 1:
         return tables[0].combine_chunks()
+    if all(table.schema.equals(tables[0].schema) for table in tables):
+        return pa.concat_tables(tables).combine_chunks()
     types: dict[str, pa.DataType] = {}
     for table in tables:
         for field in table.schema:

@@ -106,7 +106,8 @@ class LeafContent:
             return self._of_its_length(table)["path"]
 
     def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
-        """As `columns`, of some rows: the others are not looked at, and parts stay encoded."""
+        """As `columns`, of some rows: the others are not looked at, and parts stay encoded. Their values are still to
+        be checked, by `check_together`."""
         columns = dict[str, pa.ChunkedArray]()
         for kind in kinds_of_columns(self.leaf.parts, statistics):
             known = self._held[self.leaf.parts[kind].sha256]
@@ -114,7 +115,7 @@ class LeafContent:
                 continue
             with self.leaf.naming():
                 whole = known.columns(known.names) if isinstance(known, EncodedTable) else known
-                table = checked_values(self._of_its_length(whole).take(rows))
+                table = self._of_its_length(whole).take(rows)
             columns |= {name: table[name] for name in table.column_names}
         return pa.table(columns)
 
@@ -144,6 +145,24 @@ class LeafContent:
                 "which client wrote it"
             )
         return table
+
+
+def check_together(taken: Sequence[tuple[Leaf, pa.Table]]) -> None:
+    """Check what was taken of leaves. FormatError for values that no list of files may have.
+
+    To check each table by itself costs more than to decode it: those of one schema are checked as one, and by
+    themselves only where that has failed.
+    """
+    alike = [table for _, table in taken if table.schema.equals(taken[0][1].schema)]
+    try:
+        if alike:
+            checked_values(pa.concat_tables(alike))
+    except FormatError:
+        alike = []
+    if len(alike) < len(taken):
+        for leaf, table in taken:
+            with leaf.naming():
+                checked_values(table)
 
 
 class Wanted:

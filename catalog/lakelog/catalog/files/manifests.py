@@ -15,21 +15,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
-from lakelog.catalog.files.data_file import EncodedFiles, is_judged, started_at
+from lakelog.catalog.files.data_file import started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
-from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Wanted
+from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Wanted, check_together
+from lakelog.catalog.files.manifest import Manifest
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
 from lakelog.catalog.files.manifest_parts import PARTS_MAX, Kept, hash_of, packed, parts_of
 from lakelog.catalog.files.stored_list import PACK, StoredList
-from lakelog.log.errors import FormatError
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,144 +58,6 @@ READ_AT_ONCE = 8
 
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000
-
-
-class Manifest:
-    """A stored list with its content, once it was read or while it is being written.
-
-    What was read is kept encoded, and by columns as they are asked for; once all are decoded, as a table only.
-    """
-
-    __slots__ = ("stored", "bounds", "_read")
-
-    def __init__(
-        self, stored: StoredList, table: pa.Table | None = None, bounds: BoundsAt | None = None
-    ) -> None:
-        self.stored = stored
-        self.bounds = bounds
-        # Replaced by one assignment, as threads share a manifest.
-        self._read: pa.Table | _Partly | None = table
-
-    @property
-    def version(self) -> int:
-        """The version that was dumped when it was written, with which its name begins."""
-        return int(self.stored.name[:20])
-
-    @property
-    def is_read(self) -> bool:
-        return self._read is not None
-
-    def read(self, blob: bytes, *, removed: bool) -> None:
-        """Keep the bytes of the manifest, or of a list of removed paths. FormatError for others than are named."""
-        if hashlib.sha256(blob).hexdigest() != self.stored.sha256:
-            raise FormatError(
-                f"the manifest {self.stored.name} does not have the content that its snapshot names: it was "
-                "altered or truncated. Run lakelog fsck --repair, which writes it anew where the log allows that"
-            )
-        with self._naming():
-            self._read = _removed_paths(blob) if removed else _Partly(EncodedFiles(blob), None)
-
-    def columns(self, statistics: Collection[int] | None = None, *, keep: bool = True) -> pa.Table:
-        """Return all columns, or at least those that a plan needs (see `is_planned`). FormatError for other values.
-
-        Without `keep`, what is decoded here is decoded again the next time.
-        """
-        read = self._read
-        if read is None:
-            raise FormatError(f"the manifest {self.stored.name} was not read before it was used")
-        if isinstance(read, pa.Table):
-            return read
-        with self._naming():
-            wider = read.with_columns(statistics)
-            known = wider.known
-            assert known is not None, "some columns are always needed"
-            self._of_its_length(known)
-        if keep and statistics is None:
-            self._read = known
-        elif keep and wider is not read and self._read is read:
-            self._read = wider
-        return known
-
-    def judged(self, statistics: Collection[int]) -> pa.Table:
-        """Return the columns by which files are judged (see `is_judged`), and keep none of them."""
-        read = self._read
-        if not isinstance(read, _Partly):
-            table = self.columns()
-            return table.select([name for name in table.column_names if is_judged(name, statistics)])
-        with self._naming():
-            names = [name for name in read.encoded.names(None) if is_judged(name, statistics)]
-            return self._of_its_length(read.encoded.table(names))
-
-    def paths(self) -> pa.ChunkedArray:
-        """Return the paths of all entries, to be compared only, and keep none of them."""
-        read = self._read
-        if not isinstance(read, _Partly):
-            return self.columns()["path"]
-        with self._naming():
-            return self._of_its_length(read.encoded.paths())["path"]
-
-    def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
-        """As `columns`, of some rows: the others are not looked at."""
-        read = self._read
-        if not isinstance(read, _Partly):
-            return self.columns(statistics).take(rows)
-        with self._naming():
-            return read.encoded.table(read.encoded.names(statistics), rows)
-
-    def _of_its_length(self, table: pa.Table) -> pa.Table:
-        if table.num_rows != self.stored.entries:
-            raise FormatError(
-                f"it has {table.num_rows:,} entries, and its snapshot says {self.stored.entries:,}: find out which "
-                "client wrote it"
-            )
-        return table
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        try:
-            yield
-        except FormatError as error:
-            raise FormatError(f"the manifest {self.stored.name}: {error.message}") from error
-
-    @staticmethod
-    def new(table: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:
-        """Return the manifest of `table`, named by the version that is dumped, and put its bytes into `blobs`."""
-        blob = encode_table(table)
-        digest = hashlib.sha256(blob).hexdigest()
-        name = f"{version:020d}-{digest[:16]}.arrow"
-        blobs[name] = blob
-        return Manifest(StoredList(name=name, entries=table.num_rows, seq=seq, sha256=digest), table)
-
-    @staticmethod
-    def of_files(files: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:
-        """As `new`, of files, with their bounds."""
-        manifest = Manifest.new(files, version, seq, blobs)
-        manifest.bounds = bounds_of(manifest.stored.name, files)
-        return manifest
-
-
-@dataclass(frozen=True, slots=True)
-class _Partly:
-    """A manifest of which the columns in `known` are decoded."""
-
-    encoded: EncodedFiles
-    known: pa.Table | None
-
-    def with_columns(self, statistics: Collection[int] | None) -> _Partly:
-        """Return it with the columns of `EncodedFiles.names`, too; itself where these are decoded."""
-        there = set() if self.known is None else set(self.known.column_names)
-        missing = [name for name in self.encoded.names(statistics) if name not in there]
-        if not missing:
-            return self
-        found = self.encoded.table(missing)
-        if self.known is not None:
-            for name in self.known.column_names:
-                found = found.append_column(self.known.schema.field(name), self.known[name])
-        # As they are stored, so that what is written of them is the same whenever it was decoded.
-        return _Partly(
-            self.encoded,
-            found.select([name for name in self.encoded.names(None) if name in found.column_names]),
-        )
 
 
 Entries: TypeAlias = Manifest | Leaf
@@ -345,11 +205,16 @@ class Manifests:
     ) -> list[pa.Table]:
         needed = [manifest for manifest, some in zip(manifests, rows, strict=True) if len(some)]
         found = self._load(needed, fetch, Wanted.columns(statistics))
-        gone, tables = self._gone(), []
-        for manifest, some in zip(manifests, rows, strict=True):
-            if len(some):
-                files = found[manifest].taken(statistics, some)
-                tables.append(files if gone is None else without(files, _gone_from(manifest, gone)))
+        taken = [
+            (manifest, found[manifest].taken(statistics, some))
+            for manifest, some in zip(manifests, rows, strict=True)
+            if len(some)
+        ]
+        check_together([(entry, files) for entry, files in taken if isinstance(entry, Leaf)])
+        gone = self._gone()
+        tables = [
+            files if gone is None else without(files, _gone_from(manifest, gone)) for manifest, files in taken
+        ]
         return [table for table in tables if table.num_rows]
 
     def after(
@@ -517,14 +382,6 @@ def _read_together(manifests: Sequence[Entries]) -> Iterator[list[Entries]]:
         group.append(each)
     if group:
         yield group
-
-
-def _removed_paths(blob: bytes) -> pa.Table:
-    table = decode_table(blob)
-    if table.column_names != ["path", "seq"]:
-        raise FormatError("a list of removed paths has other columns than path and seq")
-    check_list(table, {"path": pa.string(), "seq": pa.int64()})
-    return table
 
 
 def _live_of(

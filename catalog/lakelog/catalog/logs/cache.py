@@ -130,6 +130,12 @@ class LogCache:
         self._tables: dict[str, TrackedLog[TableState]] = {}
         self._lock = threading.Lock()
 
+    def beside(self, warehouse: str) -> LogCache:
+        """Return the logs of another warehouse, under the same configuration, with the same stores."""
+        other = LogCache(self.places.beside(warehouse), self.writer, self.log_options)
+        other.observe = self.observe
+        return other
+
     def new_id(self) -> str:
         return self.log_options.new_id()
 

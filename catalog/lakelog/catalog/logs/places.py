@@ -31,6 +31,13 @@ class Places:
                 self.stores[url] = open_store(url, self._options)
             return self.stores[url]
 
+    def beside(self, warehouse: str) -> Places:
+        """Return the places of another warehouse, under the same configuration."""
+        other = Places.__new__(Places)
+        other.warehouse, other._options = warehouse, self._options
+        other.stores, other._lock = self.stores, self._lock
+        return other
+
     def check_there(self) -> None:
         """NoSuchWarehouse where the warehouse is a local folder that does not exist. A bucket reports that by itself,
         and a prefix without objects is an empty warehouse."""

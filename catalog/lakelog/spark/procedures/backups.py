@@ -1,9 +1,10 @@
-"""Backups: made, listed, verified, and tables of them brought back."""
+"""Backups and copies: made, listed, verified, and tables of them brought back."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 _PLACE = Parameter("place", "STRING", "the folder or URL of the backups")
 _BACKUP = Parameter("backup", "STRING", "its id; NULL: the newest", default="NULL")
+_OUTSIDE = Parameter(
+    "outside", "STRING", "refuse or leave what is outside of the warehouse's folder", default="'refuse'"
+)
 
 
 def _catalog(call: Call) -> Catalog:
@@ -52,6 +56,42 @@ def _restore(call: Call) -> Rows:
     return [(done.backup.id, done.table.version, done.files, done.size_bytes)]
 
 
+def _copy(call: Call) -> Rows:
+    which = subject(call)
+    if call["as_table"] is not None:
+        if "table" not in which or not call["finish"]:
+            raise InvalidInput(
+                "as_table is for a table that goes into a warehouse in use, in one call: give table"
+            )
+        from lakelog.catalog.names import identifier
+
+        made = _catalog(call).copy_table(call["url"], which["table"], target=call["as_table"])
+        name = list(identifier(call["as_table"]))
+        return [
+            (
+                None,
+                None,
+                "table",
+                name,
+                1,
+                made.files,
+                made.size_bytes,
+                [],
+                made.files,
+                made.size_bytes,
+                False,
+                True,
+            )
+        ]
+    done = _catalog(call).copy(
+        call["url"],
+        which.get("table", which.get("namespace")),
+        finish=call["finish"],
+        outside=call["outside"],
+    )
+    return [(*_facts(done.backup), done.copied, done.copied_bytes, done.resumed, done.finished)]
+
+
 def _facts(backup: Backup) -> tuple[object, ...]:
     left = [f"{'.'.join(each.name)} at {each.place}" for each in backup.left]
     return (
@@ -77,6 +117,12 @@ _FACTS = (
     Column("left_out", "ARRAY<STRING>", "what is outside of the warehouse, and not in the backup"),
 )
 
+_COPIED = (
+    Column("copied", "BIGINT", "objects that were not there yet"),
+    Column("copied_bytes", "BIGINT"),
+    Column("resumed", "BOOLEAN", "whether an earlier run was gone on with"),
+)
+
 PROCEDURES = (
     Procedure(
         name="backup",
@@ -86,18 +132,34 @@ PROCEDURES = (
             _PLACE,
             TABLE,
             NAMESPACE,
-            Parameter(
-                "outside",
-                "STRING",
-                "refuse or leave what is outside of the warehouse's folder",
-                default="'refuse'",
-            ),
+            _OUTSIDE,
         ),
         columns=(
             *_FACTS,
-            Column("copied", "BIGINT", "objects that were not there yet"),
-            Column("copied_bytes", "BIGINT"),
-            Column("resumed", "BOOLEAN", "whether an earlier run was gone on with"),
+            *_COPIED,
+        ),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="copy",
+        description="Make an empty folder a warehouse with all of this one, a namespace or a table, with its history.",
+        run=_copy,
+        parameters=(
+            Parameter("url", "STRING", "the folder or URL that is to be a warehouse"),
+            TABLE,
+            NAMESPACE,
+            Parameter(
+                "finish", "BOOLEAN", "false: it is no warehouse yet, and a later call goes on", default="true"
+            ),
+            Parameter(
+                "as_table", "STRING", "the name of the table in a warehouse in use at the URL", default="NULL"
+            ),
+            _OUTSIDE,
+        ),
+        columns=(
+            *_FACTS,
+            *_COPIED,
+            Column("finished", "BOOLEAN", "whether it is a warehouse now"),
         ),
         in_transaction=False,
     ),

@@ -11,7 +11,7 @@ from tests.unit.catalog.files.test_file_set import SCHEMA, SPEC, a_file
 from lakelog.catalog.files import manifest_bounds, manifests
 from lakelog.catalog.files.data_file import DataFile, RemovedFile, removed_file
 from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.manifests import Manifest
+from lakelog.catalog.files.manifest import Manifest
 from lakelog.catalog.maintenance.fsck.judges import TableJudge, different_files
 from lakelog.log.errors import FormatError
 

@@ -20,7 +20,8 @@ from lakelog.catalog.files.data_file import (
 )
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import LONG, tiered
-from lakelog.catalog.files.manifests import Manifest, Manifests
+from lakelog.catalog.files.manifest import Manifest
+from lakelog.catalog.files.manifests import Manifests
 from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.catalog.schema.schema import Schema, assign_ids
 from lakelog.catalog.schema.types import AtomicType, Field

@@ -19,8 +19,9 @@ from lakelog.catalog.files.data_file import (
     removed_file,
 )
 from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.files.manifest import Manifest
 from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds, holds
-from lakelog.catalog.files.manifests import Manifest, Manifests
+from lakelog.catalog.files.manifests import Manifests
 from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
 from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms

@@ -1,0 +1,199 @@
+"""A copy of a warehouse, a namespace or a table: a backup and its restore in one, in the folder of the new warehouse.
+
+Data files, vectors and manifests are put at their own keys at once. What can change at the source, commits first of
+all, stands below `_lakelog_copy/` with its hash, as in a backup, until a run finishes the copy: then it is put
+in place, the first commit of the root last. Until then no client takes the folder for a warehouse, so each further run
+may bring it up to date, and what a run has brought whole can be finished without the source.
+
+Of a namespace or a table the logs come with their ids, at their places; the namespaces above are made anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lakelog.catalog.backups.making import TABLE, WAREHOUSE, BackedUp
+from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, LogInBackup
+from lakelog.catalog.backups.restoring import mark_at, restore_objects, unlink_left, unmark
+from lakelog.catalog.logs import LogCache, Progress, TrackedLog
+from lakelog.catalog.maintenance import release_lost
+from lakelog.catalog.names import quoted
+from lakelog.catalog.state import NAMESPACE, RELATION, EntryLinked, NamespaceCreated, encode
+from lakelog.log import Draft
+from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
+from lakelog.log.keys import Keys
+from lakelog.log.stores import ObjectStore
+
+FOLDER = "_lakelog_copy/"
+ID_LENGTH = 26
+DELETED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What a run has copied, and whether the copy is a warehouse now. `backup` says of which moment and what it is."""
+
+    backup: Backup
+    url: str
+    copied: int
+    copied_bytes: int
+    resumed: bool
+    finished: bool
+
+    @property
+    def left(self) -> tuple[LeftOut, ...]:
+        return self.backup.left
+
+
+class CopyPlace(BackupPlace):
+    """A folder that is to become a warehouse."""
+
+    folder: ClassVar[str] = FOLDER
+    objects: ClassVar[str] = ""
+
+    def is_another(self, first: str) -> InvalidInput:
+        return InvalidInput(
+            f"{self.store.url} is not empty, it holds {first!r}: a copy is made in an empty or new folder, or goes on "
+            "in one whose copy is not finished"
+        )
+
+    def check_of(self, kind: str, name: tuple[str, ...]) -> None:
+        """InvalidInput where the folder has a copy of something else, or a finished one."""
+        if self.has_root():
+            if mark_at(self.store) is None:
+                raise InvalidInput(
+                    f"{self.store.url} is a warehouse already, and goes its own way: copy to an empty folder; or give "
+                    "one table and the name that it is to have there"
+                )
+            return
+        if self.identity() is None:
+            return
+        begun = [(each.kind, each.name) for each in self.running()]
+        for of_kind, of_name in (*begun, *((each.kind, each.name) for each in self.backups())):
+            if (of_kind, of_name) != (kind, name):
+                raise InvalidInput(
+                    f"{self.store.url} has the unfinished copy of {of(of_kind, of_name)}, not of "
+                    f"{of(kind, name)}: finish that one, or choose another folder"
+                )
+
+    def is_begun(self) -> bool:
+        """Whether a run has begun to finish the copy: then it is finished as it is."""
+        return mark_at(self.store) is not None
+
+    def has_root(self) -> bool:
+        return self.store.get(Keys("").commit(1)) is not None
+
+    def remove(self, stale: list[str]) -> None:
+        """Remove what only the copy needed, and `stale` objects; what says of which backup it is goes last."""
+        needed = tuple(f"{self.folder}{each}" for each in ("backups/", "lists/", "_"))
+        all_ = [key for key in self.store.list_after(self.folder) if not key.startswith(needed)]
+        _delete(self.store, [*stale, *all_])
+        unmark(self.store)
+        _delete(self.store, list(self.store.list_after(self.folder)))
+
+
+def finish_copy(
+    target: LogCache, place: CopyPlace, finish: Callable[[Backup], None], progress: Progress
+) -> Backup:
+    """Make the folder a warehouse as of the newest run that was whole, or go on with that. NotFound where none was."""
+    mark = mark_at(place.store)
+    backup = place.backup(None if mark is None else mark.backup)
+    earlier = place.known()
+    restore_objects(target, place, backup, progress, is_empty=False)
+    if backup.kind != WAREHOUSE:
+        _above(target, backup)
+        for at in backup.tables:
+            _release_clones(target, at)
+    unlink_left(target, backup)
+    finish(backup)
+    kept = {each.stored for each in place.objects_of(backup)}
+    stale = [stored for stored in earlier if stored not in kept and not stored.startswith(FOLDER)]
+    place.remove(stale + _of_others(place, backup))
+    return backup
+
+
+def of(kind: str, name: tuple[str, ...]) -> str:
+    return f"the {kind} {quoted(name)}" if name else "the warehouse"
+
+
+def outcome(done: BackedUp | None, backup: Backup, url: str, *, finished: bool) -> Copied:
+    return Copied(
+        backup=backup,
+        url=url,
+        copied=0 if done is None else done.copied,
+        copied_bytes=0 if done is None else done.copied_bytes,
+        resumed=done is None or done.resumed,
+        finished=finished,
+    )
+
+
+def _delete(store: ObjectStore, keys: list[str]) -> None:
+    for begin in range(0, len(keys), DELETED_AT_ONCE):
+        store.delete(keys[begin : begin + DELETED_AT_ONCE])
+
+
+def _of_others(place: BackupPlace, backup: Backup) -> list[str]:
+    """Return the data files that came for a clone alone, which has files of its own now: the table that they are of is
+    not in the copy."""
+    if backup.kind == WAREHOUSE:
+        return []
+    folders = {at.location for at in backup.logs}
+    return [
+        each.stored
+        for each in place.objects_of(backup)
+        if "/data/" in each.key and each.key.partition("/data/")[0] not in folders
+    ]
+
+
+def _above(target: LogCache, backup: Backup) -> None:
+    """Make the namespaces above what was copied, and the root, which leads to it, last of all.
+
+    The log of what was copied says at which place the namespace is that links it. Those above that are at any place.
+    """
+    top = next(at for at in backup.logs if at.name == backup.name and not at.dropped)
+    tracked: TrackedLog[Any] = (
+        target.table(top.location) if backup.kind == TABLE else target.namespace(top.location)
+    )
+    view = tracked.current()
+    link = view.state.link
+    assert link is not None, "what a name leads to says which"
+    space, kind = (RELATION, "table") if backup.kind == TABLE else (NAMESPACE, NAMESPACE)
+    linked = EntryLinked(space=space, name=link.name, kind=kind, id=view.log_id, location=top.location)
+    at, names = link.namespace, list(backup.name[:-1])
+    while names:
+        name = names.pop()
+        depth = len(names)
+        parent = f"n-{_id(backup, depth)}" if names else ""
+        id = at.rpartition("/")[2].removeprefix("n-")
+        created = NamespaceCreated(properties={}, parent=parent, name=name)
+        _create(target, at, id, [created, linked])
+        linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=at)
+        at = parent
+    _create(target, "", _id(backup, 0), [NamespaceCreated(properties={}), linked])
+
+
+def _create(target: LogCache, location: str, id: str, events: list[Any]) -> None:
+    try:
+        target.namespace(location).create(Draft(events=encode(events)), log_id=id, commit_id=id)
+    except AlreadyExists:
+        return  # by an earlier run
+
+
+def _id(backup: Backup, depth: int) -> str:
+    """Return the same id each time."""
+    digest = hashlib.sha256(f"{backup.id} {depth}".encode()).digest()
+    return base64.b32encode(digest).decode().lower()[:ID_LENGTH]
+
+
+def _release_clones(target: LogCache, at: LogInBackup) -> None:
+    """Keep nothing for clones that did not come along."""
+    tracked = target.table(at.location)
+    for clone, promise in tracked.current().state.clones.items():
+        try:
+            target.table(promise.location).current()
+        except NotFound:
+            release_lost(target, tracked, quoted(at.name), clone)

@@ -1,0 +1,198 @@
+"""The part of a catalog's front door that makes backups and copies, and restores them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from lakelog.catalog.backups import (
+    REFUSE,
+    BackedUp,
+    Backup,
+    BackupPlace,
+    CheckedBackup,
+    Copied,
+    CopiedTable,
+    CopyPlace,
+    RestoredTable,
+    RestoredWarehouse,
+    copy_table,
+    create_backup,
+    finish_copy,
+    kind_of,
+    name_beside,
+    outcome,
+    remade_clones,
+    restore_table,
+    restore_warehouse,
+    verify_backup,
+)
+from lakelog.catalog.catalog_erasure import CatalogErasure
+from lakelog.catalog.logs import NameTree, Token, no_progress, no_such_table, observed
+from lakelog.catalog.names import Identifier, Location, Name, identifier, spelled, table_identifier
+from lakelog.catalog.transaction import Transaction
+from lakelog.log import canonical_url
+from lakelog.log.errors import InvalidInput
+from lakelog.log.stores import ObjectStore
+
+
+@observed(lambda catalog: catalog._logs)
+class CatalogBackups(CatalogErasure):
+    """A catalog that can be brought elsewhere, and back."""
+
+    def backup(
+        self,
+        place: Location,
+        name: Name | None = None,
+        *,
+        outside: str = REFUSE,
+        progress: Callable[[str], None] | None = None,
+    ) -> BackedUp:
+        """Copy a table, or a namespace with all below it, to `place`, another folder or URL, as of one moment and with
+        all versions that can be read; without a name, the whole warehouse. What is there already is not copied again.
+
+        A saved cut keeps the versions until it has ended; a run that was stopped goes on with the next. What is outside
+        of the warehouse's folder is not copied: with `outside` "leave" it is named in the backup, else InvalidInput.
+        """
+        path, is_table = self._chosen(name)
+        return create_backup(
+            self._tree,
+            self._backups_at(place),
+            path,
+            is_table=is_table,
+            outside=outside,
+            progress=progress or no_progress,
+        )
+
+    def copy(
+        self,
+        to: Location,
+        name: Name | None = None,
+        *,
+        finish: bool = True,
+        outside: str = REFUSE,
+        progress: Callable[[str], None] | None = None,
+    ) -> Copied:
+        """Make the folder or URL `to`, which has to be empty, a warehouse with a table, or a namespace with all below
+        it, or without a name with all of this one, as of one moment: with the same history, ids, tags and branches.
+
+        What an earlier run has brought is not copied again. With `finish` false the folder is no warehouse yet, and may
+        be brought up to date by further runs; the last one, or `finish_copy`, finishes it. Data is copied once; a saved
+        cut keeps it meanwhile, as for `backup`, which says what `outside` is. InvalidInput where the folder is a
+        warehouse, or holds something else.
+        """
+        path, is_table = self._chosen(name)
+        place = CopyPlace(self._store_at(to))
+        place.check_of(kind_of(path, is_table=is_table), path)
+        show = progress or no_progress
+        done: BackedUp | None = None
+        if not place.is_begun():
+            done = create_backup(self._tree, place, path, is_table=is_table, outside=outside, progress=show)
+            if not finish:
+                return outcome(done, done.backup, place.store.url, finished=False)
+        backup = self._finished(place, show)
+        return outcome(done, backup, place.store.url, finished=True)
+
+    def copy_table(
+        self,
+        to: Location,
+        table: Name,
+        *,
+        target: Name | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> CopiedTable:
+        """Make a table of a warehouse in use at `to`, under its own name or as `target`, with the rows and definition
+        of one of this warehouse, and a log of its own. TableExists, NoSuchTable, NoSuchNamespace."""
+        head = self.load_table(table).head
+        store = self._store_at(to)
+        if not CopyPlace(store).has_root():
+            raise InvalidInput(
+                f"there is no warehouse at {store.url}: copy to it without a name for the table"
+            )
+        path = table_identifier(table if target is None else target)
+        return copy_table(NameTree(self._logs.beside(store.url)), head, path, progress or no_progress)
+
+    def finish_copy(self, *, progress: Callable[[str], None] | None = None) -> Copied:
+        """Make this folder, which has an unfinished copy, a warehouse as of the last run that was whole. That needs
+        nothing of the source. NotFound where none was; InvalidInput where it is a warehouse."""
+        self._logs.check_writable()
+        place = CopyPlace(self._logs.places.store(self._logs.warehouse))
+        if place.has_root() and not place.is_begun():
+            raise InvalidInput(f"{place.store.url} is a warehouse: there is no copy to finish")
+        place.required()
+        backup = self._finished(place, progress or no_progress)
+        return outcome(None, backup, place.store.url, finished=True)
+
+    def _finished(self, place: CopyPlace, show: Callable[[str], None]) -> Backup:
+        target = self._logs.beside(place.store.url)
+        return finish_copy(target, place, partial(remade_clones, NameTree(target), place), show)
+
+    def _chosen(self, name: Name | None) -> tuple[Identifier, bool]:
+        """Return what a name is of, and whether it is a table."""
+        path = () if name is None else identifier(name)
+        is_table = bool(path) and self.table_exists(path)
+        if path and not is_table and self._tree.find_namespace(path) is None:
+            raise no_such_table(path)
+        self._check_there(None)
+        return path, is_table
+
+    def backups(self, place: Location) -> list[Backup]:
+        """Return the backups at a place, oldest first. NotFound where there are none."""
+        return self._backups_at(place).backups()
+
+    def verify_backup(
+        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
+    ) -> CheckedBackup:
+        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered."""
+        return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress)
+
+    def restore_warehouse(
+        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
+    ) -> RestoredWarehouse:
+        """Make this warehouse, which has to be an empty folder, what a backup has, with its history. Names that lead
+        out of the folder are removed. A restore that was stopped goes on with the next call. InvalidInput."""
+        self._logs.check_writable()
+        found = self._backups_at(place)
+        return restore_warehouse(
+            self._logs, found, backup, partial(remade_clones, self._tree, found), progress or no_progress
+        )
+
+    def restore_table(
+        self,
+        place: Location,
+        table: Name,
+        *,
+        to: Name | None = None,
+        backup: str | None = None,
+        replace: bool = False,
+        token: Token | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> RestoredTable:
+        """Make a table of what a backup has of `table`, under that name or as `to`, with its rows and definition and a
+        log of its own. With `replace`, the table that has the name is dropped by the same commit, and can be restored.
+
+        TableExists without that; NoSuchTable where the backup does not have it.
+        """
+        path = table_identifier(table)
+        wanted = path if to is None else table_identifier(to)
+        found, show = self._backups_at(place), progress or no_progress
+        if not replace or not self.table_exists(wanted):
+            return restore_table(self._tree, found, backup, path, wanted, token, show)
+        beside = name_beside(wanted, self._logs.new_id()[:12])
+        done = restore_table(self._tree, found, backup, path, beside, None, show)
+        with Transaction(self._logs, None) as transaction:
+            transaction.drop_table(wanted)
+            transaction.rename_table(beside, wanted)
+        return RestoredTable(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
+
+    def _backups_at(self, place: Location) -> BackupPlace:
+        return BackupPlace(self._store_at(place))
+
+    def _store_at(self, place: Location) -> ObjectStore:
+        return self._logs.places.store(canonical_url(spelled(place)))
+
+    def _check_there(self, location: Location | None) -> None:
+        """NoSuchWarehouse where there is none, unless the question is of a place by itself: of a path with a typo it is
+        not said that nothing has happened there, or that all is well."""
+        if location is None:
+            self._logs.places.check_there()

@@ -1,0 +1,205 @@
+"""Copies of warehouses, namespaces and tables: warehouses elsewhere, with history, ids and all that belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.integration.catalog.backups.test_backup_kills import dying, lived, new, small
+from tests.integration.catalog.backups.test_backups import check_whole, filled, ids
+from tests.integration.catalog.conftest import SCHEMA, rows
+from tests.integration.catalog.test_crashes import Death, quick
+
+from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.log import MemoryStore
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound
+
+__all__ = ["filled"]
+
+
+def keys(url: str) -> list[str]:
+    return list(MemoryStore.named(url).list_after(""))
+
+
+def check_same(source: Catalog, target: Catalog, name: str) -> None:
+    table = source.load_table(name)
+    assert target.load_table(name).head.id == table.head.id
+    for version in range(1, table.version + 1):
+        assert ids(target, name, version=version) == ids(source, name, version=version)
+    assert target.load_table(name).refs.keys() == table.refs.keys()
+    for ref in table.refs:
+        assert ids(target, name, ref=ref) == ids(source, name, ref=ref)
+
+
+def test_a_copy_is_brought_up_to_date_until_it_is_finished(
+    filled: Catalog, warehouse: str, elsewhere: str
+) -> None:
+    first = filled.copy(elsewhere, finish=False)
+    assert not first.finished and first.copied == first.backup.objects
+    # It is no warehouse yet, for no client.
+    with pytest.raises(LakelogError, match=r"not a lakelog warehouse|is missing"):
+        Catalog(elsewhere).create_table("t", SCHEMA)
+    filled.load_table("b").append(rows(20))
+    table = filled.create_table("n.c", SCHEMA).append(rows(1)).append(rows(2))
+    gone = table.head.all_files()["path"].to_pylist()
+    filled.copy(elsewhere, finish=False)
+    table.compact()
+    filled.expire("n.c", retain_last=1, dry_run=False)
+    again = filled.copy(elsewhere, finish=False)
+    assert 0 < again.copied < 30
+    done = filled.copy(elsewhere)
+    assert done.finished and done.copied < 10 and not filled.cuts().keys() - {"kept"}
+    copy = Catalog(elsewhere)
+    check_whole(copy)
+    assert ids(copy, "b") == [7, 8, 20]
+    check_same(filled, copy, "n.a")
+    assert ids(Catalog(elsewhere, as_of="kept"), "n.a") == [1, 3, 4, 5]
+    # Nothing is left of the way here: neither what only a copy needs, nor what has expired meanwhile.
+    assert not [key for key in keys(elsewhere) if key.startswith("_lakelog")]
+    assert not [key for key in keys(elsewhere) if key.endswith(gone[-1])]
+    copy.load_table("b").append(rows(100))
+    assert ids(copy, "b") == [7, 8, 20, 100] and ids(Catalog(warehouse), "b") == [7, 8, 20]
+    with pytest.raises(InvalidInput, match="is a warehouse already, and goes its own way"):
+        filled.copy(elsewhere)
+
+
+def test_a_copy_is_finished_without_its_source(filled: Catalog, warehouse: str, elsewhere: str) -> None:
+    with pytest.raises(NotFound):
+        Catalog(elsewhere).finish_copy()
+    filled.copy(elsewhere, finish=False)
+    filled.load_table("b").append(rows(20))
+    # A run that does not come to its end changes nothing of what is there already.
+    at = len(keys(elsewhere))
+    while True:
+        try:
+            dying(warehouse, elsewhere, 6, False).copy(elsewhere, finish=False)
+        except Death:
+            break
+    assert len(keys(elsewhere)) > at
+    MemoryStore.named(warehouse)._objects = {}
+    Catalog(elsewhere).finish_copy()
+    assert ids(Catalog(elsewhere), "b") == [7, 8]
+    check_whole(Catalog(elsewhere))
+    with pytest.raises(InvalidInput, match="no copy to finish"):
+        Catalog(elsewhere).finish_copy()
+
+
+def test_a_table_and_a_namespace_are_copied_with_their_history(catalog: Catalog) -> None:
+    catalog.create_namespace("a")
+    catalog.create_namespace("a.b", {"lakelog.maintenance": "off"})
+    catalog.create_namespace("z")
+    table = catalog.create_table("a.b.t", SCHEMA).append(rows(1, 2)).append(rows(3))
+    table.create_tag("old").delete("id = 1")
+    catalog.create_table("a.b.gone", SCHEMA).append(rows(9))
+    catalog.drop_table("a.b.gone")
+    catalog.create_table("z.u", SCHEMA).append(rows(7))
+    with catalog.transaction() as transaction:
+        for name in ("a.b.t", "z.u"):
+            transaction.load_table(name).append(rows(8))
+    catalog.save_cut("here", namespace="a.b")
+    catalog.clone("a.b.t", "z.of t")
+    catalog.clone("z.u", "a.b.of u")
+    for name in ("a", "a.b", "a.b.t"):
+        target = new()
+        catalog.copy(target, name)
+        copy = Catalog(target)
+        check_whole(copy)
+        check_same(catalog, copy, "a.b.t")
+        assert copy.list_namespaces() == [("a",)] and copy.list_tables("a") == []
+        tables = ["t"] if name == "a.b.t" else ["of u", "t"]
+        assert [each[-1] for each in copy.list_tables("a.b")] == tables
+        if name != "a.b.t":
+            assert ids(copy, "a.b.of u") == [7, 8]
+            copy.undrop_table("a.b.gone")
+            assert ids(copy, "a.b.gone") == [9]
+        copy.load_table("a.b.t").append(rows(50))
+        copy.rename_table("a.b.t", "t")
+        assert ids(copy, "t") == [2, 3, 8, 50] and ids(copy, "t", ref="old") == [1, 2, 3]
+        assert not copy.load_table("t").head.state.clones
+        copy.vacuum(dry_run=False)
+        check_whole(copy)
+
+
+def test_a_table_is_copied_into_a_warehouse_in_use(filled: Catalog, elsewhere: str) -> None:
+    with pytest.raises(InvalidInput, match="no warehouse at"):
+        filled.copy_table(elsewhere, "n.a")
+    other = Catalog(elsewhere)
+    other.create_namespace("n")
+    done = filled.copy_table(elsewhere, "n.a")
+    assert (done.files, done.table.version) == (3, 1)
+    filled.clone("n.a", "c").delete("id = 3")
+    filled.copy_table(elsewhere, "c", target="n.c")
+    assert ids(other, "n.a") == [1, 3, 4, 5, 10] and ids(other, "n.c") == [1, 4, 5, 10]
+    check_whole(other)
+    with pytest.raises(TableExists):
+        filled.copy_table(elsewhere, "n.a")
+    with pytest.raises(NoSuchTable):
+        filled.copy_table(elsewhere, "n.nothing")
+    path = filled.load_table("b").head.all_files()["path"].to_pylist()[0]
+    [key] = [each for each in keys(filled.places.warehouse) if each.endswith(path)]
+    MemoryStore.named(filled.places.warehouse)._objects[key] += b"!"
+    with pytest.raises(FormatError, match="is not what the log of .* says"):
+        filled.copy_table(elsewhere, "b")
+
+
+def test_bad_targets(filled: Catalog, elsewhere: str, warehouse: str, client: Callable[[], Catalog]) -> None:
+    with pytest.raises(InvalidInput, match="inside"):
+        filled.copy(f"{warehouse}/copy")
+    with pytest.raises(NoSuchTable):
+        filled.copy(elsewhere, "nothing")
+    filled.copy(elsewhere, "n.a", finish=False)
+    with pytest.raises(InvalidInput, match="unfinished copy of the table `n`.`a`, not of the warehouse"):
+        filled.copy(elsewhere)
+    other = new()
+    MemoryStore.named(other).put("mine.txt", b"")
+    with pytest.raises(InvalidInput, match=r"not empty, it holds 'mine.txt'"):
+        filled.copy(other)
+
+
+@pytest.mark.parametrize("name", [None, "n"])
+def test_a_copy_that_dies_at_any_write_goes_on(name: str | None) -> None:
+    writes = 0
+    while True:
+        warehouse, target = small(), new()
+        try:
+            dying(warehouse, target, writes, writes % 2 == 0).copy(target, name)
+            died = False
+        except Death:
+            died = True
+        if not died:
+            assert writes > 20
+            return
+        catalog = quick(warehouse)
+        finished = catalog.places.store(target).get("_log/00000000000000000001.json") is not None
+        begun = catalog.places.store(target).get("_lakelog_restoring.json") is not None
+        if begun or not finished:
+            catalog.copy(target, name)
+        copy = Catalog(target)
+        assert ids(copy, "n.a") == [2], f"death at write {writes}"
+        if name is None:
+            assert ids(copy, "c") == [2]
+        assert not catalog.cuts()
+        check_whole(copy)
+        writes += 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_warehouse_is_copied_with_the_rows_of_every_version(seed: int) -> None:
+    source, target = lived(100 + seed), new()
+    source.copy(target, finish=False)
+    done = source.copy(target)
+    copy = Catalog(target)
+    check_whole(copy)
+    for at in done.backup.tables:
+        name = ".".join(at.name)
+        assert ids(copy, name) == ids(source, name)
+        for version in range(1, source.load_table(name).version + 1):
+            if at.name in done.backup.clones:
+                continue
+            try:
+                expected = ids(source, name, version=version)
+            except LakelogError as error:
+                with pytest.raises(type(error)):
+                    ids(copy, name, version=version)
+                continue
+            assert ids(copy, name, version=version) == expected
