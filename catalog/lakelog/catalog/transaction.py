@@ -141,7 +141,9 @@ class Transaction(CatalogNames, OutsideOnly):
             return
         try:
             self._create(created)
-            self._commit_changed(changed, read, [move for log in created if (move := _moving(log)) is not None])
+            self._commit_changed(
+                changed, read, [move for log in created if (move := _moving(log)) is not None]
+            )
         except CommitUnknown:
             raise
         except Exception as error:
