@@ -95,7 +95,7 @@ TYPES = {
     "tiny": ("TINYINT", "CAST(id AS TINYINT)", "tiny < 2.5", "tiny <> 300"),
     "small": ("SMALLINT", "CAST(id AS SMALLINT)", "small IN (1, 2, NULL)"),
     "whole": ("INT", "CAST(id AS INT)", "whole >= 3", "NOT (whole IN (1, 7))"),
-    "single": ("FLOAT", "IF(id = 4, float('NaN'), CAST(id / 10 AS FLOAT))", "single > 0.1", "single = 0.5"),
+    "single": ("FLOAT", "IF(id = 4, float('NaN'), CAST(id / 8 AS FLOAT))", "single > 0.1", "single = 0.25"),
     "real": ("DOUBLE", "IF(id = 4, double('NaN'), id / 10)", "real >= 0.2", "real < 0.2 OR real IS NULL"),
     "exact": ("DECIMAL(9, 2)", "CAST(id / 4 AS DECIMAL(9, 2))", "exact = 0.75", "exact < 1.001"),
     "text": ("STRING", "CONCAT('a', id)", "text LIKE 'a%'", "text > 'a2'"),
