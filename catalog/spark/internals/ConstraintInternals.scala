@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.{Column, functions}
 import org.apache.spark.sql.catalyst.analysis.{LiteralFunctionResolution, UnresolvedAttribute}
-import org.apache.spark.sql.catalyst.expressions.{And, CheckInvariant, Expression, SubqueryExpression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.{And, CheckInvariant, Expression, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, Filter, LogicalPlan, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.constraints.Check
@@ -38,7 +38,7 @@ private[lakelog] object ConstraintInternals {
 
   /** The rows of a plan, each held against every CHECK of the table, as Spark holds those that it writes. */
   def held(table: LakeTable, plan: LogicalPlan): LogicalPlan = table.constraints.toSeq.collect { case check: Check =>
-    val condition = Option(check.predicate).flatMap(V2ExpressionUtils.toCatalyst(_))
+    val condition = Option(check.predicate).flatMap(PlanInternals.condition)
       .getOrElse(session.sessionState.sqlParser.parseExpression(check.predicateSql))
     val columns = condition.collect { case attribute: UnresolvedAttribute => attribute.sql -> attribute }
     CheckInvariant(condition, columns.distinct, check.name, check.predicateSql): Expression

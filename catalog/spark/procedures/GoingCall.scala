@@ -53,7 +53,7 @@ private[lakelog] object GoingCall {
       val next =
         try call.goOn(came)
         catch {
-          // Spark's own error says more than what Python was told of it.
+          // Spark's own error says more than what Python has learned of it.
           case ended: LakelogFailure if ended.kind == Failed => throw came.left.getOrElse(failed.getOrElse(ended))
         }
       steps(channel, next, jobs, came.left.toOption.orElse(failed))

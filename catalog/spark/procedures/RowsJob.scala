@@ -5,7 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
-import org.apache.spark.sql.catalyst.expressions.{Expression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.types.{StructField, StructType}
@@ -69,7 +69,7 @@ private[lakelog] object RowsJob {
   private def toSpark(predicate: wire.Expression): Predicate = CheckPredicates.toSpark(predicate).getOrElse(
     throw new IllegalStateException(s"Spark has no condition such as $predicate"))
 
-  private def condition(predicate: Predicate): Expression = V2ExpressionUtils.toCatalyst(predicate).getOrElse(
+  private def condition(predicate: Predicate): Expression = PlanInternals.condition(predicate).getOrElse(
     throw new IllegalStateException(s"Spark cannot evaluate $predicate"))
 
   private val Unknown = -1L

@@ -10,14 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelog.catalog.erasure.holdings import bound_to, listed
 from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.logs import TableHead
-from lakelog.catalog.planning import Bound
+from lakelog.catalog.parquet import decoded_rows
+from lakelog.catalog.planning import Bound, IsTrue, evaluate
 from lakelog.catalog.schema import Predicate
+from lakelog.log.errors import LakelogError
 from lakelog.log.format import Commit, Tombstone
 from lakelog.log.keys import blob_version, is_versioned
+from lakelog.log.proposals.inbox import proposal_at
 from lakelog.log.replay import is_blank
 
 OBJECTS_AT_ONCE = 64
@@ -38,7 +42,8 @@ def check(head: TableHead, predicate: Predicate, work: ErasureWork) -> Checked:
     """Look at all that is left of a table after its last erasure."""
     checked = Checked()
     _check_data(head, predicate, work, checked)
-    for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked)):
+    proposed = _proposals(head, bound_to(predicate, head.schema), checked)
+    for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked), *proposed):
         checked.left.append(f"{head.name}: {what}")
     return checked
 
@@ -130,6 +135,30 @@ def _derived(head: TableHead, checked: Checked) -> Iterator[str]:
         version = keys.snapshot_version(key)
         if version is None or version < erased:
             yield f"{key} is from before the erasure"
-    for key in (*store.list_after(keys.inbox), *store.list_after(keys.lost)):
+    for key in store.list_after(keys.lost):
         checked.objects += 1
         yield f"{key} came there meanwhile"
+
+
+def _proposals(head: TableHead, bound: Bound, checked: Checked) -> Iterator[str]:
+    """Look into what other clients propose meanwhile: such rows would come in by a later commit."""
+    log = head.tracked.log
+    for key in log.store.list_after(log.keys.inbox):
+        checked.objects += 1
+        data = log.store.get(key)
+        if data is None:
+            continue  # it was applied, or withdrawn
+        try:
+            changes = proposal_at(key, data, log.keys, log.location, tuple(log.options.features)).changes
+            found = sum(_rows_like(change.rows, head, bound) for change in changes if change.rows)
+        except LakelogError as error:
+            yield f"the proposal {key} came meanwhile, and cannot be read: {error}"
+            continue
+        checked.again = checked.again or bool(found)
+        if found:
+            yield f"the proposal {key}, which came meanwhile, has {found:,} such rows"
+
+
+def _rows_like(data: bytes, head: TableHead, bound: Bound) -> int:
+    rows = decoded_rows(data, head.schema)
+    return int(pc.sum(evaluate(IsTrue(bound), rows), min_count=0).as_py())

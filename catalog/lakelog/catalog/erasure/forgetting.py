@@ -128,6 +128,14 @@ def forget(
         return asked.end(signer, reference)
 
 
+def _owned(head: TableHead) -> str:
+    """Return how files of another writer become lakelog's own, in words: a folder's can only be copied."""
+    source = head.state.source
+    if source is not None and source.metadata is not None and not source.copies:
+        return "adopt the files (catalog.adopt_files)"
+    return "copy the rows (CREATE TABLE … AS SELECT, or import with copy), delete the source's files"
+
+
 class _Forgetting:
     def __init__(
         self,
@@ -242,9 +250,9 @@ class _Forgetting:
             if not leave_foreign:
                 raise InvalidInput(
                     f"{each.head.name} has such rows in {len(foreign):,} files of another writer, {foreign[0]} among "
-                    "them, which lakelog does not delete: forget the rows at their source and import again, adopt the "
-                    "files (catalog.adopt_files), or leave the files there (--leave-foreign, SQL: leave_foreign => "
-                    "true), so that only lakelog's own copies go"
+                    "them, which lakelog does not delete: forget the rows at their source and import again, "
+                    f"{_owned(each.head)}, or leave the files there (--leave-foreign, SQL: leave_foreign => true), so "
+                    "that only lakelog's own copies go"
                 )
             self.left += [f"{each.head.name}: {path} is another writer's, and stays" for path in foreign]
 

@@ -59,7 +59,7 @@ from lakelog.catalog.planning.scan_plan import (
 from lakelog.catalog.planning.top_rows import (
     TopRows,
 )
-from lakelog.catalog.planning.typed import typed
+from lakelog.catalog.planning.typed_literals import typed
 
 __all__ = [
     "Aggregate",

@@ -45,7 +45,7 @@ class DeclaredProcedure(Message, frozen=True, kw_only=True):
     session: str | None
     in_transaction: bool
     job: bool
-    asks: bool
+    asks: bool = False
 
 
 class Procedures(Answer, frozen=True, kw_only=True):

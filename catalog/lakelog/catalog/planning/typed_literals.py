@@ -1,7 +1,7 @@
 """A bound condition back as a predicate, for an engine that evaluates it on rows exactly as lakelog does.
 
 Each literal has the type in which lakelog compares it, so the engine has nothing to convert. What engines compare in
-another way is not said at all: then lakelog has to look at the rows itself.
+another way is not said at all: then lakelog looks at the rows itself.
 """
 
 from __future__ import annotations
