@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from lakelog.log import ObjectStore
+from lakelog.log.stores.s3_clients import Clients
+from lakelog.log.stores.s3_place import CLIENT
 from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import REGION, S3Server, moto_server
 from lakelog.testing.versitygw import INSTALL, find_versitygw, versitygw
@@ -38,14 +40,15 @@ def running(name: str, folder: Path) -> Iterator[tuple[S3Server, str]]:
         yield server, "lake"
 
 
-_clients: dict[tuple[tuple[str, str], ...], S3Store] = {}
+_clients: dict[tuple[str, str, tuple[tuple[str, str], ...]], Clients] = {}
 
 
 def sharing_a_client(store: ObjectStore, options: Mapping[str, str]) -> ObjectStore:
     """Return the store; one on S3 sends its requests as all those with these options do, which have to be of one server
     and one user. To make a client costs more than the requests of most tests."""
     if isinstance(store, S3Store):
-        store._connected = _clients.setdefault(tuple(sorted(options.items())), store)._connected
+        of = store.clients.bucket, os.environ.get(CLIENT, ""), tuple(sorted(options.items()))
+        store.clients = _clients.setdefault(of, store.clients)
     return store
 
 

@@ -14,7 +14,8 @@ from urllib.parse import quote, urlsplit
 from lakelog.catalog.logs import Places, check_not_own
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import PUBLISHED_FOLDER
-from lakelog.log.stores.s3_store import S3Store, error_code
+from lakelog.log.stores.s3_errors import error_code
+from lakelog.log.stores.s3_store import S3Store
 
 KEY_SIZE_MAX = 1024
 """Bytes of a key in S3."""

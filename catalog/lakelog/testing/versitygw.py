@@ -95,7 +95,16 @@ def _running(binary: str, arguments: list[str], output: Path) -> Iterator[S3Serv
     endpoint = f"http://127.0.0.1:{port}"
     with output.open("wb") as sink:
         process = subprocess.Popen(
-            [binary, "--port", f"127.0.0.1:{port}", "--health", "/_health", "--quiet", *arguments],
+            [
+                binary,
+                "--port",
+                f"127.0.0.1:{port}",
+                "--health",
+                "/_health",
+                "--quiet",
+                "--keep-alive",
+                *arguments,
+            ],
             env={
                 "PATH": os.environ.get("PATH", ""),
                 "ROOT_ACCESS_KEY": ACCESS_KEY,

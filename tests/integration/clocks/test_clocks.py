@@ -28,6 +28,7 @@ from lakelog.log import InvalidInput, LogOptions, NotFound, clocks, open_store
 from lakelog.log.clocks import host_clock_us
 from lakelog.log.stores import local_store
 from lakelog.log.stores.local_store import LocalStore
+from lakelog.log.stores.s3_clients import Clients
 from lakelog.log.stores.s3_store import S3Store
 
 MINUTE_US = 60_000_000
@@ -346,16 +347,14 @@ def _denied(**_: Any) -> Any:
 def test_s3_reports_its_time_in_any_answer_and_is_asked_only_where_there_was_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from s3fs import S3FileSystem
-
     asked: list[str] = []
-    real = S3FileSystem._call_s3
+    real = Clients.calls
 
-    async def call(self: Any, method: str, *arguments: Any, **named: Any) -> Any:
-        asked.append(method)
-        return await real(self, method, *arguments, **named)
+    def calls(self: Clients, operation: str, each: Any) -> Any:
+        asked.extend([operation] * len(each))
+        return real(self, operation, each)
 
-    monkeypatch.setattr(S3FileSystem, "_call_s3", call)
+    monkeypatch.setattr(Clients, "calls", calls)
     with s3_servers.running("versitygw", tmp_path / "objects") as (server, bucket):
         for first in (
             lambda store: store.get("absent"),

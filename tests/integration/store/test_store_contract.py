@@ -34,6 +34,7 @@ from lakelog.log.stores import (
     stamp_of,
 )
 from lakelog.log.stores.local_store import TEMPORARY
+from lakelog.log.stores.s3_place import CLIENT
 from lakelog.log.stores.s3_store import S3Store
 
 RACERS = 32
@@ -47,7 +48,13 @@ RACES = 8
 def given(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    with place(request.param, tmp_path_factory.mktemp("stores")) as given:
+    with (
+        place(request.param, tmp_path_factory.mktemp("stores")) as given,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        if request.param == "moto":
+            # Lakelog's own client is held by the other servers, and by all other tests.
+            patched.setenv(CLIENT, "s3fs")
         yield given
 
 

@@ -1,51 +1,48 @@
-"""Reads from S3 whose body breaks off: retried, and reported in the store's own errors."""
+"""Reads from S3: at any position, and through s3fs, whose answers may break off."""
 
 from __future__ import annotations
 
-import asyncio
 import io
 from typing import Any
 
 import pytest
 
-from lakelog.log.errors import StorageError
-from lakelog.log.stores.s3_input import S3Input
-from lakelog.log.stores.s3_store import ATTEMPTS_MAX, S3Store
+from lakelog.log.stores.s3_files import S3Files
+from lakelog.log.stores.s3_input import BLOCK_SIZE_BYTES, S3Input
 
-DATA = bytes(range(100))
-
-
-class Breaking(io.BytesIO):
-    """Breaks off so many reads, each after it moved on."""
-
-    def __init__(self, breaks: int) -> None:
-        super().__init__(DATA)
-        self.breaks = breaks
-
-    def read(self, size: int | None = -1) -> bytes:
-        read = super().read(size)
-        if self.breaks:
-            self.breaks -= 1
-            raise ConnectionResetError("broke off")
-        return read
+DATA = bytes(range(251)) * 40_000  # two blocks and a half
 
 
-def opened(breaks: int) -> S3Input:
-    return S3Input(Breaking(breaks), 3, lambda error: StorageError(f"cannot read: {error}", location="x"))
+def opened(asked: list[tuple[int, int]]) -> S3Input:
+    def fetch(first: int, end: int) -> bytes:
+        asked.append((first, end))
+        return DATA[first:end]
+
+    return S3Input(len(DATA), fetch)
 
 
-@pytest.mark.parametrize("breaks", [0, 1, 2])
-def test_a_read_that_broke_off_is_done_again_from_where_it_began(breaks: int) -> None:
-    file = opened(breaks)
-    file.seek(10)
-    assert file.read(5) == DATA[10:15]
-    assert file.tell() == 15
-    assert io.BufferedReader(file).read() == DATA[15:]
+def test_an_object_is_read_at_any_position_and_what_follows_is_read_along() -> None:
+    asked: list[tuple[int, int]] = []
+    file = opened(asked)
+    assert file.seek(10) == 10 and file.read(5) == DATA[10:15] and file.tell() == 15
+    assert file.read(100) == DATA[15:115] and asked == [(10, 10 + BLOCK_SIZE_BYTES)]
+    assert file.seek(-8, io.SEEK_END) == len(DATA) - 8 and file.read(100) == DATA[-8:] and file.read(1) == b""
+    assert asked[1:] == [(len(DATA) - 8, len(DATA))]
+    file.seek(0)
+    assert io.BufferedReader(file).read() == DATA
+    with pytest.raises(ValueError, match="before the beginning"):
+        file.seek(-1)
 
 
-def test_a_read_that_keeps_breaking_off_is_a_storage_error() -> None:
-    with pytest.raises(StorageError, match="cannot read"):
-        opened(3).read(5)
+def test_what_is_only_partly_there_is_completed() -> None:
+    asked: list[tuple[int, int]] = []
+    file = opened(asked)
+    file.read(1)
+    file.seek(BLOCK_SIZE_BYTES - 2)
+    assert file.read(5) == DATA[BLOCK_SIZE_BYTES - 2 : BLOCK_SIZE_BYTES + 3]
+    assert asked == [(0, BLOCK_SIZE_BYTES), (BLOCK_SIZE_BYTES, 2 * BLOCK_SIZE_BYTES)]
+    file.seek(0)
+    assert file.read() == DATA and asked[2:] == [(0, len(DATA))]
 
 
 class Body:
@@ -64,24 +61,29 @@ class Body:
         return DATA
 
 
-class FileSystem:
-    def __init__(self, breaks: int) -> None:
-        self.breaks = breaks
-
-    async def _call_s3(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        self.breaks -= 1
-        return {"Body": Body(self.breaks >= 0)}
-
-
-@pytest.mark.parametrize(("breaks", "gets"), [(0, True), (ATTEMPTS_MAX - 1, True), (ATTEMPTS_MAX, False)])
+@pytest.mark.parametrize(("breaks", "gets"), [(0, True), (2, True), (3, False)])
 def test_a_get_whose_body_breaks_off_is_retried(
     breaks: int, gets: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = S3Store("s3://bucket/prefix")
-    files = FileSystem(breaks)
-    monkeypatch.setattr(store, "_fs", lambda: files)
-    found = asyncio.run(store._get("key"))
+    left = [breaks]
+
+    async def call(operation: str, **arguments: Any) -> dict[str, Any]:
+        left[0] -= 1
+        return {"Body": Body(left[0] >= 0)}
+
+    files = S3Files(
+        "bucket",
+        endpoint=None,
+        region=None,
+        path_style=False,
+        connect_timeout_s=1,
+        read_timeout_s=1,
+        attempts_max=3,
+        connections_max=1,
+    )
+    monkeypatch.setattr(files.fs, "_call_s3", call)
+    (found,) = files.calls("get_object", [{"Key": "key"}])
     if gets:
-        assert found == DATA
+        assert found["Body"] == DATA
     else:
-        assert isinstance(found, StorageError)
+        assert isinstance(found, ConnectionResetError)

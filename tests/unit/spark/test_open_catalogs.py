@@ -87,12 +87,12 @@ def test_settings_of_one_catalog_are_not_those_of_another(dispatch, opened):
         side = OneOf(dispatch, **same, endpoint=endpoint, region=region)
         places = side.catalog._logs.places
         stores.append(places.store(places.warehouse))
-    files = [store._fs() for store in stores]
+    files = [store.clients.files().fs for store in stores]
     assert [each.endpoint_url for each in files] == ["http://127.0.0.1:1", "http://127.0.0.1:2"]
     assert [each.client_kwargs["region_name"] for each in files] == ["eu-west-1", "us-east-1"]
     # s3fs would hand the same file system, with its credentials, to all that give the same settings.
     again = OneOf(dispatch, **same, endpoint="http://127.0.0.1:1", region="eu-west-1").catalog._logs.places
-    assert again.store(again.warehouse)._fs() is not files[0]
+    assert again.store(again.warehouse).clients.files().fs is not files[0]
     assert dict(os.environ) == before
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from lakelog.log.doctor.report import Check, Verdict, judged, unknown
 from lakelog.log.errors import LakelogError
-from lakelog.log.stores.s3_store import PART_SIZE_BYTES, S3Store, error_code, http_status
+from lakelog.log.stores.s3_errors import error_code, http_status
+from lakelog.log.stores.s3_store import PART_SIZE_BYTES, S3Store
 
 PART_SIZE_MIN_BYTES = 5 * 1024 * 1024  # of S3's own definition
 SLOW_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})

@@ -22,7 +22,8 @@ from lakelog.log.doctor.rights import Rights, try_all
 from lakelog.log.errors import LakelogError, PermissionDenied
 from lakelog.log.format import COMMIT_SIZE_MAX
 from lakelog.log.stores.local_store import LocalStore
-from lakelog.log.stores.s3_store import S3Store, are_credentials_unusable
+from lakelog.log.stores.s3_errors import are_credentials_unusable
+from lakelog.log.stores.s3_store import S3Store
 from lakelog.log.stores.store import ObjectStore
 
 RACES = 50
@@ -125,9 +126,8 @@ class _Run:
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         }
         if isinstance(self.plain, S3Store):
-            self.facts["client"] = ", ".join(
-                f"{each} {metadata.version(each)}" for each in ("s3fs", "aiobotocore")
-            )
+            libraries = (f"{each} {metadata.version(each)}" for each in ("botocore", "s3fs"))
+            self.facts["client"] = f"{self.plain.client}; {', '.join(libraries)}"
             self.facts["server"] = bucket.server(self.plain) or "does not say"
             self.facts |= self.plain.address
 

@@ -16,7 +16,7 @@ from typing import Literal
 from lakelog.log.clocks import steady_clock_us
 from lakelog.log.doctor.report import SEE_MESSAGE, CannotTry, Check, Verdict, judged
 from lakelog.log.errors import PermissionDenied, StorageError
-from lakelog.log.stores.s3_store import http_status
+from lakelog.log.stores.s3_errors import http_status
 from lakelog.log.stores.store import ObjectStore
 
 RACERS = 32

@@ -1,21 +1,24 @@
-"""An S3 object to read from at any position: a read that breaks off is retried, then raised as the store's error."""
+"""An S3 object to read from at any position. What follows is read along, as readers of Parquet go on from there."""
 
 import io
 from collections.abc import Callable
 from typing import Any
 
 from lakelog.log.costs import tallied, tally_now
-from lakelog.log.errors import LakelogError
+
+BLOCK_SIZE_BYTES = 4 * 1024 * 1024
 
 
 class S3Input(io.RawIOBase):
-    """The file that s3fs opened, whose reads may end in any exception of the libraries below it."""
+    """`fetch` returns the bytes from a position to another one; it retries by itself, and raises the store's errors."""
 
-    def __init__(self, opened: Any, attempts_max: int, error_of: Callable[[Exception], LakelogError]) -> None:
+    def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
         super().__init__()
-        self._opened = opened
-        self._attempts_max = attempts_max
-        self._error_of = error_of
+        self._size = size
+        self._fetch = fetch
+        self._position = 0
+        self._block_at = 0
+        self._block = b""
         # Libraries read it by threads of their own.
         self._tally = tally_now()
 
@@ -26,23 +29,30 @@ class S3Input(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return int(self._opened.tell())
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return int(self._opened.seek(offset, whence))
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise ValueError(f"position {start + offset} is before the beginning")
+        self._position = start + offset
+        return self._position
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
         """Return `size` bytes, all that are left by default. StorageError where they cannot be had."""
-        position = self.tell()
-        for tried in range(1, self._attempts_max + 1):
-            try:
-                with tallied(self._tally or tally_now()):
-                    return bytes(self._opened.read(size))
-            except Exception as error:
-                if tried == self._attempts_max:
-                    raise self._error_of(error) from error
-                self.seek(position)
-        raise AssertionError("an attempt returns or is the last")
+        first = self._position
+        end = self._size if size is None or size < 0 else min(first + size, self._size)
+        if first >= end:
+            return b""
+        found = self._block[first - self._block_at : end - self._block_at] if first >= self._block_at else b""
+        if first + len(found) < end:
+            at = first + len(found)
+            with tallied(self._tally or tally_now()):
+                block = self._fetch(at, min(max(end, at + BLOCK_SIZE_BYTES), self._size))
+            self._block_at, self._block = at, block
+            found += block[: end - at]
+        self._position = first + len(found)
+        return found
 
     def readall(self) -> bytes:
         return self.read()
@@ -51,8 +61,3 @@ class S3Input(io.RawIOBase):
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._opened.close()
-        super().close()

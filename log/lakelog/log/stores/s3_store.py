@@ -1,61 +1,25 @@
-"""A prefix of an S3 bucket as a store, through s3fs.
+"""A prefix of an S3 bucket as a store.
 
-Requests go through s3fs's session but are plain S3 calls: its cat asks for the size first, its exclusive open
-may overwrite, and its exceptions depend on the server. Failures are distinguished by the HTTP status alone. The
-client resends by itself, so "taken" may be our own echo; the caller of put_if_absent settles that.
+Requests are sent by `Wire`, or by s3fs where that knows more: see `s3_place`. Either resends reads, and s3fs also
+conditional puts, so "taken" may be our own echo; the caller of put_if_absent settles that. Failures are distinguished
+by the HTTP status and S3's code alone.
 """
 
-import asyncio
-import os
-import threading
 from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from lakelog.log.clocks import StoreClock
-from lakelog.log.errors import (
-    InvalidInput,
-    LakelogError,
-    NotFound,
-    PermissionDenied,
-    StorageError,
-    Unsupported,
-)
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, PermissionDenied, StorageError
 from lakelog.log.grammar import check_key, check_prefix
 from lakelog.log.stores.ranges import ObjectRange
+from lakelog.log.stores.s3_clients import Clients
+from lakelog.log.stores.s3_errors import error_code, http_status, meaning, response_of
 from lakelog.log.stores.s3_input import S3Input
-from lakelog.log.stores.s3_requests import counted_session
 
-CONNECT_TIMEOUT_S = 10
-READ_TIMEOUT_S = 60
-ATTEMPTS_MAX = 3  # of the client library, for each request
-CONNECTIONS_MAX = 64
 PART_SIZE_BYTES = 32 * 1024 * 1024
 DELETE_MAX = 1000
-_NO_CREDENTIALS = {
-    "NoCredentialsError",
-    "PartialCredentialsError",
-    "CredentialRetrievalError",
-    "ProfileNotFound",
-}
-_READS = {"get_object", "head_object", "list_objects_v2"}
-_BROKEN = {
-    "ClientPayloadError",
-    "ContentLengthError",
-    "IncompleteReadError",
-    "ResponseParserError",
-    "ResponseStreamingError",
-    "TransferEncodingError",
-}
-_REFUSED = {
-    "InvalidAccessKeyId",
-    "SignatureDoesNotMatch",
-    "ExpiredToken",
-    "InvalidToken",
-    "XAdminUserNotFound",
-}
-_ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 
 
 class S3Store:
@@ -72,9 +36,9 @@ class S3Store:
         self._endpoint = endpoint
         self._region = region
         self._path_style = path_style
-        self._lock = threading.Lock()
-        self._connected: tuple[int, Any] | None = None
+        self.clients = Clients(self._bucket, endpoint, region, path_style)
         self._clock = StoreClock()
+        self._date = ""
 
     @property
     def address(self) -> dict[str, str]:
@@ -86,26 +50,40 @@ class S3Store:
         }
         return {name: value for name, value in found.items() if value}
 
+    @property
+    def client(self) -> str:
+        """Which client sends the requests, and why, where it is s3fs. Makes no request."""
+        return self.clients.described()
+
     def get(self, key: str) -> bytes | None:
-        found = self._run(self._get, key)
-        if isinstance(found, LakelogError):
-            raise found
-        return cast("bytes | None", found)
+        return self.get_ranges([ObjectRange(key)])[0]
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         return self.get_ranges([ObjectRange(key) for key in keys])
 
     def get_ranges(self, ranges: Sequence[ObjectRange]) -> list[bytes | None]:
-        found = self._run(self._get_parts, ranges)
-        for result in found:
-            if isinstance(result, LakelogError):
-                raise result
-        return cast("list[bytes | None]", found)
+        asked = [{"Key": self._key(each.key), **_range_of(each)} for each in ranges]
+        answers = self.clients.calls("get_object", asked)
+        return [self._found(part, answer) for part, answer in zip(ranges, answers, strict=True)]
+
+    def _found(self, part: ObjectRange, answer: Any) -> bytes | None:
+        if not isinstance(answer, Exception):
+            self._learn_clock(answer)
+            data = cast(bytes, answer["Body"])
+            is_whole = part.size is not None and answer["ResponseMetadata"]["HTTPStatusCode"] == 200
+            return part.of(data) if is_whole else data
+        self._learn_clock(response_of(answer))
+        code = error_code(answer)
+        if code == "InvalidRange":
+            return b""  # the object is shorter
+        if code == "NoSuchKey":  # a 404 may be about the bucket, the user or the address
+            return None
+        raise self.failure("read", part.key, answer) from answer
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         try:
             # One request, never a multipart upload: only there the condition is sure to hold.
-            self.call("put_object", Key=self._key(key), Body=data, IfNoneMatch="*")
+            self.call("put_object", key, Body=data, IfNoneMatch="*")
             return True
         except Exception as error:
             if http_status(error) == 412:
@@ -115,10 +93,10 @@ class S3Store:
     def put(self, key: str, data: bytes) -> None:
         try:
             if len(data) < 2 * PART_SIZE_BYTES:
-                self.call("put_object", Key=self._key(key), Body=data)
+                self.call("put_object", key, Body=data)
             else:
-                path = f"{self._bucket}/{self._key(key)}"
-                self._run(self._fs()._pipe_file, path, data, chunksize=PART_SIZE_BYTES)
+                files, path = self.clients.files(), f"{self._bucket}/{self._key(key)}"
+                files.run(files.fs._pipe_file, path, data, chunksize=PART_SIZE_BYTES)
         except Exception as error:
             raise self.failure("write", key, error) from error
 
@@ -126,7 +104,8 @@ class S3Store:
         """Create or replace the object `to` with the content of another one of the same server, which copies it."""
         paths = f"{source._bucket}/{source._key(key)}", f"{self._bucket}/{self._key(to)}"
         try:
-            self._run(self._fs()._cp_file, *paths)
+            files = self.clients.files()
+            files.run(files.fs._cp_file, *paths)
         except FileNotFoundError:
             raise NotFound(f"{source.url}/{key} does not exist") from None
         except Exception as error:
@@ -200,20 +179,25 @@ class S3Store:
                     )
 
     def open_input(self, key: str) -> BinaryIO:
-        path = f"{self._bucket}/{self._key(key)}"
-        try:
-            # Opening asks for the size, so that a missing object shows here and not in the first read.
-            opened = self._fs().open(path, "rb", block_size=4 * 1024 * 1024, cache_type="readahead")
-            if opened.size is None:
-                raise StorageError(
-                    f"the store did not say how long {self.url}/{key} is; try again", location=path
-                )
-            read = S3Input(opened, ATTEMPTS_MAX, lambda error: self.failure("read", key, error))
-            return cast(BinaryIO, read)
-        except FileNotFoundError:
-            raise NotFound(f"{self.url}/{key} does not exist") from None
-        except Exception as error:
-            raise self.failure("read", key, error) from error
+        # Asking for the size, a missing object shows here and not in the first read.
+        etag, size = self.stamp_of(key)
+
+        def fetch(first: int, end: int) -> bytes:
+            try:
+                part = {"Range": f"bytes={first}-{end - 1}", "IfMatch": etag}
+                answer = self.call("get_object", key, **part)
+                data = cast(bytes, answer["Body"])
+                if answer["ResponseMetadata"]["HTTPStatusCode"] == 200:
+                    data = data[first:end]
+                if len(data) != end - first:
+                    raise StorageError(
+                        f"{self.url}/{key} ended early; try again", location=f"{self.url}/{key}"
+                    )
+                return data
+            except Exception as error:
+                raise self.failure("read", key, error) from error
+
+        return cast(BinaryIO, S3Input(int(size), fetch))
 
     def now_us(self, near: str = "") -> int | None:
         """The server's time: the Date of its last answer, a refusal too. Without any, one HEAD asks for it."""
@@ -231,221 +215,37 @@ class S3Store:
         check_key(key)
         return self.prefix + key
 
-    def _fs(self) -> Any:
-        """Return this process's s3fs; neither it nor its event loop survives a fork."""
-        connected = self._connected
-        if connected is None or connected[0] != os.getpid():
-            with self._lock:
-                connected = self._connected
-                if connected is None or connected[0] != os.getpid():
-                    connected = self._connected = (os.getpid(), self._connect())
-        return connected[1]
-
-    def _connect(self) -> Any:
-        try:
-            from s3fs import S3FileSystem
-        except ImportError:
-            raise Unsupported(f"{self.url} needs s3fs; install it with: pip install 'lakelog[s3]'") from None
-        config: dict[str, Any] = {
-            "connect_timeout": CONNECT_TIMEOUT_S,
-            "read_timeout": READ_TIMEOUT_S,
-            "retries": {"total_max_attempts": ATTEMPTS_MAX, "mode": "standard"},
-            "max_pool_connections": CONNECTIONS_MAX,
-            # Checksums that not every server knows; the log has hashes of its own.
-            "request_checksum_calculation": "when_required",
-            "response_checksum_validation": "when_required",
-        }
-        if self._path_style:
-            config["s3"] = {"addressing_style": "path"}
-        fs = S3FileSystem(
-            endpoint_url=self._endpoint,
-            client_kwargs={"region_name": self._region} if self._region else {},
-            config_kwargs=config,
-            session=counted_session(),
-            use_listings_cache=False,
-            skip_instance_cache=True,
-        )
-        # One layer of resending: it counts, in the answer, whether there was an attempt before the last.
-        fs.retries = 1
-        return fs
-
-    def _run(self, coroutine: Any, *arguments: Any, **named: Any) -> Any:
-        from fsspec.asyn import sync
-
-        return sync(self._fs().loop, coroutine, *arguments, **named)
-
     def call(self, operation: str, key: str | None = None, **arguments: Any) -> Any:
-        """Send one plain S3 request about the bucket, or the object of `key`. Raises the client library's errors."""
+        """Send one plain S3 request about the bucket, or the object of `key`. Raises the client library's errors.
+
+        The server's time is noted, also where it refuses."""
         if key is not None:
             arguments["Key"] = self._key(key)
-        return self._run(self._answer, operation, arguments)
-
-    async def _answer(self, operation: str, arguments: dict[str, Any]) -> Any:
-        """Return the server's answer to one request, and take note of its time, also where it refuses.
-
-        A read whose answer broke off is retried, whatever the answer was going to be.
-        """
-        tried = 0
-        while True:
-            try:
-                answer = await self._fs()._call_s3(operation, Bucket=self._bucket, **arguments)
-            except Exception as error:
-                self._learn_clock(_response(error))
-                tried += 1
-                if operation not in _READS or not _broke_off(error) or tried == ATTEMPTS_MAX:
-                    raise
-            else:
-                self._learn_clock(answer)
-                return answer
-
-    async def _get(self, key: str, part: ObjectRange | None = None) -> bytes | None | LakelogError:
-        """Return errors as values, so that one failed key does not leave its siblings running."""
-        arguments = {"Key": self._key(key)}
-        if part is not None and part.size is not None:
-            arguments["Range"] = f"bytes={part.first}-{part.first + part.size - 1}"
-        broken: Exception = StorageError("never asked", location=self.url)
-        for _ in range(ATTEMPTS_MAX):
-            try:
-                answer = await self._answer("get_object", arguments)
-            except Exception as error:
-                if error_code(error) == "InvalidRange":
-                    return b""  # the object is shorter
-                # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
-                return None if error_code(error) == "NoSuchKey" else self.failure("read", key, error)
-            try:
-                async with answer["Body"] as body:
-                    return cast(bytes, await body.read())
-            except Exception as error:
-                broken = error  # the client resends what was refused, not what broke off
-        return self.failure("read", key, broken)
-
-    async def _get_parts(self, parts: Sequence[ObjectRange]) -> list[bytes | None | LakelogError]:
-        return await asyncio.gather(*(self._get(part.key, part) for part in parts))
+        try:
+            answer = self.clients.call(operation, arguments)
+        except Exception as error:
+            self._learn_clock(response_of(error))
+            raise
+        self._learn_clock(answer)
+        return answer
 
     def _learn_clock(self, answer: Any) -> None:
         date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
-        if date:
+        if date and (date != self._date or self._clock.now_us() is None):
             try:
                 server_us = int(parsedate_to_datetime(date).timestamp() * 1_000_000)
             except ValueError:
                 return
+            self._date = date
             self._clock.learn(server_us)
 
     def failure(self, verb: str, key: str, error: Exception) -> LakelogError:
         """Return what a failure means, with the failure as its cause, also where it is not raised at once."""
-        found = self._meaning(verb, key, error)
+        found = meaning(verb, f"{self.url}/{key}", error, bucket=self._bucket, endpoint=self._endpoint)
         if found is not error:
             found.__cause__ = error
         return found
 
-    def _meaning(self, verb: str, key: str, error: Exception) -> LakelogError:
-        """Quotes nothing of the server's own text, which could hold credentials."""
-        if isinstance(error, LakelogError):
-            return error
-        location = f"{self.url}/{key}"
-        status, code, name = http_status(error), error_code(error), type(_root(error)).__name__
-        # An earlier attempt of the client library may have been applied before this answer.
-        first_answer = _resent(error) == 0
-        where = f" at {self._endpoint}" if self._endpoint else ""
-        if name in _NO_CREDENTIALS:
-            return PermissionDenied(
-                f"cannot {verb} {location}: no usable AWS credentials ({name}); set AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
-                location=location,
-            )
-        if status == 404 and code == "NoSuchBucket":
-            return StorageError(
-                f"cannot {verb} {location}: there is no bucket {self._bucket!r}{where}; create it, or correct the "
-                "location or the endpoint",
-                location=location,
-                without_effect=first_answer,
-            )
-        if code == "RequestTimeTooSkewed":
-            return StorageError(
-                f"cannot {verb} {location}: the clock of this host is too far from that of the store{where} ({code}); "
-                "set it right",
-                location=location,
-                without_effect=first_answer,
-            )
-        if status == 301 or code in _ELSEWHERE:
-            return StorageError(
-                f"cannot {verb} {location}: the bucket is in another region ({code or status}); correct the region, "
-                "or the endpoint",
-                location=location,
-                without_effect=first_answer,
-            )
-        if status in (401, 403) or code in _REFUSED:
-            message = (
-                f"may not {verb} {location}: the store refuses these credentials ({code or status}); check them, and "
-                "grant s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there"
-            )
-            if first_answer:
-                return PermissionDenied(message, location=location)
-            return StorageError(message, location=location)
-        if status == 501:
-            return StorageError(
-                f"cannot {verb} {location}: the server{where} does not support it (501); use one that has conditional "
-                "writes (If-None-Match)",
-                location=location,
-                without_effect=first_answer,
-            )
-        if status is None:
-            return StorageError(
-                f"cannot {verb} {location}: no answer from the store{where} ({name}); check the endpoint and the "
-                "network, and try again",
-                location=location,
-            )
-        if status == 404:
-            return StorageError(
-                f"cannot {verb} {location}: the server{where} answered {code or 404}, but not as an S3 server; "
-                "check the endpoint",
-                location=location,
-                without_effect=first_answer,
-            )
-        return StorageError(
-            f"cannot {verb} {location}: the store{where} answered {status} ({code}); try again",
-            location=location,
-            without_effect=first_answer and 400 <= status < 500 and status not in (408, 409, 412, 429),
-        )
 
-
-def _root(error: BaseException) -> BaseException:
-    """Return the client library's own exception, which s3fs wraps in one that depends on the server."""
-    seen = 0
-    while error.__cause__ is not None and seen < 8:
-        error = error.__cause__
-        seen += 1
-    return error
-
-
-def _broke_off(error: BaseException) -> bool:
-    """Return whether only the beginning of an answer came; the client library does not retry these."""
-    return type(_root(error)).__name__ in _BROKEN
-
-
-def _response(error: BaseException) -> dict[str, Any]:
-    for candidate in (error, error.__cause__, _root(error)):
-        response = getattr(candidate, "response", None)
-        if isinstance(response, dict):
-            return response
-    return {}
-
-
-def http_status(error: BaseException) -> int | None:
-    """Return the status of the server's answer, None where there was none."""
-    status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode")
-    return status if isinstance(status, int) else None
-
-
-def are_credentials_unusable(error: BaseException) -> bool:
-    """Whether a refusal is about the credentials themselves, and not about what they may do."""
-    return error_code(error) in _REFUSED or type(_root(error)).__name__ in _NO_CREDENTIALS
-
-
-def error_code(error: BaseException) -> str:
-    """Return S3's word for what failed, such as NoSuchKey; empty where the answer had none."""
-    return str(_response(error).get("Error", {}).get("Code", ""))
-
-
-def _resent(error: BaseException) -> int:
-    return int(_response(error).get("ResponseMetadata", {}).get("RetryAttempts", 0))
+def _range_of(part: ObjectRange) -> dict[str, str]:
+    return {} if part.size is None else {"Range": f"bytes={part.first}-{part.first + part.size - 1}"}

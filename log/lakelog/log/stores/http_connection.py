@@ -1,0 +1,177 @@
+"""One connection to a server by HTTP/1.1, for one request at a time: sending it, and reading its answer, are two steps.
+
+So a thread can send many requests, by as many connections, before it reads the first answer. Nothing is sent again
+here, and no redirect is followed. An answer that is not whole is an error, as is one that is not HTTP.
+The client of the standard library takes three times as long for a small answer: it parses headers as e-mail has them.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ssl
+
+LINE_MAX = 64 * 1024
+HEADERS_MAX = 256
+SENT_AT_ONCE = 64 * 1024
+"""Bytes of a body that go in one piece with the head."""
+
+
+class Server(NamedTuple):
+    """Whom to connect to; `tls` for https."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+class Answer(NamedTuple):
+    """Header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class ConnectFailed(ConnectionError):
+    """There is no connection: nothing was sent."""
+
+
+class BrokenAnswer(ConnectionError):
+    """The answer ended before its end, or is not one."""
+
+
+class HttpConnection:
+    """Not to be shared between threads at one time."""
+
+    def __init__(self, server: Server, connect_timeout_s: float, read_timeout_s: float) -> None:
+        try:
+            made = socket.create_connection((server.host, server.port), connect_timeout_s)
+            try:
+                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                self._socket = (
+                    made if server.tls is None else server.tls.wrap_socket(made, server_hostname=server.host)
+                )
+            except BaseException:
+                made.close()
+                raise
+        except OSError as error:
+            raise ConnectFailed(f"{type(error).__name__}: {error}") from error
+        self._socket.settimeout(read_timeout_s)
+        self._reader = self._socket.makefile("rb")
+        self._asked = ""
+        self._broken: OSError | None = None
+        self.reusable = False
+        """Whether the last answer was read to its end, and the server keeps the connection."""
+
+    def is_dropped(self) -> bool:
+        """Return whether the server has closed it meanwhile, or has said what was not asked for."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        """Send a request. That it could not be sent to its end is raised by `answer`, unless there is an answer."""
+        self.reusable = False
+        self._asked, self._broken = method, None
+        lines = [
+            f"{method} {target} HTTP/1.1\r\n",
+            *[f"{name}: {text}\r\n" for name, text in headers.items()],
+        ]
+        if body or method in ("PUT", "POST"):
+            lines.append(f"content-length: {len(body)}\r\n")
+        head = "".join([*lines, "\r\n"]).encode("latin-1")
+        try:
+            if len(body) <= SENT_AT_ONCE:
+                self._socket.sendall(head + body)
+            else:
+                self._socket.sendall(head)
+                self._socket.sendall(body)
+        except OSError as error:
+            # A server that refuses may have answered before it had read all, and closed.
+            self._broken = error
+
+    def answer(self) -> Answer:
+        """Return the answer to what was sent. OSError, TimeoutError among them, where none came, or a part of one."""
+        try:
+            status = 100
+            while status == 100:
+                status, kept = self._status()
+                headers = self._headers()
+            body, ends = self._body(status, headers)
+        except OSError as error:
+            raise self._broken or error from None
+        closing = headers.get("connection", "").lower()
+        self.reusable = (
+            ends and self._broken is None and (closing != "close" if kept else closing == "keep-alive")
+        )
+        return Answer(status, headers, body)
+
+    def close(self) -> None:
+        self._reader.close()
+        self._socket.close()
+
+    def _line(self) -> bytes:
+        line = self._reader.readline(LINE_MAX)
+        if not line.endswith(b"\n"):
+            raise BrokenAnswer("the connection was closed" if len(line) < LINE_MAX else "a line without end")
+        return line.rstrip(b"\r\n")
+
+    def _status(self) -> tuple[int, bool]:
+        """Return the status, and whether connections are kept unless something else is said."""
+        version, _, rest = self._line().partition(b" ")
+        code = rest[:3]
+        if version not in (b"HTTP/1.1", b"HTTP/1.0") or not code.isdigit() or len(code) != 3:
+            raise BrokenAnswer("this is not HTTP")
+        return int(code), version == b"HTTP/1.1"
+
+    def _headers(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        for _ in range(HEADERS_MAX):
+            line = self._line()
+            if not line:
+                return headers
+            name, colon, text = line.partition(b":")
+            if not colon:
+                raise BrokenAnswer("a header without a name")
+            headers[name.decode("latin-1").lower()] = text.strip().decode("latin-1")
+        raise BrokenAnswer("too many headers")
+
+    def _body(self, status: int, headers: Mapping[str, str]) -> tuple[bytes, bool]:
+        """Return the body, and whether its end is known without the end of the connection."""
+        if self._asked == "HEAD" or status in (204, 304):
+            return b"", True
+        if "chunked" in headers.get("transfer-encoding", "").lower():
+            return self._chunks(), True
+        length = headers.get("content-length")
+        if length is None:
+            return self._reader.read(), False
+        if not (length.isascii() and length.isdigit()):
+            raise BrokenAnswer("a length that is no number")
+        return self._exactly(int(length)), True
+
+    def _chunks(self) -> bytes:
+        parts: list[bytes] = []
+        while True:
+            try:
+                size = int(self._line().split(b";")[0], 16)
+            except ValueError:
+                raise BrokenAnswer("a piece without a length") from None
+            if size < 0:
+                raise BrokenAnswer("a piece without a length")
+            if size == 0:
+                self._headers()
+                return b"".join(parts)
+            parts.append(self._exactly(size))
+            self._line()
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._reader.read(size)
+        if len(data) != size:
+            raise BrokenAnswer(f"{len(data)} of {size} bytes came")
+        return data
