@@ -63,7 +63,7 @@ private[lakelog] final case class DeclaredProcedure(
     session: Option[String],
     inTransaction: Boolean,
     job: Boolean,
-    asks: Boolean)
+    asks: Boolean = false)
   extends Message {
   override def members: Members = List(
     "name" -> put(name),
@@ -74,7 +74,7 @@ private[lakelog] final case class DeclaredProcedure(
     "session" -> putOrNull(session),
     "in_transaction" -> put(inTransaction),
     "job" -> put(job),
-    "asks" -> put(asks))
+    "asks" -> putUnless(asks)(false))
 }
 
 private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
@@ -87,7 +87,7 @@ private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
     takeIfAny[String](json, "session"),
     take[Boolean](json, "in_transaction"),
     take[Boolean](json, "job"),
-    take[Boolean](json, "asks"))
+    takeIfAny[Boolean](json, "asks").getOrElse(false))
 }
 
 private[lakelog] final case class Procedures(procedures: Seq[DeclaredProcedure])
