@@ -39,7 +39,9 @@ private[lakelog] object RenameJob {
       rows: LogicalPlan => LogicalPlan): Seq[wire.DataFile] = {
     val groups = files.indices.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
     val text = s"lakelog rename of a partition of ${table.name}: ${files.length} files"
-    CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(rows)).flatten
+    JobInternals.refusing {
+      CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(rows)).flatten
+    }
   }
 
   /** The rows of the partition, with other values. They are new ones: the ids of those that were there end with them. */
