@@ -3,6 +3,7 @@ package org.apache.spark.sql.lakelog
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 
+import scala.annotation.tailrec
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
@@ -180,12 +181,26 @@ private[lakelog] final class LakeSession(
       job: Option[ProcedureJobs] = None): Seq[Seq[wire.FreeJson]] = {
     val call = ofProcedure(procedure, arguments)
     val once = token.orElse(if (to.isInTransaction) None else to.ask(wire.CallToken(call)).token)
-    val result = job.map(_.run(to.ask(wire.CallPrepare(call)).job))
+    val result = job.flatMap(prepared(to, call, _, None))
     to.change(wire.Call(call, once, result)).rows
   }
 
   private def ofProcedure(procedure: String, arguments: wire.FreeJson): wire.OfProcedure =
     wire.OfProcedure(procedure, arguments, catalog, SessionInternals.currentNamespace(catalog))
+
+  /** What came of the last of the jobs that the call needs first, of which there may be none. */
+  @tailrec
+  private def prepared(
+      to: Channel, call: wire.OfProcedure, jobs: ProcedureJobs, before: Option[wire.AnyResult])
+      : Option[wire.AnyResult] = {
+    val next = to.ask(wire.CallPrepare(call, before))
+    next.job match {
+      case None => before
+      case Some(job) =>
+        val result = Some(jobs.run(job))
+        if (next.again) prepared(to, call, jobs, result) else result
+    }
+  }
 }
 
 /**

@@ -54,6 +54,10 @@ def test_each_operation_is_a_span_below_the_callers_and_adds_to_the_metrics(tmp_
         "lakelog.waited_s": 0.0,
         "lakelog.requests.put": 1,
         "lakelog.requests.put_if_absent": 1,
+        "lakelog.rows.inserted": 1,
+        "lakelog.rows.updated": 0,
+        "lakelog.rows.deleted": 0,
+        "lakelog.rows.copied": 0,
     }
     assert append.start_time == record.begun_us * 1000
     assert append.end_time - append.start_time == round(record.duration_s * 1e9)
@@ -63,6 +67,7 @@ def test_each_operation_is_a_span_below_the_callers_and_adds_to_the_metrics(tmp_
     assert points["lakelog.requests", "append", "put_if_absent"] == 1
     assert points["lakelog.bytes", "append", "written"] == record.bytes_written
     assert points["lakelog.commits", "append", "attempt"] == 1
+    assert points["lakelog.rows", "append", "inserted"] == 1
     assert points["lakelog.operation.duration", "load_table", "no-such-table"] == 1
 
 

@@ -432,3 +432,12 @@ def loaded_by_name(checks: Checks, content: int, view: View, namespace: str, nam
             f"{namespace}.{name} is loaded as {view.log_id} at {view.version}, where it is {view.state.name}"
         )
     return None
+
+
+@holds_of("streamed")
+def stream_has_one_past(checks: Checks, content: int, place: str, version: int, hash: Any) -> str | None:
+    """A stream goes on behind a version only where that is the commit that it has read"""
+    found = checks.truths(content)[place].commits[version - 1]
+    if found.attempt != hash:
+        return f"a stream goes on behind version {version} of {place}, which is {found.cid}, and has read another one"
+    return None

@@ -110,5 +110,7 @@ REMOVALS: dict[Rule, Callable[[bool], Scenario]] = {
     Rule.FENCE_COVERS_COMBINERS: shared.proposing_rows_and_vacuum,
     Rule.COMBINED_ANEW: shared.proposing_rows,
     Rule.COMBINED_FIRST: shared.proposing_rows,
+    Rule.SET_BACK_ENDS_CLIENTS: log.set_back,
+    Rule.POSITION_HAS_HASH: log.set_back,
     Rule.UNREADABLE_IS_LEFT: shared.proposing,
 }

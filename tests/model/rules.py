@@ -140,6 +140,8 @@ class Rule(Enum):
     COMBINED_ANEW = "A combiner that lost its version writes the file anew for the changes that are left."
     COMBINED_FIRST = "The file of a version's rows is durable before the version."
     PROPOSAL_OF_ITS_KEY = "A proposal counts under the key alone that its version and its change give it."
+    SET_BACK_ENDS_CLIENTS = "A store is set back to an earlier time only once all its clients have ended."
+    POSITION_HAS_HASH = "A stream's checkpoint has the hash of the commit that was read last."
     UNREADABLE_IS_LEFT = "A proposal that cannot be read is left alone, and does not hold up others."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from tests.model import expiry, reading, writing
+from tests.model import expiry, reading, setting_back, writing
 from tests.model.machine import Program
 from tests.model.search import Actor, Scenario
 from tests.model.world import Commit, Event, Request, Root, View, applied
@@ -206,3 +206,25 @@ def vacuuming(full: bool) -> Scenario:
     )
     setup = (begun("A", ("add", "f0", 0)), partial(put, ("file", "A", "f0", 0), "data"))
     return Scenario("vacuum", actors[: 4 if full else 3], setup, faults=1)
+
+
+def was_there(view: View, cid: str) -> View:
+    """The view after one more commit, of which the store has nothing any more."""
+    version = view.version + 1
+    gone = Commit("A", version, cid, ("then", 0, "A", version), view.hash, version, (("applied", cid),))
+    newer = applied(view, gone, "committed", version)
+    assert newer is not None
+    return newer._replace(tail=())
+
+
+def set_back(full: bool) -> Scenario:
+    """The store is at version 1 again. A client and a stream have known version 3, others begin anew."""
+    then = was_there(was_there(opened("A"), "gone 2"), "gone 3")
+    actors = (
+        Actor("client", partial(setting_back.client, "w1", then, append("one"))),
+        Actor("writer 2", partial(writing.begin_and_commit, "w2", append("two"))),
+        Actor("stream", partial(setting_back.stream, "A", then.version, then.hash)),
+        Actor("reader", partial(reading.reader, "A")),
+        Actor("writer 3", partial(writing.begin_and_commit, "w3", append("three")), like="writer 2"),
+    )
+    return Scenario("set back", actors[: 5 if full else 4], (begun("A"),), faults=1 if full else 0)

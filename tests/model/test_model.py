@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.model import cuts, expiry, machine, names, reading, sharing, together, writing
+from tests.model import cuts, expiry, machine, names, reading, setting_back, sharing, together, writing
 from tests.model.explore import clean, published_badly, removed
 from tests.model.published import PUBLISHED
 from tests.model.removals import REMOVALS
@@ -49,5 +49,5 @@ def test_a_search_is_the_same_each_time() -> None:
 
 
 def test_programs_keep_nothing_where_the_machine_does_not_see_it() -> None:
-    for module in (cuts, expiry, names, reading, sharing, together, writing):
+    for module in (cuts, expiry, names, reading, setting_back, sharing, together, writing):
         assert machine.check_source(module) == []

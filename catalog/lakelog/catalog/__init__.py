@@ -171,6 +171,7 @@ from lakelog.catalog.state import (
     Group,
     HistoryEntry,
     Ref,
+    RowCounts,
     SavedCut,
 )
 from lakelog.catalog.table import (
@@ -318,6 +319,7 @@ __all__ = [
     "RefExists",
     "Reference",
     "Rewritten",
+    "RowCounts",
     "RowsUnproven",
     "SavedCut",
     "Scalar",

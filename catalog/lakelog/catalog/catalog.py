@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
@@ -270,6 +270,7 @@ class Catalog(CatalogBackups):
         dry_run: bool = True,
         trust_clock: bool = False,
         keys: bool = False,
+        delete: Callable[[Sequence[str]], None] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[Vacuumed]:
         """Delete files that no retained version and no write under way can reach, of a table, a namespace with all that
@@ -277,7 +278,8 @@ class Catalog(CatalogBackups):
         `dropped_older_than` (7 days), which can then not be restored, and the leftovers of unfinished creations.
 
         Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what is deleted, by place,
-        with `keys` by name too; `dry_run` (default) only reports it. `trust_clock` is as for `expire`.
+        with `keys` by name too; `dry_run` (default) only reports it. `trust_clock` is as for `expire`. Of a table with
+        more than 100,000 objects to delete, `delete` is given their URLs, if it is there, and may delete them later.
         """
         asked = vacuum_wish(
             older_than=older_than,
@@ -286,6 +288,7 @@ class Catalog(CatalogBackups):
             trust_clock=trust_clock,
             keys=keys,
             progress=progress,
+            delete=delete,
         )
         self._check_there(location)
         found = chosen_scope(

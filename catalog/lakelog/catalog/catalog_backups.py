@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from lakelog.catalog.backups import (
+    CARRY,
+    LEAVE,
     REFUSE,
     BackedUp,
     Backup,
@@ -14,8 +16,15 @@ from lakelog.catalog.backups import (
     Copied,
     CopiedTable,
     CopyPlace,
+    LeftOut,
+    Parts,
     RestoredTable,
     RestoredWarehouse,
+    ToBackUp,
+    ToRestore,
+    ToVerify,
+    begun,
+    carry,
     copy_table,
     create_backup,
     finish_copy,
@@ -26,10 +35,13 @@ from lakelog.catalog.backups import (
     restore_table,
     restore_warehouse,
     verify_backup,
+    whole_warehouse,
 )
 from lakelog.catalog.catalog_erasure import CatalogErasure
-from lakelog.catalog.logs import NameTree, Token, no_progress, no_such_table, observed
-from lakelog.catalog.names import Identifier, Location, Name, identifier, spelled, table_identifier
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.files import is_elsewhere
+from lakelog.catalog.logs import NameTree, TableHead, Token, no_progress, no_such_table, observed
+from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
@@ -78,20 +90,40 @@ class CatalogBackups(CatalogErasure):
 
         What an earlier run has brought is not copied again. With `finish` false the folder is no warehouse yet, and may
         be brought up to date by further runs; the last one, or `finish_copy`, finishes it. Data is copied once; a saved
-        cut keeps it meanwhile, as for `backup`, which says what `outside` is. InvalidInput where the folder is a
-        warehouse, or holds something else.
+        cut keeps it meanwhile, as for `backup`, which says what `outside` is. With "carry", tables at places of their
+        own become tables in the copy's folder, and those with files of imports have these copied, with one version.
+        InvalidInput where the folder is a warehouse, or holds something else.
         """
         path, is_table = self._chosen(name)
+        if is_table and is_elsewhere(self.load_table(path).head.tracked.location):
+            raise InvalidInput(
+                f"{quoted(path)} is at a place of its own, outside of the warehouse's folder, so it has no part of it: "
+                "copy it into a warehouse in use (copy_table; lakelog copy --as; as_table)"
+            )
         place = CopyPlace(self._store_at(to))
         place.check_of(kind_of(path, is_table=is_table), path)
-        show = progress or no_progress
+        show, carried = progress or no_progress, list[LeftOut]()
+        tree = NameTree(self._logs.beside(place.store.url))
+        carries, outside = outside == CARRY, LEAVE if outside == CARRY else outside
+
+        def carry_on(backup: Backup) -> None:
+            remade_clones(tree, place, backup)
+            if carries:
+                carried.extend(carry(tree, backup, self._source_of))
+
         done: BackedUp | None = None
         if not place.is_begun():
             done = create_backup(self._tree, place, path, is_table=is_table, outside=outside, progress=show)
             if not finish:
                 return outcome(done, done.backup, place.store.url, finished=False)
-        backup = self._finished(place, show)
-        return outcome(done, backup, place.store.url, finished=True)
+        backup = finish_copy(tree.logs, place, carry_on, show)
+        return outcome(done, backup, place.store.url, finished=True, carried=carried)
+
+    def _source_of(self, left: LeftOut, version: int | None) -> TableHead | None:
+        try:
+            return self.load_table(left.name, version=version).head
+        except NoSuchTable:
+            return None
 
     def copy_table(
         self,
@@ -120,12 +152,10 @@ class CatalogBackups(CatalogErasure):
         if place.has_root() and not place.is_begun():
             raise InvalidInput(f"{place.store.url} is a warehouse: there is no copy to finish")
         place.required()
-        backup = self._finished(place, progress or no_progress)
-        return outcome(None, backup, place.store.url, finished=True)
-
-    def _finished(self, place: CopyPlace, show: Callable[[str], None]) -> Backup:
         target = self._logs.beside(place.store.url)
-        return finish_copy(target, place, partial(remade_clones, NameTree(target), place), show)
+        clones = partial(remade_clones, NameTree(target), place)
+        backup = finish_copy(target, place, clones, progress or no_progress)
+        return outcome(None, backup, place.store.url, finished=True)
 
     def _chosen(self, name: Name | None) -> tuple[Identifier, bool]:
         """Return what a name is of, and whether it is a table."""
@@ -141,10 +171,47 @@ class CatalogBackups(CatalogErasure):
         return self._backups_at(place).backups()
 
     def verify_backup(
-        self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None
+        self,
+        place: Location,
+        backup: str | None = None,
+        *,
+        found: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> CheckedBackup:
-        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered."""
-        return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress)
+        """Read every object of a backup, by its id or the newest, and name those that are missing or were altered.
+        `found` are hashes that an engine has found for `verify_parts`."""
+        return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress, found)
+
+    # What an engine does before: the calls above then find it done
+
+    def backup_parts(
+        self, place: Location, name: Name | None = None, *, outside: str = REFUSE
+    ) -> Parts | None:
+        """Begin what `backup` does, and return what is to be copied for it; None where nothing is."""
+        return self._parts(self._backups_at(place), *self._chosen(name), outside)
+
+    def copy_parts(self, to: Location, name: Name | None = None, *, outside: str = REFUSE) -> Parts | None:
+        """Begin what `copy` does, and return what is to be copied for it; None where nothing is."""
+        path, is_table = self._chosen(name)
+        place = CopyPlace(self._store_at(to))
+        place.check_of(kind_of(path, is_table=is_table), path)
+        left = LEAVE if outside == CARRY else outside
+        return None if place.is_begun() else self._parts(place, path, is_table, left)
+
+    def _parts(self, place: BackupPlace, path: Identifier, is_table: bool, outside: str) -> Parts | None:
+        found = begun(self._tree, place, path, is_table=is_table, outside=outside, progress=no_progress)
+        return None if found is None else ToBackUp(*found)
+
+    def verify_parts(self, place: Location, backup: str | None = None) -> ToVerify:
+        """Return what is to be read for `verify_backup`."""
+        found = self._backups_at(place)
+        return ToVerify(found, found.backup(backup))
+
+    def restore_parts(self, place: Location, backup: str | None = None) -> Parts:
+        """Begin what `restore_warehouse` does, and return what is to be copied for it."""
+        self._logs.check_writable()
+        found = self._backups_at(place)
+        return ToRestore(self._logs, found, whole_warehouse(self._logs, found, backup))
 
     def restore_warehouse(
         self, place: Location, backup: str | None = None, *, progress: Callable[[str], None] | None = None

@@ -139,8 +139,10 @@ class Table(TableVersion):
         head = self._writable("merge into")
 
         def execute(clauses: Sequence[Clause], token: Token | None) -> Table:
-            with as_operation(head.logs, "merge", self.name):
-                return self._with(merge.merge(head, source, on, clauses, token))
+            with as_operation(head.logs, "merge", self.name) as seen:
+                done = self._with(merge.merge(head, source, on, clauses, token))
+                seen.returned(done)
+                return done
 
         return Merge(execute)
 
@@ -473,6 +475,8 @@ class Table(TableVersion):
         condition: Filter | None = None,
         values: Sequence[ValuesTaken] = (),
         reads_others: bool = False,
+        inserted: int | None = None,
+        updated: int | None = None,
         token: Token | None = None,
     ) -> Table:
         """Commit a change of rows that was prepared by reading this version: delete, update, merge or compact.
@@ -480,7 +484,8 @@ class Table(TableVersion):
         `files` were written under `data/`, and replace the files `removed`; of other files, the live rows at the
         positions in `deletes` are deleted. `condition` is true for all rows that were read. `values` are those of
         identity columns that were taken for new rows. `reads_others`: a delete of rows depends on other rows of the
-        table too, as by a subquery.
+        table too, as by a subquery. Of the rows in `files`, `inserted` are new ones of a merge, and `updated` have the
+        place of others; the rest are copies. Without them, the history of an update or merge does not know its numbers.
         CommitConflict, NoSuchTable, WriteFenced; InvalidInput for files and rows that this version does not have.
         """
         head, predicate = (
@@ -488,7 +493,15 @@ class Table(TableVersion):
             None if condition is None else as_predicate(condition),
         )
         change = row_changes.row_change(
-            operation, files, removed, deletes, predicate, values, reads_others=reads_others
+            operation,
+            files,
+            removed,
+            deletes,
+            predicate,
+            values,
+            reads_others=reads_others,
+            inserted=inserted,
+            updated=updated,
         )
         return self._with(row_changes.commit_rows(head, write, change, token))
 

@@ -57,9 +57,9 @@ def truncate(head: TableHead, partitions: Sequence[Values], token: Token | None)
     )
     with kept_by_commit(head.tracked, change.files):
         try:
-            return head.at(file_changes.commit(head, change, write=write, token=token).view)
+            return head.after(file_changes.commit(head, change, write=write, token=token))
         except NothingToDo:  # where no partition was named
-            return head.refreshed()
+            return head.refreshed().unchanged()
 
 
 def plan_rename(head: TableHead, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:

@@ -34,7 +34,7 @@ from lakelog.catalog.schema import (
     schema_to_arrow,
     values_json,
 )
-from lakelog.catalog.state import MAIN, Goal, Group, HistoryEntry, Ref, entries_of
+from lakelog.catalog.state import MAIN, Goal, Group, HistoryEntry, Ref, RowCounts, entries_of
 from lakelog.catalog.times import time_text
 from lakelog.catalog.tools import ArrowRows, as_html
 from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
@@ -196,6 +196,14 @@ class TableVersion(ArrowRows):
     def refs(self) -> Mapping[str, Ref]:
         """The tags and branches of this version, by name."""
         return self.head.state.refs
+
+    @property
+    def rows_changed(self) -> RowCounts | None:
+        """How many rows the change has inserted, updated, deleted and copied that returned this table.
+
+        None of a table that no change returned, or one that changes no rows. In a transaction, of its own step.
+        """
+        return self.head.rows
 
     # Other versions
 

@@ -53,6 +53,10 @@ class _Hook:
             "lakelog.waited", unit="s", description="Time that operations waited for others, or to try again"
         )
 
+        self._rows = meter.create_counter(
+            "lakelog.rows", unit="{row}", description="Rows that changes of tables have changed"
+        )
+
     def __call__(self, seen: Observation) -> None:
         self._span(seen)
         about = {"lakelog.operation": seen.operation}
@@ -68,6 +72,9 @@ class _Hook:
                 self._commits.add(count, {**about, "lakelog.what": what})
         if seen.waits:
             self._waited.add(seen.waited_s, about)
+        for what, count in _rows(seen).items():
+            if count:
+                self._rows.add(count, {**about, "lakelog.what": what})
 
     def _span(self, seen: Observation) -> None:
         begun_ns = seen.begun_us * 1000
@@ -95,6 +102,15 @@ def _attributes(seen: Observation) -> dict[str, str | int | float | bool]:
         "lakelog.waited_s": seen.waited_s,
     }
     attributes |= {f"lakelog.requests.{kind}": count for kind, count in seen.requests.items()}
+    attributes |= {f"lakelog.rows.{what}": count for what, count in _rows(seen).items()}
     if seen.error is not None:
         attributes["error.type"] = seen.error
     return attributes
+
+
+def _rows(seen: Observation) -> dict[str, int]:
+    """Return the numbers of rows that are known."""
+    if seen.rows is None:
+        return {}
+    numbers = {name: getattr(seen.rows, name) for name in ("inserted", "updated", "deleted", "copied")}
+    return {name: number for name, number in numbers.items() if number is not None}

@@ -58,8 +58,25 @@ private[lakelog] final case class ShowHistory(limit: Option[Long]) extends InWor
 
   override def inOwn(table: LakeTable): String =
     "SELECT version, made_current_at AS timestamp, user AS userName, operation, details AS operationParameters, " +
-      "base AS readVersion, engine AS engineInfo, client, application, host, statement, is_current_ancestor, commit_id " +
+      s"$metrics AS operationMetrics, base AS readVersion, engine AS engineInfo, client, application, host, statement, is_current_ancestor, commit_id, " +
+      "rows_inserted, rows_updated, rows_deleted, rows_copied " +
       s"FROM ${table.name}.history ORDER BY version DESC" + limit.fold("")(" LIMIT " + _)
+
+  /** Numbers of rows by the names that Delta has for them, as far as they are known. */
+  private def metrics: String = {
+    val numbers = Seq(
+      "numOutputRows" -> ("rows_inserted", "append|overwrite|replace"),
+      "numDeletedRows" -> ("rows_deleted", "delete|truncate|overwrite"),
+      "numUpdatedRows" -> ("rows_updated", "update"),
+      "numCopiedRows" -> ("rows_copied", "delete|update"),
+      "numTargetRowsInserted" -> ("rows_inserted", "merge"),
+      "numTargetRowsUpdated" -> ("rows_updated", "merge"),
+      "numTargetRowsDeleted" -> ("rows_deleted", "merge"),
+      "numTargetRowsCopied" -> ("rows_copied", "merge")).map { case (name, (column, operations)) =>
+      s"'$name', IF(operation RLIKE '$operations', CAST($column AS STRING), NULL)"
+    }
+    s"map_filter(map(${numbers.mkString(", ")}), (name, number) -> number IS NOT NULL)"
+  }
 }
 
 /** A compaction. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */

@@ -97,13 +97,17 @@ private[lakelog] object FooterInternals {
 
   /** What executors make of each of these files. */
   def onExecutors[T: ClassTag](paths: Seq[Path], settings: Map[String, String])(
-      work: (String, Configuration) => T): Seq[T] = if (paths.isEmpty) Nil
-  else {
+      work: (String, Configuration) => T): Seq[T] =
+    paths.headOption.toSeq.flatMap(onExecutors(paths.map(_.toString), _, settings, TasksPerCore)(work))
+
+  /** What executors make of each of these, in their order, with the configuration for files at a place. */
+  def onExecutors[I: ClassTag, T: ClassTag](each: Seq[I], at: Path, settings: Map[String, String], tasksPerCore: Int)(
+      work: (I, Configuration) => T): Seq[T] = {
     val context = session.sparkContext
-    val configuration = SettingInternals.hadoopConf(paths.head.toString, settings)
-    val broadcast = context.broadcast(new SerializableConfiguration(configuration))
-    val tasks = math.min(paths.length, context.defaultParallelism * TasksPerCore)
-    context.parallelize(paths.map(_.toString), tasks).map(path => work(path, broadcast.value.value)).collect().toSeq
+    val broadcast = context.broadcast(new SerializableConfiguration(SettingInternals.hadoopConf(at.toString, settings)))
+    val tasks = math.min(each.length, context.defaultParallelism * tasksPerCore)
+    try context.parallelize(each, tasks).map(one => work(one, broadcast.value.value)).collect().toSeq
+    finally broadcast.unpersist()
   }
 
   private val TasksPerCore = 4

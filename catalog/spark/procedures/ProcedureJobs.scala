@@ -28,13 +28,20 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
       JobInternals.described(s"lakelog fsck: all bytes of ${take.files.length} data files") {
         ChecksumJob.run(take, Locations.hadoopSettings(options))
       }
+    case delete: wire.DeleteObjects =>
+      JobInternals.described(s"lakelog ${delete.what}: ${delete.objects.length} objects") {
+        DeleteJob.run(delete, Locations.hadoopSettings(options))
+      }
+    case copy: wire.CopyObjects =>
+      JobInternals.described(s"lakelog ${copy.what}: ${copy.objects.length} objects") {
+        ObjectJob.run(copy, Locations.hadoopSettings(options))
+      }
     case count: wire.CountRows =>
       val (table, files) = ofCall(call.get, count.table)
       RowsJob.count(count, table, files)
     case copy: wire.CopyRows =>
       val (table, files) = ofCall(call.get, copy.table)
       RowsJob.copy(copy, table, files)
-    case copy: wire.CopyObjects => ObjectsJob.run(copy, Locations.hadoopSettings(options))
   }
 
   /** The table that a job is about, which may have no name any more, and the files. */

@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.distributions.Distribution
 import org.apache.spark.sql.connector.expressions.NamedReference
-import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.types.CharType
@@ -48,11 +47,9 @@ private object CopyOnWrite {
 /** What a scan has read together is written together; rows that have lost their places on the way meet again by `parted`. */
 private final class RewrittenRows(
     table: LakeTable, kind: Command, info: LogicalWriteInfo, parted: Seq[NamedReference], commit: RowCommit)
-  extends RowWrite(table) {
+  extends RowWrite(table, commit) {
 
   override def description(): String = s"lakelog rewritten files of ${table.name}"
-
-  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.ofRows
 
   override def requiredDistribution(): Distribution = order.distribution(otherwise = parted)
 
@@ -69,21 +66,36 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
   override def commit(messages: Array[WriterCommitMessage]): Unit = replace(messages, None)
 
   override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit =
-    replace(messages, RewriteBatch.rowsSeen(summary))
+    replace(messages, Some(summary))
 
   /** The files of the scan's last plan are gone: when Spark has learnt which ones matter, it has had it plan again. */
-  private def replace(messages: Array[WriterCommitMessage], seen: Option[Long]): Unit = {
+  private def replace(messages: Array[WriterCommitMessage], summary: Option[WriteSummary]): Unit = {
     val rows = written(messages)
     val kept = Positions.united(rows.flatMap(_.positions), once = true)
     val read = commit.scan.map(_.files.withRows)
-    read.foreach(RewriteBatch.check(_, kept.keySet, seen))
+    read.foreach(RewriteBatch.check(_, kept.keySet, summary.flatMap(RewriteBatch.rowsSeen)))
     // Without a first look, a DELETE reads files in which no row matches.
     if (kind == Command.DELETE && read.exists(_.totalRows == kept.values.map(_.getLongCardinality).sum)) abort(messages)
-    else commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows)
+    else {
+      val versionless = rows.map(_.updated).sum
+      val areKnown = read.forall(files => files.indices.forall(files.version(_).isDefined))
+      val updated =
+        if (areKnown) Some(versionless) else summary.flatMap(RewriteBatch.updated).filter(_ <= versionless)
+      commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows, updated)
+    }
   }
 }
 
 private object RewriteBatch {
+
+  /**
+   * How many rows Spark says that were updated. Tasks that ran again may be counted twice; it is asked where copies cannot be
+   * distinguished from updated rows, as rows that a transaction has added have no version until it commits.
+   */
+  def updated(summary: WriteSummary): Option[Long] = Some(summary).collect {
+    case update: UpdateSummary => update.numUpdatedRows
+    case merge: MergeSummary => merge.numTargetRowsUpdated
+  }.filter(_ >= 0)
 
   /** How many rows Spark says that it has read of the files; None where it does not know. */
   def rowsSeen(summary: WriteSummary): Option[Long] = {

@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
-import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 
@@ -33,11 +32,9 @@ private[lakelog] final class MergeOnRead(table: LakeTable, kind: Command)
  */
 private final class DeltaRows(
     table: LakeTable, kind: Command, info: LogicalWriteInfo, file: NamedReference, commit: RowCommit)
-  extends RowWrite(table) with DeltaWrite {
+  extends RowWrite(table, commit) with DeltaWrite {
 
   override def description(): String = s"lakelog changes of rows of ${table.name}"
-
-  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.ofChanges
 
   override def requiredDistribution(): Distribution =
     if (kind == Command.DELETE) Distributions.unspecified() else order.distribution(otherwise = Seq(file))
@@ -57,6 +54,6 @@ private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWri
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val rows = written(messages)
-    commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows)
+    commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows, Some(rows.map(_.updated).sum))
   }
 }

@@ -34,11 +34,16 @@ private[lakelog] final class RowCommit(
 
   def mayHaveHappened: Boolean = write.mayHaveHappened
 
+  /** How many rows were changed; None before the commit, and where nothing was to be changed. */
+  @volatile var changed: Option[wire.RowsChanged] = None
+
   /**
-   * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds what was written. Where
-   * nothing is to be changed, there is no commit.
+   * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds what was written, of which
+   * so many rows are `updated`; None: that is not known. Where nothing is to be changed, there is no commit.
    */
-  def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], written: Seq[RowsWritten]): Unit = {
+  def commit(
+      removed: Seq[String], deleted: Map[String, RoaringBitmap], written: Seq[RowsWritten],
+      updated: Option[Long]): Unit = {
     val files = written.flatMap(_.dataFiles)
     val taken = written.flatMap(_.values)
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
@@ -49,8 +54,12 @@ private[lakelog] final class RowCommit(
         deletes = RowCommit.positions(deleted, path),
         condition = condition,
         values = if (taken.isEmpty) Nil else IdentityValues.united(table.identities, nextValues, taken),
-        readsOthers = readsOthers)
-      write.commit(request(condition) _, overOthers = narrowed(condition).map(each => request(Some(each)) _))
+        readsOthers = readsOthers,
+        inserted = updated.filter(_ => command == Command.MERGE).map(_ => written.map(_.inserted).sum),
+        updated = updated.filter(_ => command != Command.DELETE))
+      val answer =
+        write.commit(request(condition) _, overOthers = narrowed(condition).map(each => request(Some(each)) _))
+      changed = answer.rows
       table.access.wrote(table.facts.location, files)
     }
   }

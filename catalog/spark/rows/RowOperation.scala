@@ -4,6 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.connector.distributions.{Distribution, UnspecifiedDistribution}
 import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{BatchWrite, RequiresDistributionAndOrdering, RowLevelOperation, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
@@ -39,9 +40,15 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
  * The order in which rows come that an operation writes. How large the parts of a shuffle should be is given only where
  * there is one: otherwise Spark refuses it.
  */
-private[lakelog] abstract class RowWrite(table: LakeTable) extends RequiresDistributionAndOrdering {
+private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
+  extends RequiresDistributionAndOrdering {
 
   protected val order = new RowOrder(table.facts)
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.all
+
+  /** Spark asks once all is committed. */
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = WriteMetrics.of(commit.changed)
 
   override def distributionStrictlyRequired(): Boolean = false
 

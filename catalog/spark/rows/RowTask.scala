@@ -7,9 +7,12 @@ import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, Delt
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.types.{DataType, LongType, StructType}
 
-/** What one task of a row-level operation has written, and which rows that were there it is about. */
+/**
+ * What one task of a row-level operation has written, and which rows that were there it is about. Of the rows in its files, so
+ * many are new, and so many have the place of others; the rest are copies.
+ */
 private[lakelog] final case class RowsWritten(
-    files: Array[String], positions: Array[FilePositions], values: Array[IdentityTaken])
+    files: Array[String], positions: Array[FilePositions], values: Array[IdentityTaken], inserted: Long, updated: Long)
   extends WriterCommitMessage {
   def dataFiles: Seq[wire.DataFile] = files.toSeq.map(wire.DataFile.parsed)
 }
@@ -59,6 +62,7 @@ private[lakelog] object RowSettings {
 private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[UnsafeProjection], ids: Array[Int]) {
 
   private val own = new SpecificInternalRow(ids.toSeq.map(_ => LongType))
+  private val version = RowIds.own.keys.toSeq.indexOf(RowIds.Version)
   private val whole = new JoinedRow
 
   def write(row: InternalRow): Unit = {
@@ -83,6 +87,9 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
   private def writeWhole(row: InternalRow, isNew: Boolean): Unit =
     files.put(whole(columns.fold(row)(_.apply(row)), own), isNew)
 
+  /** Whether the row that was written last has a version, which an updated one has not. */
+  def hadVersion: Boolean = !own.isNullAt(version)
+
   def metrics: Array[CustomTaskMetric] = files.currentMetricsValues()
 
   def commit(): FilesWritten = files.commit()
@@ -95,16 +102,22 @@ private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: Place
   extends DataWriter[InternalRow] {
 
   private val positions = new Positions
+  protected var (inserted, updated) = (0L, 0L)
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] = writer.fold(Array.empty[CustomTaskMetric])(_.metrics)
 
   /** Notes where a row is; false for one that was noted before. */
   protected def note(place: InternalRow): Boolean =
     positions.add(place.getUTF8String(places.file), place.getLong(places.position))
 
-  override def write(row: InternalRow): Unit = writer.get.write(row)
+  override def write(row: InternalRow): Unit = {
+    writer.get.write(row)
+    inserted += 1
+  }
 
   override def commit(): WriterCommitMessage = {
     val written = writer.map(_.commit()).getOrElse(FilesWritten(Array.empty, Array.empty))
-    RowsWritten(written.files, positions.toMessage, written.values)
+    RowsWritten(written.files, positions.toMessage, written.values, inserted, updated)
   }
 
   override def abort(): Unit = writer.foreach(_.abort())
@@ -121,26 +134,19 @@ private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: Place
 private[lakelog] final class RewriteTask(writer: RowWriter, places: PlaceOrdinals, mayRepeat: Boolean)
   extends RowTask(Some(writer), places) {
 
-  override def currentMetricsValues(): Array[CustomTaskMetric] = writer.metrics
-
   override def write(metadata: InternalRow, row: InternalRow): Unit =
-    if (note(metadata)) writer.write(metadata, row)
-    else if (!mayRepeat) throw new IllegalStateException("A row would be written twice")
+    if (note(metadata)) {
+      writer.write(metadata, row)
+      if (!writer.hadVersion) updated += 1
+    } else if (!mayRepeat) throw new IllegalStateException("A row would be written twice")
 }
 
 /** Writes new rows and those that take the place of others, and notes which rows are gone. */
 private[lakelog] final class DeltaTask(writer: Option[RowWriter], places: PlaceOrdinals)
   extends RowTask(writer, places) with DeltaWriter[InternalRow] {
 
-  private var (inserted, updated, deleted) = (0L, 0L, 0L)
-
-  override def currentMetricsValues(): Array[CustomTaskMetric] =
-    WriteMetrics.ofChanges.zip(Seq(inserted, updated, deleted)).map { case (metric, rows) =>
-      WriteMetrics.value(metric, rows)
-    }
-
   /** Of several rows of a MERGE's source, each may delete the same row. */
-  override def delete(metadata: InternalRow, id: InternalRow): Unit = if (note(id)) deleted += 1
+  override def delete(metadata: InternalRow, id: InternalRow): Unit = note(id)
 
   override def update(metadata: InternalRow, id: InternalRow, row: InternalRow): Unit = {
     if (!note(id)) throw new IllegalStateException("A row would be updated twice")
@@ -148,10 +154,7 @@ private[lakelog] final class DeltaTask(writer: Option[RowWriter], places: PlaceO
     updated += 1
   }
 
-  override def insert(row: InternalRow): Unit = {
-    super[RowTask].write(row)
-    inserted += 1
-  }
+  override def insert(row: InternalRow): Unit = super[RowTask].write(row)
 
   override def write(row: InternalRow): Unit = insert(row)
 }

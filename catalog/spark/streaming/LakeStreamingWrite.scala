@@ -36,6 +36,9 @@ private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepar
   override protected def begin(): wire.Begun =
     table.access.ask(wire.BeginBatch(prepared.referenceIn(table.facts), table.name, table.facts.version))
 
+  /** Spark asks no stream's driver for numbers. */
+  override def isReported: Boolean = false
+
   override protected def batch: Option[wire.StreamBatch] =
     number.map(wire.StreamBatch(query, _, fromCheckpoint = true))
 

@@ -17,6 +17,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "count-rows" => CountRows.of(json)
       case "copy-rows" => CopyRows.of(json)
       case "copy-objects" => CopyObjects.of(json)
+      case "delete-objects" => DeleteObjects.of(json)
       case other => unknown(other)
     }
 }
@@ -35,227 +36,9 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "count-rows" => RowsCounted.of(json)
       case "copy-rows" => RowsCopied.of(json)
       case "copy-objects" => ObjectsCopied.of(json)
+      case "delete-objects" => ObjectsDeleted.of(json)
       case other => unknown(other)
     }
-}
-
-/** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
-private[lakelog] final case class Compact(
-    table: Seq[String],
-    where: Option[String],
-    goal: CompactionGoal,
-    mostBytes: Long)
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("compact"),
-    "table" -> put(table),
-    "where" -> putOrNull(where),
-    "goal" -> put(goal),
-    "most_bytes" -> put(mostBytes))
-}
-
-private[lakelog] object Compact extends Companion[Compact] {
-  override def of(json: JObject): Compact = Compact(
-    take[Seq[String]](json, "table"),
-    takeIfAny[String](json, "where"),
-    take[CompactionGoal](json, "goal"),
-    take[Long](json, "most_bytes"))
-}
-
-/** Where files of another writer are: below a path, or in a table of the session catalog. */
-private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
-  extends Message {
-  override def members: Members = List("path" -> putIfAny(path), "table" -> putIfAny(table))
-}
-
-private[lakelog] object Source extends Companion[Source] {
-  override def of(json: JObject): Source = Source(
-    takeIfAny[String](json, "path"),
-    takeIfAny[Seq[String]](json, "table"))
-}
-
-/**
- * Read the footers of the files that have these values in the names of their folders. `schema` is that of the table
- * which shall have them, as Spark's JSON of a struct.
- */
-private[lakelog] final case class ReadFooters(
-    source: Source,
-    schema: FreeJson,
-    partitionFilter: Map[String, Option[String]])
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("footers"),
-    "source" -> put(source),
-    "schema" -> put(schema),
-    "partition_filter" -> put(partitionFilter))
-}
-
-private[lakelog] object ReadFooters extends Companion[ReadFooters] {
-  override def of(json: JObject): ReadFooters = ReadFooters(
-    take[Source](json, "source"),
-    take[FreeJson](json, "schema"),
-    take[Map[String, Option[String]]](json, "partition_filter"))
-}
-
-/**
- * Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read the
- * footers of all files, which are Parquet files then.
- */
-private[lakelog] final case class FindSource(source: Source, format: String, footers: Boolean)
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("source"),
-    "source" -> put(source),
-    "format" -> put(format),
-    "footers" -> put(footers))
-}
-
-private[lakelog] object FindSource extends Companion[FindSource] {
-  override def of(json: JObject): FindSource = FindSource(
-    take[Source](json, "source"),
-    take[String](json, "format"),
-    take[Boolean](json, "footers"))
-}
-
-/** Compute the statistics of these columns of a table. */
-private[lakelog] final case class ComputeStatistics(table: Seq[String], columns: Seq[String])
-  extends AnyJob {
-  override def members: Members = List("kind" -> put("statistics"), "table" -> put(table), "columns" -> put(columns))
-}
-
-private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
-  override def of(json: JObject): ComputeStatistics = ComputeStatistics(
-    take[Seq[String]](json, "table"),
-    take[Seq[String]](json, "columns"))
-}
-
-/**
- * A table to be kept in shape: compacted with that goal, into files of at most so much, and the statistics of these
- * columns computed anew.
- */
-private[lakelog] final case class KeepTable(
-    table: Seq[String],
-    goal: CompactionGoal,
-    mostBytes: Long,
-    statistics: Seq[String] = Nil)
-  extends Message {
-  override def members: Members = List(
-    "table" -> put(table),
-    "goal" -> put(goal),
-    "most_bytes" -> put(mostBytes),
-    "statistics" -> putUnless(statistics)(Nil))
-}
-
-private[lakelog] object KeepTable extends Companion[KeepTable] {
-  override def of(json: JObject): KeepTable = KeepTable(
-    take[Seq[String]](json, "table"),
-    take[CompactionGoal](json, "goal"),
-    take[Long](json, "most_bytes"),
-    takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
-}
-
-/**
- * Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes were
- * read.
- */
-private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Option[Long], limitBytes: Option[Long])
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("maintain"),
-    "tables" -> put(tables),
-    "limit_us" -> putOrNull(limitUs),
-    "limit_bytes" -> putOrNull(limitBytes))
-}
-
-private[lakelog] object Maintain extends Companion[Maintain] {
-  override def of(json: JObject): Maintain = Maintain(
-    take[Seq[KeepTable]](json, "tables"),
-    takeIfAny[Long](json, "limit_us"),
-    takeIfAny[Long](json, "limit_bytes"))
-}
-
-/** Read these data files, by URL, from beginning to end. */
-private[lakelog] final case class TakeChecksums(files: Seq[String])
-  extends AnyJob {
-  override def members: Members = List("kind" -> put("checksums"), "files" -> put(files))
-}
-
-private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
-  override def of(json: JObject): TakeChecksums = TakeChecksums(take[Seq[String]](json, "files"))
-}
-
-/**
- * Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
- * these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
- * `whole`: whatever a file says of itself, all of it is read.
- */
-private[lakelog] final case class CountRows(
-    table: TableFacts,
-    text: String,
-    predicate: Expression,
-    columns: Seq[String],
-    stored: Seq[String] = Nil,
-    whole: Boolean = false)
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("count-rows"),
-    "table" -> put(table),
-    "text" -> put(text),
-    "predicate" -> put(predicate),
-    "columns" -> put(columns),
-    "stored" -> putUnless(stored)(Nil),
-    "whole" -> putUnless(whole)(false))
-}
-
-private[lakelog] object CountRows extends Companion[CountRows] {
-  override def of(json: JObject): CountRows = CountRows(
-    take[TableFacts](json, "table"),
-    take[String](json, "text"),
-    take[Expression](json, "predicate"),
-    take[Seq[String]](json, "columns"),
-    takeIfAny[Seq[String]](json, "stored").getOrElse(Nil),
-    takeIfAny[Boolean](json, "whole").getOrElse(false))
-}
-
-/** Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table. */
-private[lakelog] final case class CopyRows(table: TableFacts, text: String, predicate: Expression, write: WriteRef)
-  extends AnyJob {
-  override def members: Members = List(
-    "kind" -> put("copy-rows"),
-    "table" -> put(table),
-    "text" -> put(text),
-    "predicate" -> put(predicate),
-    "write" -> put(write))
-}
-
-private[lakelog] object CopyRows extends Companion[CopyRows] {
-  override def of(json: JObject): CopyRows = CopyRows(
-    take[TableFacts](json, "table"),
-    take[String](json, "text"),
-    take[Expression](json, "predicate"),
-    take[WriteRef](json, "write"))
-}
-
-/** An object, by its URL, and that of its copy. */
-private[lakelog] final case class CopiedObject(url: String, to: String)
-  extends Message {
-  override def members: Members = List("url" -> put(url), "to" -> put(to))
-}
-
-private[lakelog] object CopiedObject extends Companion[CopiedObject] {
-  override def of(json: JObject): CopiedObject = CopiedObject(take[String](json, "url"), take[String](json, "to"))
-}
-
-/** Copy these objects, each entirely and durably. */
-private[lakelog] final case class CopyObjects(objects: Seq[CopiedObject], text: String)
-  extends AnyJob {
-  override def members: Members = List("kind" -> put("copy-objects"), "objects" -> put(objects), "text" -> put(text))
-}
-
-private[lakelog] object CopyObjects extends Companion[CopyObjects] {
-  override def of(json: JObject): CopyObjects = CopyObjects(
-    take[Seq[CopiedObject]](json, "objects"),
-    take[String](json, "text"))
 }
 
 /** What was rewritten and committed, and the version of the table after that. */
@@ -268,23 +51,23 @@ private[lakelog] final case class Compacted(
     currentVersion: Long)
   extends AnyResult {
   override def members: Members = List(
-    "kind" -> put("compact"),
-    "rewritten_files" -> put(rewrittenFiles),
-    "rewritten_bytes" -> put(rewrittenBytes),
-    "added_files" -> put(addedFiles),
-    "added_bytes" -> put(addedBytes),
-    "deleted_rows" -> put(deletedRows),
-    "current_version" -> put(currentVersion))
+      "kind" -> put("compact"),
+      "rewritten_files" -> put(rewrittenFiles),
+      "rewritten_bytes" -> put(rewrittenBytes),
+      "added_files" -> put(addedFiles),
+      "added_bytes" -> put(addedBytes),
+      "deleted_rows" -> put(deletedRows),
+      "current_version" -> put(currentVersion))
 }
 
 private[lakelog] object Compacted extends Companion[Compacted] {
   override def of(json: JObject): Compacted = Compacted(
-    take[Long](json, "rewritten_files"),
-    take[Long](json, "rewritten_bytes"),
-    take[Long](json, "added_files"),
-    take[Long](json, "added_bytes"),
-    take[Long](json, "deleted_rows"),
-    take[Long](json, "current_version"))
+      take[Long](json, "rewritten_files"),
+      take[Long](json, "rewritten_bytes"),
+      take[Long](json, "added_files"),
+      take[Long](json, "added_bytes"),
+      take[Long](json, "deleted_rows"),
+      take[Long](json, "current_version"))
 }
 
 /**
@@ -302,43 +85,43 @@ private[lakelog] final case class FooterFound(
     oldCalendar: Boolean)
   extends Message {
   override def members: Members = List(
-    "path" -> put(path),
-    "size" -> put(size),
-    "rows" -> put(rows),
-    "footer" -> put(footer),
-    "schema" -> put(schema),
-    "partition" -> put(partition),
-    "stats" -> put(stats),
-    "old_calendar" -> put(oldCalendar))
+      "path" -> put(path),
+      "size" -> put(size),
+      "rows" -> put(rows),
+      "footer" -> put(footer),
+      "schema" -> put(schema),
+      "partition" -> put(partition),
+      "stats" -> put(stats),
+      "old_calendar" -> put(oldCalendar))
 }
 
 private[lakelog] object FooterFound extends Companion[FooterFound] {
   override def of(json: JObject): FooterFound = FooterFound(
-    take[String](json, "path"),
-    take[Long](json, "size"),
-    take[Long](json, "rows"),
-    take[Long](json, "footer"),
-    take[Long](json, "schema"),
-    take[Map[String, Scalar]](json, "partition"),
-    take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
-    take[Boolean](json, "old_calendar"))
+      take[String](json, "path"),
+      take[Long](json, "size"),
+      take[Long](json, "rows"),
+      take[Long](json, "footer"),
+      take[Long](json, "schema"),
+      take[Map[String, Scalar]](json, "partition"),
+      take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
+      take[Boolean](json, "old_calendar"))
 }
 
 /** The files, and the schemas that there are among them; `table_schema` is that of the job. */
 private[lakelog] final case class FootersRead(tableSchema: FreeJson, schemas: Seq[FreeJson], files: Seq[FooterFound])
   extends AnyResult {
   override def members: Members = List(
-    "kind" -> put("footers"),
-    "table_schema" -> put(tableSchema),
-    "schemas" -> put(schemas),
-    "files" -> put(files))
+      "kind" -> put("footers"),
+      "table_schema" -> put(tableSchema),
+      "schemas" -> put(schemas),
+      "files" -> put(files))
 }
 
 private[lakelog] object FootersRead extends Companion[FootersRead] {
   override def of(json: JObject): FootersRead = FootersRead(
-    take[FreeJson](json, "table_schema"),
-    take[Seq[FreeJson]](json, "schemas"),
-    take[Seq[FooterFound]](json, "files"))
+      take[FreeJson](json, "table_schema"),
+      take[Seq[FreeJson]](json, "schemas"),
+      take[Seq[FooterFound]](json, "files"))
 }
 
 /** The folder of a partition, and the values of its columns as texts; None stands for NULL. */
@@ -349,8 +132,8 @@ private[lakelog] final case class PartitionPlace(path: String, values: Map[Strin
 
 private[lakelog] object PartitionPlace extends Companion[PartitionPlace] {
   override def of(json: JObject): PartitionPlace = PartitionPlace(
-    take[String](json, "path"),
-    take[Map[String, Option[String]]](json, "values"))
+      take[String](json, "path"),
+      take[Map[String, Option[String]]](json, "values"))
 }
 
 /**
@@ -365,21 +148,21 @@ private[lakelog] final case class SourceFound(
     footers: Option[FootersRead] = None)
   extends AnyResult {
   override def members: Members = List(
-    "kind" -> put("source"),
-    "url" -> put(url),
-    "columns" -> putIfAny(columns),
-    "partitioned_by" -> putUnless(partitionedBy)(Nil),
-    "places" -> putIfAny(places),
-    "footers" -> putIfAny(footers))
+      "kind" -> put("source"),
+      "url" -> put(url),
+      "columns" -> putIfAny(columns),
+      "partitioned_by" -> putUnless(partitionedBy)(Nil),
+      "places" -> putIfAny(places),
+      "footers" -> putIfAny(footers))
 }
 
 private[lakelog] object SourceFound extends Companion[SourceFound] {
   override def of(json: JObject): SourceFound = SourceFound(
-    take[String](json, "url"),
-    takeIfAny[FreeJson](json, "columns"),
-    takeIfAny[Seq[String]](json, "partitioned_by").getOrElse(Nil),
-    takeIfAny[Seq[PartitionPlace]](json, "places"),
-    takeIfAny[FootersRead](json, "footers"))
+      take[String](json, "url"),
+      takeIfAny[FreeJson](json, "columns"),
+      takeIfAny[Seq[String]](json, "partitioned_by").getOrElse(Nil),
+      takeIfAny[Seq[PartitionPlace]](json, "places"),
+      takeIfAny[FootersRead](json, "footers"))
 }
 
 /** What is known of a whole column. */
@@ -393,24 +176,24 @@ private[lakelog] final case class ColumnComputed(
     mostBytes: Option[Long])
   extends Message {
   override def members: Members = List(
-    "name" -> put(name),
-    "distinct" -> putOrNull(distinct),
-    "nulls" -> putOrNull(nulls),
-    "min" -> putOrNull(min),
-    "max" -> putOrNull(max),
-    "average_bytes" -> putOrNull(averageBytes),
-    "most_bytes" -> putOrNull(mostBytes))
+      "name" -> put(name),
+      "distinct" -> putOrNull(distinct),
+      "nulls" -> putOrNull(nulls),
+      "min" -> putOrNull(min),
+      "max" -> putOrNull(max),
+      "average_bytes" -> putOrNull(averageBytes),
+      "most_bytes" -> putOrNull(mostBytes))
 }
 
 private[lakelog] object ColumnComputed extends Companion[ColumnComputed] {
   override def of(json: JObject): ColumnComputed = ColumnComputed(
-    take[String](json, "name"),
-    takeIfAny[Long](json, "distinct"),
-    takeIfAny[Long](json, "nulls"),
-    takeIfAny[Scalar](json, "min"),
-    takeIfAny[Scalar](json, "max"),
-    takeIfAny[Long](json, "average_bytes"),
-    takeIfAny[Long](json, "most_bytes"))
+      take[String](json, "name"),
+      takeIfAny[Long](json, "distinct"),
+      takeIfAny[Long](json, "nulls"),
+      takeIfAny[Scalar](json, "min"),
+      takeIfAny[Scalar](json, "max"),
+      takeIfAny[Long](json, "average_bytes"),
+      takeIfAny[Long](json, "most_bytes"))
 }
 
 /** The statistics of that version of the table with that id. */
@@ -421,19 +204,19 @@ private[lakelog] final case class StatisticsComputed(
     columns: Seq[ColumnComputed])
   extends AnyResult {
   override def members: Members = List(
-    "kind" -> put("statistics"),
-    "version" -> put(version),
-    "id" -> put(id),
-    "rows" -> put(rows),
-    "columns" -> put(columns))
+      "kind" -> put("statistics"),
+      "version" -> put(version),
+      "id" -> put(id),
+      "rows" -> put(rows),
+      "columns" -> put(columns))
 }
 
 private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed] {
   override def of(json: JObject): StatisticsComputed = StatisticsComputed(
-    take[Long](json, "version"),
-    take[String](json, "id"),
-    take[Long](json, "rows"),
-    take[Seq[ColumnComputed]](json, "columns"))
+      take[Long](json, "version"),
+      take[String](json, "id"),
+      take[Long](json, "rows"),
+      take[Seq[ColumnComputed]](json, "columns"))
 }
 
 /**
@@ -453,30 +236,30 @@ private[lakelog] final case class KeptTable(
     statistics: Option[StatisticsComputed] = None)
   extends Message {
   override def members: Members = List(
-    "table" -> put(table),
-    "rewritten_files" -> put(rewrittenFiles),
-    "rewritten_bytes" -> put(rewrittenBytes),
-    "added_files" -> put(addedFiles),
-    "added_bytes" -> put(addedBytes),
-    "deleted_rows" -> put(deletedRows),
-    "lost" -> put(lost),
-    "is_left" -> put(isLeft),
-    "error" -> putOrNull(error),
-    "statistics" -> putIfAny(statistics))
+      "table" -> put(table),
+      "rewritten_files" -> put(rewrittenFiles),
+      "rewritten_bytes" -> put(rewrittenBytes),
+      "added_files" -> put(addedFiles),
+      "added_bytes" -> put(addedBytes),
+      "deleted_rows" -> put(deletedRows),
+      "lost" -> put(lost),
+      "is_left" -> put(isLeft),
+      "error" -> putOrNull(error),
+      "statistics" -> putIfAny(statistics))
 }
 
 private[lakelog] object KeptTable extends Companion[KeptTable] {
   override def of(json: JObject): KeptTable = KeptTable(
-    take[Seq[String]](json, "table"),
-    take[Long](json, "rewritten_files"),
-    take[Long](json, "rewritten_bytes"),
-    take[Long](json, "added_files"),
-    take[Long](json, "added_bytes"),
-    take[Long](json, "deleted_rows"),
-    take[Long](json, "lost"),
-    take[Boolean](json, "is_left"),
-    takeIfAny[String](json, "error"),
-    takeIfAny[StatisticsComputed](json, "statistics"))
+      take[Seq[String]](json, "table"),
+      take[Long](json, "rewritten_files"),
+      take[Long](json, "rewritten_bytes"),
+      take[Long](json, "added_files"),
+      take[Long](json, "added_bytes"),
+      take[Long](json, "deleted_rows"),
+      take[Long](json, "lost"),
+      take[Boolean](json, "is_left"),
+      takeIfAny[String](json, "error"),
+      takeIfAny[StatisticsComputed](json, "statistics"))
 }
 
 /** The tables in the order of the job, and how long they took. */
@@ -487,8 +270,8 @@ private[lakelog] final case class Maintained(tables: Seq[KeptTable], tookUs: Lon
 
 private[lakelog] object Maintained extends Companion[Maintained] {
   override def of(json: JObject): Maintained = Maintained(
-    take[Seq[KeptTable]](json, "tables"),
-    take[Long](json, "took_us"))
+      take[Seq[KeptTable]](json, "tables"),
+      take[Long](json, "took_us"))
 }
 
 /** The size of a file in bytes, and the CRC-32 of these. */
@@ -499,9 +282,9 @@ private[lakelog] final case class ChecksumTaken(url: String, size: Long, crc: Lo
 
 private[lakelog] object ChecksumTaken extends Companion[ChecksumTaken] {
   override def of(json: JObject): ChecksumTaken = ChecksumTaken(
-    take[String](json, "url"),
-    take[Long](json, "size"),
-    take[Long](json, "crc"))
+      take[String](json, "url"),
+      take[Long](json, "size"),
+      take[Long](json, "crc"))
 }
 
 /** The files that could be read. */
@@ -534,12 +317,277 @@ private[lakelog] object RowsCopied extends Companion[RowsCopied] {
   override def of(json: JObject): RowsCopied = RowsCopied(take[Seq[DataFile]](json, "files"))
 }
 
-/** The sizes of the copies, in the order of the job. */
-private[lakelog] final case class ObjectsCopied(sizes: Seq[Long])
+/** The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there. */
+private[lakelog] final case class ObjectCopied(size: Long, sha256: String)
+  extends Message {
+  override def members: Members = List("size" -> put(size), "sha256" -> put(sha256))
+}
+
+private[lakelog] object ObjectCopied extends Companion[ObjectCopied] {
+  override def of(json: JObject): ObjectCopied = ObjectCopied(take[Long](json, "size"), take[String](json, "sha256"))
+}
+
+/** The objects in the order of the job. */
+private[lakelog] final case class ObjectsCopied(work: String, objects: Seq[ObjectCopied])
   extends AnyResult {
-  override def members: Members = List("kind" -> put("copy-objects"), "sizes" -> put(sizes))
+  override def members: Members = List("kind" -> put("copy-objects"), "work" -> put(work), "objects" -> put(objects))
 }
 
 private[lakelog] object ObjectsCopied extends Companion[ObjectsCopied] {
-  override def of(json: JObject): ObjectsCopied = ObjectsCopied(take[Seq[Long]](json, "sizes"))
+  override def of(json: JObject): ObjectsCopied = ObjectsCopied(
+      take[String](json, "work"),
+      take[Seq[ObjectCopied]](json, "objects"))
+}
+
+/** All of them are gone. */
+private[lakelog] final case class ObjectsDeleted(work: String)
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("delete-objects"), "work" -> put(work))
+}
+
+private[lakelog] object ObjectsDeleted extends Companion[ObjectsDeleted] {
+  override def of(json: JObject): ObjectsDeleted = ObjectsDeleted(take[String](json, "work"))
+}
+
+/** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
+private[lakelog] final case class Compact(
+    table: Seq[String],
+    where: Option[String],
+    goal: CompactionGoal,
+    mostBytes: Long)
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("compact"),
+      "table" -> put(table),
+      "where" -> putOrNull(where),
+      "goal" -> put(goal),
+      "most_bytes" -> put(mostBytes))
+}
+
+private[lakelog] object Compact extends Companion[Compact] {
+  override def of(json: JObject): Compact = Compact(
+      take[Seq[String]](json, "table"),
+      takeIfAny[String](json, "where"),
+      take[CompactionGoal](json, "goal"),
+      take[Long](json, "most_bytes"))
+}
+
+/** Where files of another writer are: below a path, or in a table of the session catalog. */
+private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
+  extends Message {
+  override def members: Members = List("path" -> putIfAny(path), "table" -> putIfAny(table))
+}
+
+private[lakelog] object Source extends Companion[Source] {
+  override def of(json: JObject): Source = Source(
+      takeIfAny[String](json, "path"),
+      takeIfAny[Seq[String]](json, "table"))
+}
+
+/**
+ * Read the footers of the files that have these values in the names of their folders. `schema` is that of the table
+ * which shall have them, as Spark's JSON of a struct.
+ */
+private[lakelog] final case class ReadFooters(
+    source: Source,
+    schema: FreeJson,
+    partitionFilter: Map[String, Option[String]])
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("footers"),
+      "source" -> put(source),
+      "schema" -> put(schema),
+      "partition_filter" -> put(partitionFilter))
+}
+
+private[lakelog] object ReadFooters extends Companion[ReadFooters] {
+  override def of(json: JObject): ReadFooters = ReadFooters(
+      take[Source](json, "source"),
+      take[FreeJson](json, "schema"),
+      take[Map[String, Option[String]]](json, "partition_filter"))
+}
+
+/**
+ * Find a table of that format in the session catalog; of a path, which is taken as it is, only with `footers`: read the
+ * footers of all files, which are Parquet files then.
+ */
+private[lakelog] final case class FindSource(source: Source, format: String, footers: Boolean)
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("source"),
+      "source" -> put(source),
+      "format" -> put(format),
+      "footers" -> put(footers))
+}
+
+private[lakelog] object FindSource extends Companion[FindSource] {
+  override def of(json: JObject): FindSource = FindSource(
+      take[Source](json, "source"),
+      take[String](json, "format"),
+      take[Boolean](json, "footers"))
+}
+
+/** Compute the statistics of these columns of a table. */
+private[lakelog] final case class ComputeStatistics(table: Seq[String], columns: Seq[String])
+  extends AnyJob {
+  override def members: Members = List("kind" -> put("statistics"), "table" -> put(table), "columns" -> put(columns))
+}
+
+private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
+  override def of(json: JObject): ComputeStatistics = ComputeStatistics(
+      take[Seq[String]](json, "table"),
+      take[Seq[String]](json, "columns"))
+}
+
+/**
+ * A table to be kept in shape: compacted with that goal, into files of at most so much, and the statistics of these
+ * columns computed anew.
+ */
+private[lakelog] final case class KeepTable(
+    table: Seq[String],
+    goal: CompactionGoal,
+    mostBytes: Long,
+    statistics: Seq[String] = Nil)
+  extends Message {
+  override def members: Members = List(
+      "table" -> put(table),
+      "goal" -> put(goal),
+      "most_bytes" -> put(mostBytes),
+      "statistics" -> putUnless(statistics)(Nil))
+}
+
+private[lakelog] object KeepTable extends Companion[KeepTable] {
+  override def of(json: JObject): KeepTable = KeepTable(
+      take[Seq[String]](json, "table"),
+      take[CompactionGoal](json, "goal"),
+      take[Long](json, "most_bytes"),
+      takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
+}
+
+/**
+ * Do what is due for tables, a step of each at a time; begin nothing more after that time, or once so many bytes were
+ * read.
+ */
+private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Option[Long], limitBytes: Option[Long])
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("maintain"),
+      "tables" -> put(tables),
+      "limit_us" -> putOrNull(limitUs),
+      "limit_bytes" -> putOrNull(limitBytes))
+}
+
+private[lakelog] object Maintain extends Companion[Maintain] {
+  override def of(json: JObject): Maintain = Maintain(
+      take[Seq[KeepTable]](json, "tables"),
+      takeIfAny[Long](json, "limit_us"),
+      takeIfAny[Long](json, "limit_bytes"))
+}
+
+/** Read these data files, by URL, from beginning to end. */
+private[lakelog] final case class TakeChecksums(files: Seq[String])
+  extends AnyJob {
+  override def members: Members = List("kind" -> put("checksums"), "files" -> put(files))
+}
+
+private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
+  override def of(json: JObject): TakeChecksums = TakeChecksums(take[Seq[String]](json, "files"))
+}
+
+/**
+ * Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
+ * these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
+ * `whole`: whatever a file says of itself, all of it is read.
+ */
+private[lakelog] final case class CountRows(
+    table: TableFacts,
+    text: String,
+    predicate: Expression,
+    columns: Seq[String],
+    stored: Seq[String] = Nil,
+    whole: Boolean = false)
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("count-rows"),
+      "table" -> put(table),
+      "text" -> put(text),
+      "predicate" -> put(predicate),
+      "columns" -> put(columns),
+      "stored" -> putUnless(stored)(Nil),
+      "whole" -> putUnless(whole)(false))
+}
+
+private[lakelog] object CountRows extends Companion[CountRows] {
+  override def of(json: JObject): CountRows = CountRows(
+      take[TableFacts](json, "table"),
+      take[String](json, "text"),
+      take[Expression](json, "predicate"),
+      take[Seq[String]](json, "columns"),
+      takeIfAny[Seq[String]](json, "stored").getOrElse(Nil),
+      takeIfAny[Boolean](json, "whole").getOrElse(false))
+}
+
+/** Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table. */
+private[lakelog] final case class CopyRows(table: TableFacts, text: String, predicate: Expression, write: WriteRef)
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("copy-rows"),
+      "table" -> put(table),
+      "text" -> put(text),
+      "predicate" -> put(predicate),
+      "write" -> put(write))
+}
+
+private[lakelog] object CopyRows extends Companion[CopyRows] {
+  override def of(json: JObject): CopyRows = CopyRows(
+      take[TableFacts](json, "table"),
+      take[String](json, "text"),
+      take[Expression](json, "predicate"),
+      take[WriteRef](json, "write"))
+}
+
+/** An object by its URL, and to where it is copied; without a target it is only read. */
+private[lakelog] final case class ObjectToCopy(source: String, target: Option[String] = None)
+  extends Message {
+  override def members: Members = List("source" -> put(source), "target" -> putIfAny(target))
+}
+
+private[lakelog] object ObjectToCopy extends Companion[ObjectToCopy] {
+  override def of(json: JObject): ObjectToCopy = ObjectToCopy(
+      take[String](json, "source"),
+      takeIfAny[String](json, "target"))
+}
+
+/** Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it. */
+private[lakelog] final case class CopyObjects(work: String, what: String, objects: Seq[ObjectToCopy])
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("copy-objects"),
+      "work" -> put(work),
+      "what" -> put(what),
+      "objects" -> put(objects))
+}
+
+private[lakelog] object CopyObjects extends Companion[CopyObjects] {
+  override def of(json: JObject): CopyObjects = CopyObjects(
+      take[String](json, "work"),
+      take[String](json, "what"),
+      take[Seq[ObjectToCopy]](json, "objects"))
+}
+
+/** Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of. */
+private[lakelog] final case class DeleteObjects(work: String, what: String, objects: Seq[String])
+  extends AnyJob {
+  override def members: Members = List(
+      "kind" -> put("delete-objects"),
+      "work" -> put(work),
+      "what" -> put(what),
+      "objects" -> put(objects))
+}
+
+private[lakelog] object DeleteObjects extends Companion[DeleteObjects] {
+  override def of(json: JObject): DeleteObjects = DeleteObjects(
+      take[String](json, "work"),
+      take[String](json, "what"),
+      take[Seq[String]](json, "objects"))
 }

@@ -90,7 +90,8 @@ private[lakelog] object Mirror {
     "system_tables" -> ((ListSystemTables.of _): JObject => Request[_]),
     "read_system_table" -> ((ReadSystemTable.of _): JObject => Request[_]),
     "metadata_table" -> ((DescribeMetadataTable.of _): JObject => Request[_]),
-    "read_metadata_table" -> ((ReadMetadataTable.of _): JObject => Request[_]))
+    "read_metadata_table" -> ((ReadMetadataTable.of _): JObject => Request[_])
+  )
 
   private val values: Map[String, JObject => Message] = Map(
     "AddColumn" -> (AddColumn.of _: JObject => Message),
@@ -111,6 +112,7 @@ private[lakelog] object Mirror {
     "Closed" -> (Closed.of _: JObject => Message),
     "ColumnComputed" -> (ColumnComputed.of _: JObject => Message),
     "ColumnStats" -> (ColumnStats.of _: JObject => Message),
+    "CommittedRows" -> (CommittedRows.of _: JObject => Message),
     "Compact" -> (Compact.of _: JObject => Message),
     "Compacted" -> (Compacted.of _: JObject => Message),
     "CompactionGoal" -> (CompactionGoal.of _: JObject => Message),
@@ -119,7 +121,6 @@ private[lakelog] object Mirror {
     "ComputeStatistics" -> (ComputeStatistics.of _: JObject => Message),
     "Constant" -> (Constant.of _: JObject => Message),
     "ConstraintFacts" -> (ConstraintFacts.of _: JObject => Message),
-    "CopiedObject" -> (CopiedObject.of _: JObject => Message),
     "CopyObjects" -> (CopyObjects.of _: JObject => Message),
     "CopyRows" -> (CopyRows.of _: JObject => Message),
     "CountRows" -> (CountRows.of _: JObject => Message),
@@ -130,6 +131,7 @@ private[lakelog] object Mirror {
     "DeclaredTable" -> (DeclaredTable.of _: JObject => Message),
     "Default" -> (Default.of _: JObject => Message),
     "DeleteColumn" -> (DeleteColumn.of _: JObject => Message),
+    "DeleteObjects" -> (DeleteObjects.of _: JObject => Message),
     "Deletes" -> (Deletes.of _: JObject => Message),
     "Dependency" -> (Dependency.of _: JObject => Message),
     "Done" -> (Done.of _: JObject => Message),
@@ -164,7 +166,10 @@ private[lakelog] object Mirror {
     "Namespaces" -> (Namespaces.of _: JObject => Message),
     "Next" -> (Next.of _: JObject => Message),
     "NextValue" -> (NextValue.of _: JObject => Message),
+    "ObjectCopied" -> (ObjectCopied.of _: JObject => Message),
+    "ObjectToCopy" -> (ObjectToCopy.of _: JObject => Message),
     "ObjectsCopied" -> (ObjectsCopied.of _: JObject => Message),
+    "ObjectsDeleted" -> (ObjectsDeleted.of _: JObject => Message),
     "Opened" -> (Opened.of _: JObject => Message),
     "PartitionFacts" -> (PartitionFacts.of _: JObject => Message),
     "PartitionPlace" -> (PartitionPlace.of _: JObject => Message),
@@ -182,6 +187,7 @@ private[lakelog] object Mirror {
     "ReplacePartitionField" -> (ReplacePartitionField.of _: JObject => Message),
     "Rewritten" -> (Rewritten.of _: JObject => Message),
     "Rows" -> (Rows.of _: JObject => Message),
+    "RowsChanged" -> (RowsChanged.of _: JObject => Message),
     "RowsCopied" -> (RowsCopied.of _: JObject => Message),
     "RowsCounted" -> (RowsCounted.of _: JObject => Message),
     "SetClustering" -> (SetClustering.of _: JObject => Message),
@@ -222,5 +228,6 @@ private[lakelog] object Mirror {
     "Views" -> (Views.of _: JObject => Message),
     "Welcome" -> (Welcome.of _: JObject => Message),
     "WriteRef" -> (WriteRef.of _: JObject => Message),
-    "Written" -> (Written.of _: JObject => Message))
+    "Written" -> (Written.of _: JObject => Message)
+  )
 }

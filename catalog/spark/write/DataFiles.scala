@@ -1,8 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import java.nio.channels.FileChannel
-import java.nio.file.{Files, Paths, StandardCopyOption, StandardOpenOption}
-import java.util.UUID
+import java.nio.file.{Files, Paths, StandardOpenOption}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -31,34 +30,6 @@ private[lakelog] object DataFiles {
       try channel.force(true)
       finally channel.close()
     }
-  }
-
-  /**
-   * Copies a file as it is, entirely and durably, and returns how many bytes that were. Another attempt at the same may be
-   * killed after this one: a file is there as a whole, or not at all.
-   */
-  def copy(from: Path, to: Path, configuration: Configuration): Long = {
-    val source = from.getFileSystem(configuration).open(from)
-    try {
-      val copied =
-        if (isLocal(to)) {
-          val local = Paths.get(to.toUri.getPath)
-          Files.createDirectories(local.getParent)
-          val part = local.resolveSibling(s".copy-${UUID.randomUUID}.part")
-          try {
-            val copied = Files.copy(source, part)
-            sync(new Path("file", null, part.toString))
-            Files.move(part, local, StandardCopyOption.ATOMIC_MOVE)
-            copied
-          } finally Files.deleteIfExists(part)
-        } else {
-          val target = to.getFileSystem(configuration).create(to, true)
-          try source.transferTo(target)
-          finally target.close()
-        }
-      sync(to)
-      copied
-    } finally source.close()
   }
 
   def delete(path: Path, configuration: Configuration): Unit =

@@ -14,6 +14,12 @@ private[lakelog] trait FileCommit {
 
   /** Whether files may have been taken over, also when [[commit]] failed. */
   def mayHaveHappened: Boolean
+
+  /** Whether the driver learns how many rows were changed, and can report that. */
+  def isReported: Boolean = false
+
+  /** How many rows were changed; None before the commit. */
+  def changed: Option[wire.RowsChanged] = None
 }
 
 /**
@@ -36,18 +42,26 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 
   override def mayHaveHappened: Boolean = write.mayHaveHappened
 
+  @volatile private var rows: Option[wire.RowsChanged] = None
+
+  override def isReported: Boolean = true
+
+  override def changed: Option[wire.RowsChanged] = rows
+
   override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit =
     if (operation.name == WriteOperation.Merge) {
-      write.commit((table, write) =>
+      val answer = write.commit((table, write) =>
         wire.CommitRows(
           table, write.token, write.write, operation.name, files, removed = Nil, deletes = Nil,
-          condition = operation.filter, values = values))
+          condition = operation.filter, values = values, inserted = Some(files.map(_.rows).sum), updated = Some(0)))
+      rows = answer.rows
       access.wrote(facts.location, files)
     } else {
       val answer = write.commit((table, write) =>
         wire.CommitWrite(
           table, write.token, write.write, operation.name, files, filter = operation.filter,
           deletes = operation.cut.map(_.rows), copies = operation.cut.flatMap(_.copies), batch = batch, values = values))
+      rows = answer.rows
       if (answer.written) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
         facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))

@@ -68,7 +68,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
   private var allRows = 0L
 
   override def currentMetricsValues(): Array[CustomTaskMetric] =
-    WriteMetrics.ofRows.map(WriteMetrics.value(_, allRows))
+    Array(WriteMetrics.value(WriteMetrics.written, allRows))
 
   override def write(row: InternalRow): Unit = put(row, isNew = true)
 

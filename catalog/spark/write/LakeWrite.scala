@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.distributions.Distribution
 import org.apache.spark.sql.connector.expressions.SortOrder
-import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
 
@@ -15,7 +15,11 @@ private[lakelog] final class LakeWrite(
 
   override def description(): String = s"lakelog ${operation.name} to ${table.name}"
 
-  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.ofRows
+  override def supportedCustomMetrics(): Array[CustomMetric] =
+    if (commit.isReported) WriteMetrics.all else Array(WriteMetrics.written)
+
+  /** Spark asks once all is committed. */
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = WriteMetrics.of(commit.changed)
 
   override def requiredDistribution(): Distribution = order.distribution()
 

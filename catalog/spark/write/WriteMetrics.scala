@@ -2,15 +2,25 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
 
-/** How many rows a write writes, for Spark's UI: those of all tasks together. Spark makes these classes anew by their names. */
+/**
+ * How many rows a write has changed, for Spark's UI. Tasks count the rows that they write, which shows how far they are; what
+ * these are, the commit says, and the driver reports that. Spark makes these classes anew by their names.
+ */
 private[lakelog] object WriteMetrics {
 
-  /** Those of a write that only adds rows, or that writes rows of files anew. */
-  def ofRows: Array[CustomMetric] = Array(new RowsWrittenMetric)
+  val written: CustomMetric = new RowsWrittenMetric
 
-  /** Those of a write that marks rows as deleted. */
-  def ofChanges: Array[CustomMetric] =
-    Array(new RowsInsertedMetric, new RowsUpdatedMetric, new RowsDeletedMetric)
+  def all: Array[CustomMetric] = Array(
+    written, new RowsInsertedMetric, new RowsUpdatedMetric, new RowsDeletedMetric, new RowsCopiedMetric)
+
+  /** What a commit has changed, as far as that is known. */
+  def of(changed: Option[wire.RowsChanged]): Array[CustomTaskMetric] = changed.toArray.flatMap { rows =>
+    Seq(
+      new RowsInsertedMetric -> rows.inserted,
+      new RowsUpdatedMetric -> rows.updated,
+      new RowsDeletedMetric -> rows.deleted,
+      new RowsCopiedMetric -> rows.copied).collect { case (metric, Some(count)) => value(metric, count) }
+  }
 
   /** What a task has counted so far. */
   def value(of: CustomMetric, rows: Long): CustomTaskMetric = new CustomTaskMetric {
@@ -37,4 +47,9 @@ class RowsUpdatedMetric extends CustomSumMetric {
 class RowsDeletedMetric extends CustomSumMetric {
   override def name(): String = "lakelogRowsDeleted"
   override def description(): String = "rows deleted"
+}
+
+class RowsCopiedMetric extends CustomSumMetric {
+  override def name(): String = "lakelogRowsCopied"
+  override def description(): String = "rows copied"
 }

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.backups import LEAVE, REFUSE, Backup, Copied, LeftOut, summary
+from lakelog.catalog.backups import CARRY, LEAVE, REFUSE, Backup, Copied, LeftOut, summary
 from lakelog.catalog.names import quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.options import Place, names_of_tables, takes_place
@@ -15,12 +15,21 @@ from lakelog.cli.progress import Progress
 
 _ID = click.option("--backup", "id", metavar="ID", help="Which backup. [default: the newest]")
 
-_OUTSIDE = click.option(
-    "--outside",
-    type=click.Choice([REFUSE, LEAVE]),
-    default=REFUSE,
-    show_default=True,
-    help="What to do about tables and files outside of the warehouse's folder: leave names them in the answer.",
+_OUTSIDE, _OUTSIDE_OF_A_COPY = (
+    click.option(
+        "--outside",
+        type=click.Choice(choices),
+        default=REFUSE,
+        show_default=True,
+        help=f"What to do about tables and files outside of the warehouse's folder: {means}.",
+    )
+    for choices, means in (
+        ([REFUSE, LEAVE], "leave names them in the answer"),
+        (
+            [REFUSE, LEAVE, CARRY],
+            "carry copies them too, without their history, leave names them in the answer",
+        ),
+    )
 )
 
 
@@ -117,7 +126,7 @@ def verify_backup(place: Place, at: str, id: str | None) -> None:
 @click.option(
     "--as", "as_", metavar="NAME", help="Into a warehouse in use at URL: the TABLE gets that name there."
 )
-@_OUTSIDE
+@_OUTSIDE_OF_A_COPY
 @takes_place
 def copy(place: Place, to: str, name: str | None, unfinished: bool, as_: str | None, outside: str) -> None:
     """Make an empty folder or URL a warehouse with all of this one, or a table, or a namespace with all below it.
@@ -170,6 +179,7 @@ def _say_copied(place: Place, done: Copied) -> None:
                 "copied_bytes": done.copied_bytes,
                 "resumed": done.resumed,
                 "finished": done.finished,
+                "carried": [list(each.name) for each in done.carried],
             }
         )
         return
@@ -181,6 +191,8 @@ def _say_copied(place: Place, done: Copied) -> None:
     if not done.finished:
         answer.say("It is no warehouse yet: run copy without --unfinished, or finish-copy.")
     _say_clones(made)
+    for each in done.carried:
+        answer.say(f"{quoted_where_needed(each.name)} has files and a history of its own now.")
     _say_left(done.left)
 
 

@@ -1,7 +1,8 @@
 """Merges and updates from Python, held against a plain model that goes through all pairs of rows.
 
 Tables have several files and versions, deleted rows and partitions, in both row-level modes. Rows are compared with
-their ids and versions: an updated row keeps its id, and one that is left alone its version too.
+their ids and versions: an updated row keeps its id, and one that is left alone its version too. From these follows how
+many rows a change has changed, which it has to say.
 """
 
 from __future__ import annotations
@@ -144,8 +145,8 @@ def random_row(rng: random.Random, keys: int) -> Row:
 class World:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        mode = rng.choice(("merge-on-read", "copy-on-write"))
-        properties = {f"lakelog.write.{each}.mode": mode for each in ("delete", "update", "merge")}
+        self.mode = rng.choice(("merge-on-read", "copy-on-write"))
+        properties = {f"lakelog.write.{each}.mode": self.mode for each in ("delete", "update", "merge")}
         partitions = rng.choice(([], ["g"], ["k"]))
         catalog = Catalog(f"memory://{uuid.uuid4().hex}")
         self.table = catalog.create_table("t", SCHEMA, partition_by=partitions, properties=properties)
@@ -222,6 +223,7 @@ class World:
     def check(self, before: Table, expected: Sequence[Row]) -> None:
         """Hold the table against rows of which those that were changed have no version, and new ones no id."""
         found, version = self.seen(), self.table.version
+        self.check_counts(before, expected)
         if shown(found) == shown(self.rows):
             assert version == before.version, "a merge that changes nothing makes no version"
         filled = [
@@ -233,6 +235,18 @@ class World:
         fresh = [row["_row_id"] for row in found if row["_row_id"] not in known]
         assert len(set(fresh)) == len(fresh) and all(id is not None for id in fresh)
         self.rows = found
+
+    def check_counts(self, before: Table, expected: Sequence[Row]) -> None:
+        counts = self.table.rows_changed
+        inserted = sum(row["_row_id"] is None for row in expected)
+        updated = sum(row["_row_version"] is None for row in expected) - inserted
+        deleted = len(self.rows) + inserted - len(expected)
+        assert counts is not None
+        assert (counts.inserted, counts.updated, counts.deleted) == (inserted, updated, deleted)
+        if self.mode == "merge-on-read":
+            assert counts.copied == 0
+        if self.table.version > before.version:
+            assert next(self.table.history()).rows == counts
 
 
 def always(target: Row, source: Row) -> bool | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException
 
+from lakelog.catalog.maintenance import Severity
+
 pytestmark = pytest.mark.adapter
 
 
@@ -27,3 +29,56 @@ def test_a_table_comes_back_from_a_backup(lake, tmp_path):
     assert sorted(row[0] for row in lake.sql("SELECT id FROM lake.n.a")) == [0, 1, 2, 9]
     with pytest.raises(AnalysisException, match="already"):
         lake.sql(f"CALL lake.system.restore_backup('{place}', 'a')")
+
+
+def test_executors_copy_what_is_backed_up_copied_verified_and_restored(make_lake, tmp_path):
+    """All objects but those of logs, each hashed where it was read; a stream goes on at the copy."""
+    lake, spark = make_lake(), make_lake().spark
+    place, target = str(tmp_path / "backups"), str(tmp_path / "copy")
+    lake.sql("CREATE NAMESPACE lake.n")
+    lake.sql("CREATE TABLE lake.n.a (id BIGINT, p BIGINT) PARTITIONED BY (p)")
+    lake.sql("INSERT INTO lake.n.a SELECT id, id % 4 FROM range(100)")
+    before = jobs_of(spark)
+    (made,) = lake.sql(f"CALL lake.system.backup('{place}')")
+    assert jobs_of(spark) - before == {"lakelog backup: 4 objects"}
+    assert made[8:] == (made[5], made[6], False)
+    before = jobs_of(spark)
+    assert lake.sql(f"CALL lake.system.verify_backup('{place}')") == []
+    assert jobs_of(spark) - before == {f"lakelog verify_backup: {made[5]} objects"}
+    assert not lake.catalog.verify_backup(place).problems
+    assert not [each for each in (tmp_path / "backups").rglob("*.crc")]
+
+    (first,) = lake.sql(f"CALL lake.system.copy(url => '{target}', finish => false)")
+    lake.sql("INSERT INTO lake.n.a VALUES (100, 0)")
+    before = jobs_of(spark)
+    (done,) = lake.sql(f"CALL lake.system.copy('{target}')")
+    assert (first[-1], done[-1]) == (False, True)
+    assert "lakelog copy: 1 objects" in jobs_of(spark) - before
+    copy = make_lake(target)
+    assert copy.sql("SELECT count(*), sum(id) FROM lake.n.a") == [(101, 5050)]
+    assert copy.sql("SELECT count(*) FROM lake.n.a VERSION AS OF 2") == [(100,)]
+
+    # What was altered is found on the executors, and restored by none.
+    empty = make_lake(str(tmp_path / "restored"))
+    altered = next(each for each in (tmp_path / "backups" / "objects").rglob("*.parquet"))
+    data = altered.read_bytes()
+    altered.write_bytes(data[:-1] + b"?")
+    assert [row[0] for row in lake.sql(f"CALL lake.system.verify_backup('{place}')")] == ["altered"]
+    with pytest.raises(Exception, match="was altered: restore another backup"):
+        empty.sql(f"CALL lake.system.restore_warehouse('{place}')")
+    altered.write_bytes(data)
+    (restored,) = empty.sql(f"CALL lake.system.restore_warehouse('{place}')")
+    assert restored[0] == made[0]
+    assert empty.sql("SELECT count(*), sum(id) FROM lake.n.a") == [(100, 4950)]
+    assert not empty.catalog.fsck(deep=True).of(Severity.DAMAGE)
+
+
+def jobs_of(spark) -> set[str]:
+    """What Spark's page of jobs says of those that it keeps."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    jobs = store.jobsList(None)
+    return {
+        jobs.apply(at).description().get()
+        for at in range(jobs.size())
+        if jobs.apply(at).description().isDefined()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, of_write, ref
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace
-from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound
 from lakelog.spark.open_transactions import TransactionEnded, TransactionLost
 from lakelog.spark.procedures import Call, all_procedures
 
@@ -335,3 +336,63 @@ def test_a_restore_that_is_retried_happens_once(fresh, tmp_path):
     assert side.catalog.load_table("u").version == 1
     with pytest.raises(AlreadyExists):
         run(side, "restore_backup", token=None, **arguments)
+
+
+def test_objects_are_deleted_by_jobs_where_there_are_many(fresh, tmp_path, monkeypatch):
+    """The fence stands before the first job; what was under way in a process that is gone, a new vacuum finds."""
+    from lakelog.catalog.maintenance import vacuum
+    from lakelog.spark.procedures import maintenance
+
+    monkeypatch.setattr(vacuum, "MANY", 2)
+    monkeypatch.setattr(maintenance, "DELETED_AT_ONCE", 3)
+    catalog = Catalog(str(tmp_path / "lake"))
+    table = catalog.create_table("t", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1]}))
+    data = Path(table.location) / "data"
+    for number in range(5):
+        (data / f"{1:020d}-{'a' * 26}-{number:05d}.parquet").write_bytes(b"")
+    arguments = {
+        "table": "t", "namespace": None, "older_than": 0, "dropped_older_than": None, "dry_run": False,
+        "trust_clock": True,
+    }  # fmt: skip
+    asked = {"procedure": "vacuum", "catalog_name": "lake", "current_namespace": [], "arguments": arguments}
+    side = fresh()
+    job = ask(side, "call_prepare", **asked)
+    assert job["again"] and len(job["job"]["objects"]) == 3
+    assert catalog.load_table("t").head.view.fence == 3
+    for url in job["job"]["objects"]:
+        Path(url).unlink()
+    done = {"kind": "delete-objects", "work": job["job"]["work"]}
+    second = ask(side, "call_prepare", **asked, result=done)
+    assert len(second["job"]["objects"]) == 2
+    # The process is lost before these are deleted: a new one looks again.
+    maintenance._under_way.clear()
+    again = ask(fresh(), "call_prepare", **asked, result=done)
+    assert again["job"]["objects"] == []
+    done = {"kind": "delete-objects", "work": again["job"]["work"]}
+    assert ask(fresh(), "call_prepare", **asked, result=done)["job"] is None
+    (row,) = run(fresh(), "vacuum", result=done, **arguments)
+    assert row[3] == 2 and len(list(data.iterdir())) == 1
+
+
+def test_what_executors_copied_is_not_copied_again(fresh, tmp_path):
+    place, side = str(tmp_path / "backups"), fresh()
+    catalog = Catalog(str(tmp_path / "lake"))
+    catalog.create_table("t", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1]}))
+    arguments = {"place": place, "table": None, "namespace": None, "outside": "refuse"}
+    asked = {"procedure": "backup", "catalog_name": "lake", "current_namespace": [], "arguments": arguments}
+    job = ask(side, "call_prepare", **asked)["job"]
+    [one] = job["objects"]
+    Path(one["target"]).parent.mkdir(parents=True)
+    data = Path(one["source"]).read_bytes()
+    Path(one["target"]).write_bytes(data)
+    result = {"kind": "copy-objects", "work": job["work"]}
+    found = [{"size": len(data) - 1, "sha256": "0" * 64}]
+    with pytest.raises(FormatError, match=f"has {len(data) - 1} bytes, and its log says {len(data)}"):
+        ask(side, "call_prepare", **asked, result={**result, "objects": found})
+    job = ask(side, "call_prepare", **asked)["job"]
+    found = [{"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}]
+    result = {"kind": "copy-objects", "work": job["work"], "objects": found}
+    assert ask(side, "call_prepare", **asked, result=result)["job"] is None
+    (made,) = run(side, "backup", result=result, **arguments)
+    assert made[8:] == [1, len(data), True]  # the other objects were put before the error
+    assert not catalog.verify_backup(place).problems

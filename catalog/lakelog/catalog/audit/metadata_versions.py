@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakelog.catalog.files import FileSet
 from lakelog.catalog.logs import TableHead
-from lakelog.catalog.state import MAIN, TableState, details_of, operations_of
+from lakelog.catalog.state import MAIN, TableState, details_of, operations_of, rows_of
 from lakelog.log import Commit, View
 from lakelog.log.errors import NotFound
 
@@ -21,6 +21,7 @@ _TIME = pa.timestamp("us", "UTC")
 _TEXTS = pa.map_(pa.string(), pa.string())
 
 _WRITER = ("user", "engine", "client", "application", "host", "query", "statement")
+_COUNTED = ("inserted", "updated", "deleted", "copied")
 
 HISTORY = pa.schema(
     [
@@ -32,9 +33,11 @@ HISTORY = pa.schema(
         *(pa.field(name, pa.string()) for name in _WRITER),
         pa.field("base", pa.int64(), nullable=False),
         pa.field("commit_id", pa.string(), nullable=False),
+        *(pa.field(f"rows_{name}", pa.int64()) for name in _COUNTED),
     ]
 )
-"""A row for each commit, the newest first. `details` is JSON."""
+"""A row for each commit, the newest first. `details` is JSON. Numbers of rows are NULL where they are not known, and of
+commits that change no rows."""
 
 SNAPSHOTS = pa.schema(
     [
@@ -93,6 +96,7 @@ def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
         if left_behind_above is not None and commit.version <= left_behind_above:
             left_behind_above = None
         is_ancestor = left_behind_above is None
+        counts = rows_of(commit)
         yield {
             "made_current_at": commit.time_us,
             "version": commit.version,
@@ -102,6 +106,7 @@ def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
             **{name: commit.writer.get(name) for name in _WRITER},
             "base": commit.base,
             "commit_id": commit.commit_id,
+            **{f"rows_{name}": None if counts is None else getattr(counts, name) for name in _COUNTED},
         }
         if is_ancestor:
             left_behind_above = _continues_from(commit)

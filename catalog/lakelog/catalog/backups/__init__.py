@@ -14,16 +14,26 @@ from lakelog.catalog.backups.contents import BackupCutGone
 from lakelog.catalog.backups.copying import (
     Copied,
     CopyPlace,
+    carry,
     finish_copy,
     outcome,
 )
 from lakelog.catalog.backups.making import (
+    CARRY,
     LEAVE,
     REFUSE,
     BackedUp,
+    begun,
     create_backup,
     kind_of,
     summary,
+)
+from lakelog.catalog.backups.parts import (
+    Part,
+    Parts,
+    ToBackUp,
+    ToRestore,
+    ToVerify,
 )
 from lakelog.catalog.backups.place import (
     Backup,
@@ -34,6 +44,7 @@ from lakelog.catalog.backups.place import (
 from lakelog.catalog.backups.restoring import (
     RestoredWarehouse,
     restore_warehouse,
+    whole_warehouse,
 )
 from lakelog.catalog.backups.tables import (
     CopiedTable,
@@ -45,11 +56,12 @@ from lakelog.catalog.backups.tables import (
 )
 
 __all__ = [
+    "BackupCutGone",
     "BackedUp",
     "Backup",
-    "BackupCutGone",
     "BackupPlace",
     "BackupProblem",
+    "CARRY",
     "CheckedBackup",
     "Copied",
     "CopiedTable",
@@ -57,9 +69,16 @@ __all__ = [
     "LEAVE",
     "LeftOut",
     "LogInBackup",
+    "Part",
+    "Parts",
     "REFUSE",
-    "RestoredWarehouse",
     "RestoredTable",
+    "RestoredWarehouse",
+    "ToBackUp",
+    "ToRestore",
+    "ToVerify",
+    "begun",
+    "carry",
     "copy_table",
     "create_backup",
     "finish_copy",
@@ -71,4 +90,5 @@ __all__ = [
     "restore_warehouse",
     "summary",
     "verify_backup",
+    "whole_warehouse",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakelog.catalog.backups.making import COPIES_AT_ONCE
@@ -33,8 +34,15 @@ class CheckedBackup:
     problems: tuple[BackupProblem, ...]
 
 
-def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: Progress) -> CheckedBackup:
-    """Read every object of a backup, and compare it with its hash."""
+def verify_backup(
+    logs: LogCache,
+    place: BackupPlace,
+    id: str | None,
+    progress: Progress,
+    found: Mapping[str, str] | None = None,
+) -> CheckedBackup:
+    """Read every object of a backup, and compare it with its hash; not those whose hashes, by their names there, an
+    engine has `found`, "" for what is missing."""
     backup = place.backup(id)
     objects = place.objects_of(backup)
     problems: list[BackupProblem] = []
@@ -42,7 +50,7 @@ def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: 
         progress(f"object {begin:,} of {len(objects):,}")
         batch = objects[begin : begin + COPIES_AT_ONCE]
         for listed, wrong in zip(
-            batch, logs.in_parallel(lambda each: _wrong(place.store, each), batch), strict=True
+            batch, logs.in_parallel(lambda each: _wrong(place.store, each, found or {}), batch), strict=True
         ):
             if wrong is not None:
                 problems.append(
@@ -56,7 +64,10 @@ def verify_backup(logs: LogCache, place: BackupPlace, id: str | None, progress: 
     )
 
 
-def _wrong(store: ObjectStore, listed: Listed) -> str | None:
+def _wrong(store: ObjectStore, listed: Listed, found: Mapping[str, str]) -> str | None:
+    known = found.get(listed.stored)
+    if known is not None:
+        return MISSING if not known else None if known == listed.sha256 else ALTERED
     data = store.get(listed.stored)
     if data is None:
         return MISSING

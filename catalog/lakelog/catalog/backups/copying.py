@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lakelog.catalog.backups.making import TABLE, WAREHOUSE, BackedUp
+from lakelog.catalog.backups.making import DROPPED, FILE, TABLE, WAREHOUSE, BackedUp
 from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, LogInBackup
 from lakelog.catalog.backups.restoring import mark_at, restore_objects, unlink_left, unmark
-from lakelog.catalog.logs import LogCache, Progress, TrackedLog
+from lakelog.catalog.backups.tables import copy_table, name_beside
+from lakelog.catalog.ddl import drop_table, rename_table
+from lakelog.catalog.logs import LogCache, NameTree, Progress, TableHead, TrackedLog, no_progress
 from lakelog.catalog.maintenance import release_lost
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, EntryLinked, NamespaceCreated, encode
@@ -35,7 +37,8 @@ DELETED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """What a run has copied, and whether the copy is a warehouse now. `backup` says of which moment and what it is."""
+    """What a run has copied, and whether the copy is a warehouse now. `backup` says of which moment and what it is.
+    `carried` were outside of the warehouse, and are tables of the copy now; `left` are not in it."""
 
     backup: Backup
     url: str
@@ -43,10 +46,11 @@ class Copied:
     copied_bytes: int
     resumed: bool
     finished: bool
+    carried: tuple[LeftOut, ...] = ()
 
     @property
     def left(self) -> tuple[LeftOut, ...]:
-        return self.backup.left
+        return tuple(each for each in self.backup.left if each not in self.carried)
 
 
 class CopyPlace(BackupPlace):
@@ -120,7 +124,41 @@ def of(kind: str, name: tuple[str, ...]) -> str:
     return f"the {kind} {quoted(name)}" if name else "the warehouse"
 
 
-def outcome(done: BackedUp | None, backup: Backup, url: str, *, finished: bool) -> Copied:
+def carry(
+    target: NameTree, backup: Backup, source_of: Callable[[LeftOut, int | None], TableHead | None]
+) -> list[LeftOut]:
+    """Make tables of the copy of what is outside of the warehouse that was copied, and return what has become one.
+
+    `source_of` returns a table of the source, at a version or as it is. A table at a place of its own is made as it is
+    now; one in the warehouse that has files elsewhere is replaced by one with files of its own, as of the copy.
+    """
+    versions = {at.name: at.version for at in backup.tables}
+    carried = []
+    for left in backup.left:
+        if left.kind == DROPPED:
+            continue
+        head = source_of(left, versions.get(left.name) if left.kind == FILE else None)
+        if head is None:
+            continue  # it was dropped
+        carried.append(left)
+        found = target.find_table(left.name)
+        if left.kind != FILE:
+            if found is None:
+                copy_table(target, head, left.name, no_progress)
+            continue
+        beside = name_beside(left.name, hashlib.sha256(backup.id.encode()).hexdigest()[:12])
+        if found is not None and found.view.log_id == head.id:
+            if target.find_table(beside) is None:
+                copy_table(target, head, beside, no_progress)
+            drop_table(target, left.name, None)
+        if target.find_table(beside) is not None:
+            rename_table(target, beside, left.name, None)
+    return carried
+
+
+def outcome(
+    done: BackedUp | None, backup: Backup, url: str, *, finished: bool, carried: Sequence[LeftOut] = ()
+) -> Copied:
     return Copied(
         backup=backup,
         url=url,
@@ -128,6 +166,7 @@ def outcome(done: BackedUp | None, backup: Backup, url: str, *, finished: bool) 
         copied_bytes=0 if done is None else done.copied_bytes,
         resumed=done is None or done.resumed,
         finished=finished,
+        carried=tuple(carried),
     )
 
 

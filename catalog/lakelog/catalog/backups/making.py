@@ -37,14 +37,14 @@ from lakelog.catalog.state import NAMESPACE
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
 from lakelog.log.stores import ObjectStore
 
-WAREHOUSE, TABLE, DROPPED = "warehouse", "table", "dropped"
+WAREHOUSE, TABLE, DROPPED, FILE = "warehouse", "table", "dropped", "file"
 COPIES_AT_ONCE = 4
 SMALL_AT_ONCE = 64
 SMALL_BYTES = 1 << 20
 LISTED_AT_ONCE = 200
 """After so many copies a list of them is written: what a next run need not copy."""
 
-REFUSE, LEAVE = "refuse", "leave"
+REFUSE, LEAVE, CARRY = "refuse", "leave", "carry"
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -70,21 +70,15 @@ def create_backup(
     progress: Progress,
 ) -> BackedUp:
     """Back up a table, or a namespace with all below it, () for the warehouse, as of one moment: `Catalog.backup`."""
-    if outside not in (REFUSE, LEAVE):
-        raise InvalidInput(f"outside is {outside!r}: give {REFUSE} or {LEAVE}")
-    logs = tree.logs
-    logs.check_writable()
-    check_apart(logs.warehouse, place.store.url, "a place of backups")
-    root = logs.namespace("").current()
-    place.claim(root.log_id, logs.warehouse)
+    root = _claimed(tree, place, outside)
     for tries_left in reversed(range(TRIES_MAX)):
         running, resumed = _running(tree, place, name, is_table)
         copied = copied_bytes = 0
         if place.has(running.id):
             break
-        made = _Making(tree, place, running, progress)
+        made = Making(tree, place, running, progress)
         try:
-            made.make(root.log_id, outside)
+            made.make(root, outside)
         except BackupCutGone:
             # No run could go on with its version, ever. What it has copied is of use for the next one.
             made.flush()
@@ -99,6 +93,40 @@ def create_backup(
     return BackedUp(
         backup=place.backup(running.id), copied=copied, copied_bytes=copied_bytes, resumed=resumed
     )
+
+
+def begun(
+    tree: NameTree, place: BackupPlace, name: Identifier, *, is_table: bool, outside: str, progress: Progress
+) -> tuple[Making, list[tuple[str, int | None]], bool] | None:
+    """Begin a backup as `create_backup`, and return it with the keys and sizes of what is to be copied, for an engine
+    that does that, and whether it goes on with an earlier run. `create_backup` then finds all of it. None where an
+    earlier run has come to its end."""
+    _claimed(tree, place, outside)
+    running, resumed = _running(tree, place, name, is_table)
+    if place.has(running.id):
+        return None
+    making = Making(tree, place, running, progress)
+    try:
+        return making, making.plan(outside), resumed
+    except BackupCutGone:
+        return None  # `create_backup` begins anew
+
+
+def _claimed(tree: NameTree, place: BackupPlace, outside: str) -> str:
+    """Make the place one of this warehouse, and return the id of its root's log."""
+    if outside == CARRY:
+        raise InvalidInput(
+            "outside is 'carry', which only a copy can do: a backup has the objects of the warehouse's folder. Give "
+            f"{REFUSE} or {LEAVE}"
+        )
+    if outside not in (REFUSE, LEAVE):
+        raise InvalidInput(f"outside is {outside!r}: give {REFUSE} or {LEAVE}; for a copy {CARRY} too")
+    logs = tree.logs
+    logs.check_writable()
+    check_apart(logs.warehouse, place.store.url, "a place of backups")
+    root = logs.namespace("").current().log_id
+    place.claim(root, logs.warehouse)
+    return root
 
 
 def kind_of(name: Identifier, *, is_table: bool) -> str:
@@ -131,7 +159,7 @@ def _drop_cut(tree: NameTree, running: Running) -> None:
             continue
 
 
-class _Making:
+class Making:
     """One run of a backup."""
 
     def __init__(self, tree: NameTree, place: BackupPlace, running: Running, progress: Progress) -> None:
@@ -143,12 +171,29 @@ class _Making:
         self._new: list[Listed] = []
         self._borrowing: list[Identifier] = []
 
-    def make(self, root: str, outside: str) -> None:
+    def plan(self, outside: str) -> list[tuple[str, int | None]]:
+        """Return the keys and sizes of what has to be copied; what was read for that is put."""
+        chosen, _, _ = self._begin(outside)
+        todo: dict[str, int | None] = {}
+        for number, at in enumerate(chosen, start=1):
+            self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
+            contents = contents_of(self.tree.logs, at, self.progress)
+            taken = self._put_read(contents)
+            todo.update(self._needed(contents, taken))
+        self.flush()
+        return list(todo.items())
+
+    def _begin(self, outside: str) -> tuple[list[LogAt], list[LeftOut], int]:
+        """Return the logs, what is left out, and the time of the cut."""
         versions, start = self._versions()
         time_us = self.tree.logs.namespace(start).log.view_at(versions[start]).time_us
         chosen, left = self._chosen(versions, start)
         if outside == REFUSE and (live := [each for each in left if each.kind != DROPPED]):
             self._refuse(live)
+        return chosen, left, time_us
+
+    def make(self, root: str, outside: str) -> None:
+        chosen, left, time_us = self._begin(outside)
         files: list[LeftOut] = []
         for number, at in enumerate(chosen, start=1):
             self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
@@ -246,11 +291,26 @@ class _Making:
             if not contents.elsewhere:
                 return []
             place = sorted(contents.elsewhere)[0]
-            return [LeftOut(kind="file", name=at.path, place=place, files=len(contents.elsewhere))]
+            return [LeftOut(kind=FILE, name=at.path, place=place, files=len(contents.elsewhere))]
         raise FormatError(f"{missing}: run lakelog fsck on {logs.url(at.location)}") from missing
 
     def _copy(self, contents: Contents) -> dict[str, Listed]:
         source = self.tree.logs.places.store(self.tree.logs.warehouse)
+        taken = self._put_read(contents)
+        named = self._needed(contents, taken)
+        for begin in range(0, len(named), COPIES_AT_ONCE):
+            if begin:
+                self.progress(f"object {begin:,} of {len(named):,}")
+            copies = self._each(
+                lambda each: copied(source, each[0], each[1], self.place),
+                named[begin : begin + COPIES_AT_ONCE],
+            )
+            taken |= {each.key: each for each in copies}
+            self.note(copies)
+        return taken
+
+    def _put_read(self, contents: Contents) -> dict[str, Listed]:
+        """Put the objects whose bytes are here, and return them."""
         taken: dict[str, Listed] = {}
         small: list[tuple[Listed, bytes]] = []
         for key, data in contents.read.items():
@@ -262,7 +322,11 @@ class _Making:
         for begin in range(0, len(small), SMALL_AT_ONCE):
             batch = small[begin : begin + SMALL_AT_ONCE]
             self._each(self._put, batch)
-            self._note([each for each, _ in batch])
+            self.note([each for each, _ in batch])
+        return taken
+
+    def _needed(self, contents: Contents, taken: dict[str, Listed]) -> list[tuple[str, int | None]]:
+        """Return the keys and sizes of the objects that have to be copied; the others, which are there, are `taken`."""
         named: list[tuple[str, int | None]] = []
         for key, size in contents.named.items():
             known = self._known.get(self.place.stored_name(key, None))
@@ -274,16 +338,7 @@ class _Making:
                 taken[key] = known
             else:
                 named.append((key, size))
-        for begin in range(0, len(named), COPIES_AT_ONCE):
-            if begin:
-                self.progress(f"object {begin:,} of {len(named):,}")
-            copies = self._each(
-                lambda each: copied(source, each[0], each[1], self.place),
-                named[begin : begin + COPIES_AT_ONCE],
-            )
-            taken |= {each.key: each for each in copies}
-            self._note(copies)
-        return taken
+        return named
 
     def _put(self, each: tuple[Listed, bytes]) -> None:
         self.place.store.put(each[0].stored, each[1])
@@ -298,7 +353,7 @@ class _Making:
                 location=error.location,
             ) from error
 
-    def _note(self, copies: list[Listed]) -> None:
+    def note(self, copies: list[Listed]) -> None:
         self.copied += len(copies)
         self.copied_bytes += sum(each.size for each in copies)
         for each in copies:

@@ -59,13 +59,7 @@ def restore_warehouse(
 ) -> RestoredWarehouse:
     """Make the warehouse of `target`, an empty folder, what a backup has. InvalidInput where it is not empty. `finish`
     does what is left to do once it is a warehouse, and may be called again."""
-    backup = place.backup(id)
-    if backup.kind != WAREHOUSE:
-        raise InvalidInput(
-            f"the backup {backup.id} is of the {backup.kind} {quoted(backup.name)}, not of a warehouse: give the table "
-            "to restore from it, and the name that it is to have"
-        )
-    check_apart(target.warehouse, place.store.url, "a warehouse that is restored")
+    backup = whole_warehouse(target, place, id)
     missing = restore_objects(target, place, backup, progress)
     unlink_left(target, backup)
     finish(backup)
@@ -80,19 +74,26 @@ def restore_warehouse(
     )
 
 
+def whole_warehouse(target: LogCache, place: BackupPlace, id: str | None) -> Backup:
+    """Return the backup of a warehouse that is to be restored to a folder. InvalidInput for another one."""
+    backup = place.backup(id)
+    if backup.kind != WAREHOUSE:
+        raise InvalidInput(
+            f"the backup {backup.id} is of the {backup.kind} {quoted(backup.name)}, not of a warehouse: give the table "
+            "to restore from it, and the name that it is to have"
+        )
+    check_apart(target.warehouse, place.store.url, "a warehouse that is restored")
+    return backup
+
+
 def restore_objects(
     target: LogCache, place: BackupPlace, backup: Backup, progress: Progress, *, is_empty: bool = True
 ) -> list[Listed]:
     """Put what is missing of a backup's objects at their keys, the first commit of the root last, and return these.
 
     InvalidInput for a folder that holds something else, unless it need not be empty."""
-    objects = place.objects_of(backup)
+    missing = begin_restore(target, place, backup, is_empty=is_empty)
     store = target.places.store(target.warehouse)
-    _mark(target, backup, is_empty=is_empty)
-    there = dict(store.list_sizes(""))
-    missing = [each for each in objects if there.get(each.key) != each.size]
-    if Keys("").commit(1) in there:
-        missing = []  # it was the last one, and clients may have changed others since
 
     def put(each: Listed) -> None:
         store.put(each.key, sound(place.store, each))
@@ -109,6 +110,18 @@ def restore_objects(
             location=error.location,
         ) from error
     return missing
+
+
+def begin_restore(
+    target: LogCache, place: BackupPlace, backup: Backup, *, is_empty: bool = True
+) -> list[Listed]:
+    """Claim the folder, and return the objects that are missing there."""
+    objects = place.objects_of(backup)
+    _mark(target, backup, is_empty=is_empty)
+    there = dict(target.places.store(target.warehouse).list_sizes(""))
+    if Keys("").commit(1) in there:
+        return []  # it was the last one, and clients may have changed others since
+    return [each for each in objects if there.get(each.key) != each.size]
 
 
 def mark_at(store: ObjectStore) -> Restoring | None:
@@ -147,6 +160,11 @@ def _mark(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
         )
 
 
+def is_of_a_log(each: Listed) -> bool:
+    """Whether an object belongs to a log, a cut or a transaction, and not to the files that these name."""
+    return each.key.startswith(("_log/", "_cut/", "_txn/")) or "/_log/" in each.key or "/_cut/" in each.key
+
+
 def _batches(objects: list[Listed]) -> list[list[Listed]]:
     """Return the objects in the order in which they are put, those of a batch side by side: files before the logs that
     name them, the root's log after all others, and its first commit last."""
@@ -159,7 +177,7 @@ def _batches(objects: list[Listed]) -> list[list[Listed]]:
             return 3
         if each.key.startswith(("_cut/", "_txn/")):
             return 2
-        return 1 if "/_log/" in each.key else 0
+        return 1 if is_of_a_log(each) else 0
 
     batches = []
     for wanted in range(5):

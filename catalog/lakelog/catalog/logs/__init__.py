@@ -11,6 +11,9 @@ from lakelog.catalog.logs.cache import (
     LogCache,
     LogChange,
 )
+from lakelog.catalog.logs.changed import (
+    Changed,
+)
 from lakelog.catalog.logs.commit_files import (
     CommitFiles,
     commits_with_sidecars,
@@ -122,6 +125,7 @@ from lakelog.catalog.logs.writer_now import (
 )
 
 __all__ = [
+    "Changed",
     "known_path_to",
     "write_vectors",
     "commits_with_sidecars",

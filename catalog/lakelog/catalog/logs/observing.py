@@ -20,6 +20,7 @@ from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 from lakelog.catalog.names import identifier, quoted
+from lakelog.catalog.state import RowCounts
 from lakelog.log.clocks import host_clock_us, steady_clock_us
 from lakelog.log.costs import Tally, tallied
 from lakelog.log.errors import InvalidInput, LakelogError
@@ -41,7 +42,8 @@ class Observation:
     and the bytes those of objects. `attempts` are versions of logs that it put, or tried to; `rebases` are decisions
     after versions of others; `waits` are times that it waited for other writers, or to try again, for `waited_s`.
 
-    `error` is the kind of the error that it ended by, None where it ended by none. `is_background`: no caller waited
+    `rows` says how many rows a change of a table has changed, None of what changes none. `error` is the kind of the
+    error that it ended by, None where it ended by none. `is_background`: no caller waited
     for it, such as a snapshot after a commit.
     """
 
@@ -57,6 +59,7 @@ class Observation:
     rebases: int = 0
     waits: int = 0
     waited_s: float = 0.0
+    rows: RowCounts | None = None
     error: str | None = None
     is_background: bool = False
 
@@ -80,6 +83,7 @@ class Watched:
         self._hook = hook
         self._operation, self._name, self._warehouse = operation, name, warehouse
         self._is_background = is_background
+        self._rows: RowCounts | None = None
         self._tally = Tally()
         self._begun_us, self._steady_us = host_clock_us(), steady_clock_us()
         self._has_ended = False
@@ -102,6 +106,10 @@ class Watched:
         are wanted."""
         return _Parts(self, items)
 
+    def returned(self, result: Any) -> None:
+        """Note what the operation returns, if that says how many rows it has changed."""
+        self._rows = getattr(result, "rows_changed", None)
+
     def end(self, error: BaseException | None) -> None:
         """Hand the record over, once."""
         if self._has_ended:
@@ -121,6 +129,7 @@ class Watched:
             rebases=tally.rebases,
             waits=tally.waits,
             waited_s=tally.waited_s,
+            rows=self._rows,
             error=None if error is None else kind_of(error),
             is_background=self._is_background,
         )
@@ -203,6 +212,9 @@ class Unwatched:
     def each(self, items: Iterator[T]) -> Iterator[T]:
         return items
 
+    def returned(self, result: Any) -> None:
+        return
+
     def end(self, error: BaseException | None) -> None:
         return
 
@@ -218,11 +230,11 @@ def watched(logs: Observable, operation: str, name: str) -> Watched | Unwatched:
 
 
 @contextmanager
-def as_operation(logs: Observable, operation: str, name: str) -> Iterator[None]:
+def as_operation(logs: Observable, operation: str, name: str) -> Iterator[Watched | Unwatched]:
     """Inside, what is done is one operation."""
     found = watched(logs, operation, name)
     with found.working():
-        yield
+        yield found
     found.end(None)
 
 
@@ -285,8 +297,10 @@ def _operation(
         else:
             given = kwargs.get(about) if about in kwargs else args[at] if 0 <= at < len(args) else None
             name = _spelled(given, is_place=about == "location")
-        with as_operation(logs, function.__name__, name):
-            return function(self, *args, **kwargs)
+        with as_operation(logs, function.__name__, name) as seen:
+            result = function(self, *args, **kwargs)
+            seen.returned(result)
+            return result
 
     return method
 

@@ -19,6 +19,7 @@ from lakelog.catalog.errors import NoSuchTable, TableRenamed
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs.branch_log import LineLog, seen_on
 from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.changed import Changed, changed
 from lakelog.catalog.logs.commits import (
     NothingToDo,
     Token,
@@ -35,8 +36,8 @@ from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.planning import Bound, TopRows, bind, choosing, plan_scan
 from lakelog.catalog.schema import Filter, Metadata, Schema, as_predicate
-from lakelog.catalog.state import MAIN, TAG, Link, Operation, TableState
-from lakelog.log import Commit, Committed, Draft, View, WriteRef, each_change
+from lakelog.catalog.state import MAIN, NO_ROWS, TAG, Link, Operation, RowCounts, TableState
+from lakelog.log import Commit, Draft, View, WriteRef, each_change
 from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
 
@@ -57,7 +58,8 @@ class FoundBy:
 class TableHead:
     """`name` is the table's name in messages. In a transaction, `view` includes the transaction's changes.
 
-    `found_by` is None for a table that was found by its place: that may be renamed meanwhile.
+    `found_by` is None for a table that was found by its place: that may be renamed meanwhile. `rows` says how many rows
+    the change has changed that returned this; None where none did, and where that is not known.
     """
 
     logs: LogCache
@@ -65,6 +67,7 @@ class TableHead:
     view: View[TableState]
     name: str
     found_by: FoundBy | None = None
+    rows: RowCounts | None = None
 
     @staticmethod
     def named(logs: LogCache, found: Found[TableState], identifier: Identifier) -> TableHead:
@@ -133,12 +136,20 @@ class TableHead:
 
     def at(self, view: View[TableState]) -> TableHead:
         """Return the same log at another view of it."""
-        return replace(self, view=view)
+        return replace(self, view=view, rows=None)
+
+    def after(self, done: Changed) -> TableHead:
+        """Return the same log as a change has left it."""
+        return replace(self, view=done.view, rows=done.rows)
+
+    def unchanged(self) -> TableHead:
+        """Return this version, of which a change has found that there is nothing to do."""
+        return replace(self, rows=NO_ROWS)
 
     def at_version(self, version: int) -> TableHead:
         """Return the table at a version, as that was committed. NotFound for one that does not exist or has expired."""
         if version == self.version and not self.logs.is_a_cut:
-            return self
+            return self.at(self.view)
         try:
             view = self.tracked.view_at(version)
         except NotFound as error:
@@ -230,8 +241,8 @@ class TableHead:
     def whole(self) -> TableHead:
         """This version of the table itself, with all its tags and branches."""
         if not isinstance(self.tracked, LineLog):
-            return self
-        return replace(self, tracked=self.tracked.under, view=seen_on(self.view, MAIN))
+            return self.at(self.view)
+        return replace(self, tracked=self.tracked.under, view=seen_on(self.view, MAIN), rows=None)
 
     def on(self, name: str) -> TableHead:
         """Return this version as it is on a tag or branch, or on main. NoSuchRef."""
@@ -326,7 +337,7 @@ class TableHead:
 
     def commit(
         self, decide: Decide[TableState], token: Token | None = None, *, shared: bool = False
-    ) -> Committed[TableState]:
+    ) -> Changed:
         """Commit what was decided on this version, on the newest one that allows it, and with what other threads commit
         meanwhile where it may be `shared` (see `Log.commit`).
 
@@ -337,12 +348,14 @@ class TableHead:
         """
         if was_applied_elsewhere(self.logs, self.tracked, token):
             view = self._newest().view
-            return Committed(view, view.version)
+            return Changed(view, view.version)
         start = self.at_least(self.version)
+        decided: list[Draft] = []
 
         def decide_by_name(view: View[TableState], passed: Sequence[Commit]) -> Draft:
             self.check_name(view)
-            return decide(view, passed)
+            decided[:] = [decide(view, passed)]
+            return decided[0]
 
         times = self.logs.write_times
         began_s = times.now_s()
@@ -355,7 +368,7 @@ class TableHead:
                 shared=shared,
             )
         times.ended(token.commit_id if token else None, began_s)
-        return done
+        return changed(self.tracked, done, decided, token)
 
     def commit_or_refresh(self, decide: Decide[TableState], token: Token | None) -> TableHead:
         """As `commit`; return the newest version. Commits nothing where there is nothing to do."""

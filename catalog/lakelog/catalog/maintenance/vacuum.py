@@ -12,7 +12,7 @@ Commits made during a vacuum are seen by the fence's commit: it is judged on all
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -43,6 +43,9 @@ from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
 
 PAGE = 100_000
 """Data files that are compared with those of the table at once."""
+
+MANY = 100_000
+"""With more objects of a table an engine deletes them, if there is one."""
 
 VACUUM_DEFAULT_AGE = dt.timedelta(days=3)
 VACUUM_DEFAULT_DROPPED_AGE = dt.timedelta(days=DROPPED_RETENTION_DAYS)
@@ -91,6 +94,7 @@ class Wish:
     keys: bool
     trust_clock: bool = False
     progress: Progress = no_progress
+    delete: Callable[[Sequence[str]], None] | None = None
 
 
 def vacuum_wish(
@@ -101,8 +105,13 @@ def vacuum_wish(
     keys: bool,
     trust_clock: bool = False,
     progress: Progress | None = None,
+    delete: Callable[[Sequence[str]], None] | None = None,
 ) -> Wish:
-    """Return the arguments of a vacuum. InvalidInput for negative ages and other types."""
+    """Return the arguments of a vacuum. InvalidInput for negative ages and other types.
+
+    `delete` takes over the deletion of a table's objects, by their URLs, where there are many, after the commit that
+    keeps writers from them.
+    """
     return Wish(
         write_age_us=age_us("older_than", VACUUM_DEFAULT_AGE if older_than is None else older_than),
         dropped_age_us=age_us(
@@ -113,6 +122,7 @@ def vacuum_wish(
         keys=keys,
         trust_clock=trust_clock,
         progress=progress or no_progress,
+        delete=delete,
     )
 
 
@@ -226,12 +236,19 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     content = Content(files=going, objects=objects, foreign=foreign)
     if not asked.dry_run:
         try:
-            purge.delete(tracked, content, asked.progress)
+            _delete(tracked, content, asked)
         except LakelogError as error:
             raise DoneInPart(
                 f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
             ) from error
     return _answer("table", target.name, tracked.log.location, content, asked, fence=fenced, waiting=waiting)
+
+
+def _delete(tracked: TrackedLog[TableState], content: Content, asked: Wish) -> None:
+    if asked.delete is None or len(content.files) + len(content.objects) <= MANY:
+        purge.delete(tracked, content, asked.progress)
+    else:
+        asked.delete([f"{tracked.store.url}/{key}" for key in sorted(content.files | content.objects)])
 
 
 def _started_at(key: str, prefix: str) -> int:

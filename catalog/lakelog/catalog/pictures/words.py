@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lakelog.catalog.schema import Schema, Transform
-from lakelog.catalog.state import HistoryEntry
+from lakelog.catalog.state import HistoryEntry, RowCounts, rows_of_event
 from lakelog.catalog.times import time_text
 from lakelog.log.grammar import shortened
 
@@ -48,6 +48,7 @@ def _what_was_done(
         parts.append(f"{len(columns)} column{_s(len(columns))}")
     parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
     parts += [f"removed {key}" for key in details.get("removed", ())]
+    parts += _changed_rows(operation, details)
     for sign, which in (("+", "added"), ("−", "removed")):
         rows = details.get(f"{which}_rows", 0)
         if files := details.get(f"{which}_files"):
@@ -72,6 +73,26 @@ def _what_was_done(
     if branch := details.get("branch"):
         parts.append(f"{branch} to {details['to']}" if "to" in details else f"on the branch {branch}")
     return f"{operation}: {', '.join(parts)}" if parts else operation
+
+
+def _changed_rows(operation: str, details: dict[str, Any]) -> list[str]:
+    """Return how many rows were changed, where that is not what was added or removed."""
+    for each in operation.split(", "):
+        counts = rows_of_event({"event": "files-changed", "operation": each, **details})
+        if counts is not None and (each in ("update", "merge") or counts.copied):
+            return _said(counts)
+    return []
+
+
+def _said(counts: RowCounts) -> list[str]:
+    numbers = {name: getattr(counts, name) for name in ("inserted", "updated", "deleted", "copied")}
+    if all(number is None for number in numbers.values()):
+        return ["how many rows were changed is not known"]
+    return [
+        f"{'an unknown number of rows' if number is None else f'{number:,} row{_s(number)}'} {name}"
+        for name, number in numbers.items()
+        if number != 0 and not (number is None and name == "copied")
+    ]
 
 
 def _number(given: Any) -> str:

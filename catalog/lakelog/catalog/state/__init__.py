@@ -133,6 +133,13 @@ from lakelog.catalog.state.refs import (
     check_no_branches,
     check_ref_name,
 )
+from lakelog.catalog.state.row_counts import (
+    NO_ROWS,
+    RowCounts,
+    rows_of,
+    rows_of_event,
+    rows_of_events,
+)
 from lakelog.catalog.state.statement_text import (
     SqlToken,
     full,
@@ -281,4 +288,9 @@ __all__ = [
     "names_difference",
     "names_digest",
     "pages_in",
+    "NO_ROWS",
+    "RowCounts",
+    "rows_of",
+    "rows_of_event",
+    "rows_of_events",
 ]

@@ -236,6 +236,9 @@ class FileChange(_Event, frozen=True, kw_only=True):
     A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
     `deleted_rows` the rows that are deleted by it; the other counts leave them out. `of_changes` counts the changes
     before this one in its version whose rows these are, each with `rows-appended`; 0: its own.
+
+    Of the rows that an update or a merge adds, `updated_rows` have the place of others, and `inserted_rows` are new;
+    the rest are copies. None where that is not known.
     """
 
     operation: Word
@@ -253,6 +256,8 @@ class FileChange(_Event, frozen=True, kw_only=True):
     changed_files: Number = 0
     deleted_rows: Number = 0
     of_changes: Number = 0
+    inserted_rows: Number | None = None
+    updated_rows: Number | None = None
 
 
 class FilesChanged(FileChange, frozen=True, tag="files-changed"):
@@ -551,6 +556,9 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
         del encoded["changed_files"], encoded["deleted_rows"]
     if isinstance(event, FileChange) and not event.of_changes:
         del encoded["of_changes"]
+    for member in ("inserted_rows", "updated_rows"):
+        if member in encoded and encoded[member] is None:
+            del encoded[member]
     if isinstance(event, RefSet) and not event.apart:
         # Left out where false, as most are.
         del encoded["apart"]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.state.conflicts import Operation
+from lakelog.catalog.state.row_counts import RowCounts, rows_of
 from lakelog.log import Commit, Json, each_change
 from lakelog.log.secrets import masked_properties
 
@@ -101,13 +102,14 @@ _COUNTS = (
     "added_files", "added_rows", "added_bytes", "removed_files", "removed_rows", "removed_bytes", "changed_files",
     "deleted_rows",
 )  # fmt: skip
+_ROWS = ("inserted_rows", "updated_rows")
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One commit. `operation` says what it did, `details` with what (counts of files and rows, names, a filter).
 
     `base` is the version that the commit was prepared on: one below `version` - 1 means that it was rebased over the
-    commits between.
+    commits between. `rows` says how many rows it has inserted, updated and deleted, None of one that changes none.
     """
 
     version: int
@@ -118,6 +120,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     commit_id: str
     write_id: str | None
     base: int
+    rows: RowCounts | None = None
 
     @property
     def rebased(self) -> bool:
@@ -141,6 +144,7 @@ def _entry_of(commit: Commit) -> HistoryEntry:
         commit_id=commit.commit_id,
         write_id=commit.write.id if commit.write is not None else None,
         base=commit.base,
+        rows=rows_of(commit),
     )
 
 
@@ -187,6 +191,7 @@ def _details_by_kind(event: Mapping[str, Any]) -> dict[str, Json]:
     kind = event.get("event")
     if kind in _OF_FILES:
         counts = {name: event[name] for name in (*_COUNTS, "of_changes", "branch") if event.get(name)}
+        counts |= {name: event[name] for name in _ROWS if event.get(name) is not None}
         if event.get("of_changes"):
             counts.pop("added_rows", None)  # those changes have them
         return counts | ({"filter": event["filter"]} if event.get("filter") else {})

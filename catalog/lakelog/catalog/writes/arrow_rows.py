@@ -100,4 +100,4 @@ def _write_rows(
             change = change_of(operation.value, files, filter, batch, numbering.taken())
             return commit_write(base, write, change, token)
     except BatchCommitted:
-        return base.refreshed()
+        return base.refreshed().unchanged()

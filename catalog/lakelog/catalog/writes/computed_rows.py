@@ -233,6 +233,7 @@ class ChangedRows:
         self._places = places
         self._numbering = Numbering(head.schema, known_taken(head))
         self._parts: list[tuple[Generator[Computed], bool]] = []
+        self._inserted = self._updated = 0
 
     def add_updated(self, rows: Generator[Computed], values: Mapping[str, Value]) -> None:
         self._parts.append((rows, True))
@@ -276,6 +277,8 @@ class ChangedRows:
             deletes={} if is_copying else self._places,
             condition=condition,
             values=self._numbering.taken(),
+            inserted=None if self._operation is Operation.UPDATE else self._inserted,
+            updated=self._updated,
         )
         with kept_by_commit(head.tracked, files):
             try:
@@ -297,6 +300,10 @@ class ChangedRows:
             with closing(part):
                 for computed in part:
                     rows = (checks.updated if is_updated else checks.new)(computed.rows)
+                    if is_updated:
+                        self._updated += rows.num_rows
+                    else:
+                        self._inserted += rows.num_rows
                     if has_ids:
                         versions = pa.nulls(rows.num_rows, pa.int64())
                         for field, values in zip(ID_FIELDS, (computed.ids, versions), strict=True):

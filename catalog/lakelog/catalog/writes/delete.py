@@ -41,15 +41,15 @@ def delete(
                 filter_text=str(predicate),
                 keeps_partitions=keeps_partitions,
             )
-            return head.at(file_changes.commit(head, change, token=token).view)
+            return head.after(file_changes.commit(head, change, token=token))
         except NothingToDo:
-            return head.refreshed()
+            return head.refreshed().unchanged()
         except file_changes.FilesMatchInPart:
             pass
         try:
             return _delete_rows(head, predicate, token, keeps_partitions=keeps_partitions)
         except NothingToDo:
-            return head.refreshed()
+            return head.refreshed().unchanged()
         except CommitConflict:
             newer = head.at(head.tracked.current())
             if (
@@ -102,6 +102,6 @@ def _delete_rows(
         keeps_partitions=keeps_partitions,
     )
     if change.is_empty:
-        return head
+        return head.unchanged()
     with kept_by_commit(tracked, copied):
-        return head.at(row_changes.commit(head, change, write=write, token=token).view)
+        return head.after(row_changes.commit(head, change, write=write, token=token))

@@ -34,6 +34,7 @@ from lakelog.catalog.files import (
     without_uncommitted,
 )
 from lakelog.catalog.logs import (
+    Changed,
     NothingToDo,
     TableHead,
     Token,
@@ -78,7 +79,7 @@ from lakelog.catalog.writes.files_since import FilesSince
 from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
-from lakelog.log import Carried, Commit, Committed, Draft, View, WriteRef
+from lakelog.log import Carried, Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def commit_write(
     if token is None and write is not None:
         # One write is one commit: committing its files again must not add them twice.
         token = head.token_of(write)
-    return head.at(commit(head.at_write(write), change, write=write, token=token).view)
+    return head.after(commit(head.at_write(write), change, write=write, token=token))
 
 
 def commit(
@@ -171,7 +172,7 @@ def commit(
     *,
     write: WriteRef | None = None,
     token: Token | None = None,
-) -> Committed[TableState]:
+) -> Changed:
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
@@ -184,9 +185,7 @@ def commit(
     return with_values(base, replace(change, files=files), lambda change: _commit(base, change, write, token))
 
 
-def _commit(
-    base: TableHead, change: ContentsChange, write: WriteRef | None, token: Token | None
-) -> Committed[TableState]:
+def _commit(base: TableHead, change: ContentsChange, write: WriteRef | None, token: Token | None) -> Changed:
     # Bound once: a name in the filter means the column that had it when the change was prepared.
     bound = None if change.filter is None else bind(change.filter, base.schema)
     partial = _partial_files(base, change, bound, write)

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from lakelog.catalog.errors import ValuesGone
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import TableHead, TrackedLog
+from lakelog.catalog.logs import Changed, TableHead, TrackedLog
 from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.schema import ValuesTaken, identity_fields
 from lakelog.catalog.state import TableState
 from lakelog.catalog.writes.identity_rewrite import renumbered
-from lakelog.log import Committed
 from lakelog.log.errors import CommitUnknown, LakelogError
 
 
@@ -47,9 +46,7 @@ def refresh_taken(head: TableHead) -> None:
         head.tracked.outside.current()
 
 
-def with_values(
-    head: TableHead, change: C, commit: Callable[[C], Committed[TableState]]
-) -> Committed[TableState]:
+def with_values(head: TableHead, change: C, commit: Callable[[C], Changed]) -> Changed:
     """Commit `change`, prepared against `head`, with the values that it took or, where these are taken, others.
 
     ValuesGone where others are needed and the files also hold some that the user gave.
@@ -77,8 +74,8 @@ def _renumbered(
     head: TableHead,
     change: C,
     values: Sequence[ValuesTaken],
-    commit: Callable[[C], Committed[TableState]],
-) -> Committed[TableState]:
+    commit: Callable[[C], Changed],
+) -> Changed:
     """Commit `change` with others for some of its `values`, which are taken by a separate commit before."""
     tracked = head.tracked
     others = renumbered(head, change.files, values)

@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from lakelog.catalog.logs import TableHead, TrackedLog
+from lakelog.catalog.logs import Changed, TableHead, TrackedLog
 from lakelog.catalog.parquet import Numbering, RowChecks, kept_by_commit, written_rows
-from lakelog.catalog.state import Operation, RowsAppended, TableState, encode
+from lakelog.catalog.state import Operation, RowCounts, RowsAppended, TableState, encode
 from lakelog.catalog.writes.file_changes import change_of, commit_write
 from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
 from lakelog.log import Carried, Json
@@ -172,7 +172,7 @@ def _write_and_commit(group: Sequence[_Append], pass_on: Callable[[], None]) -> 
             each.committing = True
         done = commit_write(base, write, replace(change, carries=carried), None)
     for each in group:
-        each.done = each.head.at(done.view)
+        each.done = each.head.after(Changed(done.view, done.version, RowCounts(inserted=each.rows.num_rows)))
 
 
 def _checked(group: Sequence[_Append], checks: RowChecks) -> Iterator[pa.Table]:

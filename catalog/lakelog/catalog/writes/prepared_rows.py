@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class RowChange:
     """A change to be committed. `condition` is true for all rows that were read; None: any may have been. `values` of
     identity columns were taken for new rows. `reads_others`: the change of a row depends on other rows. Without
-    `keeps_partitions`, files without rows, which stand for partitions, are removed like others."""
+    `keeps_partitions`, files without rows, which stand for partitions, are removed like others. Of the rows of `files`,
+    `inserted` are new and `updated` have the place of others, None where that is not known; the rest are copies."""
 
     operation: Operation
     files: Sequence[DataFile] = ()
@@ -36,6 +37,8 @@ class RowChange:
     values: Sequence[ValuesTaken] = ()
     reads_others: bool = False
     keeps_partitions: bool = True
+    inserted: int | None = None
+    updated: int | None = None
 
     @property
     def depends_on_rows_read(self) -> bool:
@@ -99,6 +102,8 @@ class Prepared:
             raise InvalidInput(f"compaction must preserve rows: removed {going:,}, wrote {coming:,}")
         if change.operation is Operation.DELETE_ROWS and coming > going:
             raise InvalidInput(f"a delete must not add rows: removed {going:,}, wrote {coming:,}")
+        if change.updated is not None or change.inserted is not None:
+            check_counts(change, coming, going + sum(map(len, change.deletes.values())))
 
     def _keep_partitions(self) -> None:
         """Keep files without rows, which stand for partitions: an engine names all files that it read."""
@@ -108,3 +113,24 @@ class Prepared:
             self.before = {path: file for path, file in self.before.items() if path not in rowless}
         if self.change.is_empty:
             raise NothingToDo("no row is changed")
+
+
+def check_counts(change: RowChange, coming: int, going: int) -> None:
+    """Check the numbers of rows that an engine has counted against the rows that it adds and those that it takes away,
+    of files that it rewrites among them."""
+    inserted, updated = change.inserted or 0, change.updated
+    if updated is None:
+        raise InvalidInput(
+            f"{inserted:,} rows were inserted, but not how many were updated: give both numbers"
+        )
+    if not change.operation.makes_rows or (inserted and change.operation is Operation.UPDATE):
+        raise InvalidInput(
+            f"this {change.operation.word} has {inserted:,} inserted and {updated:,} updated rows: only a merge "
+            "inserts rows, and only a merge and an update update some. Leave these numbers out, or correct them"
+        )
+    copied = coming - inserted - updated
+    if inserted < 0 or updated < 0 or copied < 0 or going < copied + updated:
+        raise InvalidInput(
+            f"{inserted:,} inserted and {updated:,} updated rows are not those of this {change.operation.word}, which "
+            f"takes {going:,} rows away and adds {coming:,}: correct these numbers"
+        )

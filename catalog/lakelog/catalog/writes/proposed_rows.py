@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakelog.catalog.files import with_ids
 from lakelog.catalog.logs import (
+    Changed,
     TableHead,
     Token,
     files_event,
@@ -26,6 +27,7 @@ from lakelog.catalog.parquet import Numbering, RowChecks, decoded_rows, encoded_
 from lakelog.catalog.state import (
     IdentityTaken,
     Operation,
+    RowCounts,
     RowsAppended,
     TableEvent,
     TableState,
@@ -75,7 +77,7 @@ def append_proposed(
         )
     if done is not None:
         tracked.offer_committed(done.view)
-        return head.at(done.view)
+        return head.after(Changed(done.view, done.version, RowCounts(inserted=rows.num_rows)))
     try:
         return by_itself(token)
     except CommitUnknown:

@@ -19,6 +19,7 @@ from lakelog.catalog.files import (
     positions_of,
 )
 from lakelog.catalog.logs import (
+    Changed,
     NothingToDo,
     TableHead,
     Token,
@@ -35,7 +36,7 @@ from lakelog.catalog.state import (
 from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
 from lakelog.catalog.writes.row_rebase import Rebase, draft_of
-from lakelog.log import Commit, Committed, Draft, View, WriteRef
+from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput
 
 _OPERATIONS = {
@@ -52,6 +53,8 @@ def row_change(
     values: Sequence[ValuesTaken] = (),
     *,
     reads_others: bool = False,
+    inserted: int | None = None,
+    updated: int | None = None,
 ) -> RowChange:
     """Return an engine's change. InvalidInput for one that makes no sense by itself."""
     if operation not in _OPERATIONS:
@@ -69,6 +72,8 @@ def row_change(
         condition=condition,
         values=values,
         reads_others=reads_others,
+        inserted=inserted,
+        updated=updated,
     )
 
 
@@ -76,17 +81,15 @@ def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Toke
     """Commit a change that was prepared on the version that `write` began from; return the newest version."""
     check_written_by(change.files, write)
     if change.is_empty:
-        return head.refreshed()
+        return head.refreshed().unchanged()
     token = token or head.token_of(write)
     try:
-        return head.at(commit(head.at_write(write), change, write=write, token=token).view)
+        return head.after(commit(head.at_write(write), change, write=write, token=token))
     except NothingToDo:
-        return head.refreshed()
+        return head.refreshed().unchanged()
 
 
-def commit(
-    base: TableHead, change: RowChange, *, write: WriteRef, token: Token | None = None
-) -> Committed[TableState]:
+def commit(base: TableHead, change: RowChange, *, write: WriteRef, token: Token | None = None) -> Changed:
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
@@ -96,9 +99,7 @@ def commit(
     return with_values(base, change, lambda change: _commit(base, change, write, token))
 
 
-def _commit(
-    base: TableHead, change: RowChange, write: WriteRef, token: Token | None
-) -> Committed[TableState]:
+def _commit(base: TableHead, change: RowChange, write: WriteRef, token: Token | None) -> Changed:
     prepared = Prepared(base, change, write)
     written = Written(base.version, base.schema, no_files, lambda kind: "rows were changed")
     base.check_own_steps(change.operation, written)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -323,6 +324,9 @@ def draft_of(rebases: Sequence[Rebase]) -> Draft:
         head.metadata,
         None if condition is None else normalized(str(condition)),
         changed,
+    )
+    event = msgspec.structs.replace(
+        event, inserted_rows=prepared.change.inserted, updated_rows=prepared.change.updated
     )
     taken = taken_events(head.view, prepared.change.values, prepared.name)
     return Draft(events=encode([*taken, event]), blobs=blobs, write=prepared.write)

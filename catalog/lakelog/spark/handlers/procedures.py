@@ -32,12 +32,13 @@ def make_token(at: OpenCatalog, asked: ask.CallToken) -> ask.TokenOfCall:
 def prepare(at: OpenCatalog, asked: ask.CallPrepare) -> ask.Job:
     procedure = _procedure(asked)
     assert procedure.prepare is not None, "only procedures with a job are prepared"
-    return ask.Job(job=procedure.prepare(_call(at, procedure, asked)))
+    job = procedure.prepare(_call(at, procedure, asked, result=asked.result))
+    return ask.Job(job=job, again=procedure.in_parts and job is not None)
 
 
 def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:
     procedure = _procedure(asked)
-    rows = procedure.run(_call(at, procedure, asked, asked))
+    rows = procedure.run(_call(at, procedure, asked, asked.token, asked.result))
     return ask.Rows(rows=tuple(tuple(row) for row in rows))
 
 
@@ -86,9 +87,13 @@ def _procedure(asked: ask.OfProcedure) -> Procedure:
 
 
 def _call(
-    at: OpenCatalog, procedure: Procedure, asked: ask.OfProcedure, made: ask.Call | None = None
+    at: OpenCatalog,
+    procedure: Procedure,
+    asked: ask.OfProcedure,
+    token: Token | None = None,
+    result: AnyResult | None = None,
 ) -> Call:
-    """Return a call of a procedure; `made` where it is not only prepared."""
+    """Return a call of a procedure."""
     for parameter in procedure.parameters:
         if not parameter.nullable and asked.arguments.get(parameter.name) is None:
             instead = "give a value" if parameter.default is None else "give a value, or leave it out"
@@ -99,7 +104,7 @@ def _call(
         current_namespace=asked.current_namespace,
         arguments=asked.arguments,
         open_transactions=at.open_transactions,
-        token=None if made is None else made.token,
+        token=token,
         transaction=asked.transaction,
-        result=None if made is None else made.result,
+        result=result,
     )

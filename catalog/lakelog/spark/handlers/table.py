@@ -118,7 +118,7 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(of_writes.BeginWrite, of_writes.Begun, writes.begin),
     _entry(of_writes.BeginBatch, of_writes.Begun, writes.begin_batch),
     _entry(of_writes.CommitWrite, of_writes.Written, writes.commit_write),
-    _entry(of_writes.CommitRows, base.Done, writes.commit_rows),
+    _entry(of_writes.CommitRows, of_writes.CommittedRows, writes.commit_rows),
     _entry(of_writes.MakeToken, Token, writes.make_token),
     _with_bytes(of_writes.PlanCompaction, of_writes.CompactionPlan, compaction.plan),
     _entry(of_writes.CommitCompaction, of_writes.Lost, compaction.commit),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lakelog.catalog import Table
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs import Token
 from lakelog.catalog.writes import check_takes
@@ -55,7 +56,7 @@ def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
 
 def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
     try:
-        at.writable(asked).commit_write(
+        done = at.writable(asked).commit_write(
             asked.write,
             asked.operation,
             asked.files,
@@ -68,11 +69,11 @@ def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
         )
     except BatchCommitted:
         return ask.Written(written=False)
-    return ask.Written(written=True)
+    return ask.Written(written=True, rows=_rows_changed(done))
 
 
-def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> Done:
-    at.writable(asked).commit_rows(
+def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> ask.CommittedRows:
+    done = at.writable(asked).commit_rows(
         asked.write,
         asked.operation,
         asked.files,
@@ -81,9 +82,11 @@ def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> Done:
         condition=asked.condition,
         values=asked.values,
         reads_others=asked.reads_others,
+        inserted=asked.inserted,
+        updated=asked.updated,
         token=asked.token,
     )
-    return Done()
+    return ask.CommittedRows(rows=_rows_changed(done))
 
 
 def make_token(at: OpenCatalog, asked: ask.MakeToken) -> Token:
@@ -91,6 +94,11 @@ def make_token(at: OpenCatalog, asked: ask.MakeToken) -> Token:
     if asked.location is not None:
         return catalog.token_at(asked.location)
     return catalog.token(asked.identifier or asked.namespace or ())
+
+
+def _rows_changed(done: Table) -> ask.RowsChanged | None:
+    counts = done.rows_changed
+    return None if counts is None else ask.RowsChanged(**msgspec.structs.asdict(counts))
 
 
 def _next_values(values: list[dict[str, int]]) -> tuple[ask.NextValue, ...]:

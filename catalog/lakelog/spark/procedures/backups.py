@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
+from lakelog.spark.procedures.parts import in_parts, parts_of
 
 if TYPE_CHECKING:
     from lakelog.catalog import Catalog
-    from lakelog.catalog.backups import Backup
+    from lakelog.catalog.backups import BackedUp, Backup, Copied, Parts
 
 _PLACE = Parameter("place", "STRING", "the folder or URL of the backups")
 _BACKUP = Parameter("backup", "STRING", "its id; NULL: the newest", default="NULL")
@@ -32,15 +33,47 @@ def _backup(call: Call) -> Rows:
     done = _catalog(call).backup(
         call["place"], which.get("table", which.get("namespace")), outside=call["outside"]
     )
-    return [(*_facts(done.backup), done.copied, done.copied_bytes, done.resumed)]
+    return [(*_facts(done.backup), *_copied(call, done))]
 
 
 def _backups(call: Call) -> Rows:
     return [_facts(each) for each in _catalog(call).backups(call["place"])]
 
 
+def _backup_parts(call: Call) -> Parts | None:
+    which = subject(call)
+    name = which.get("table", which.get("namespace"))
+    return _catalog(call).backup_parts(call["place"], name, outside=call["outside"])
+
+
+def _copy_parts(call: Call) -> Parts | None:
+    if call["as_table"] is not None:
+        return None
+    which = subject(call)
+    name = which.get("table", which.get("namespace"))
+    return _catalog(call).copy_parts(call["url"], name, outside=call["outside"])
+
+
+def _verify_parts(call: Call) -> Parts:
+    return _catalog(call).verify_parts(call["place"], call["backup"])
+
+
+def _restore_parts(call: Call) -> Parts:
+    return _catalog(call).restore_parts(call["place"], call["backup"])
+
+
+def _restore_warehouse(call: Call) -> Rows:
+    done = _catalog(call).restore_warehouse(call["place"], call["backup"])
+    return [_facts(done.backup)]
+
+
 def _verify(call: Call) -> Rows:
-    found = _catalog(call).verify_backup(call["place"], call["backup"])
+    from lakelog.catalog.backups import ToVerify
+
+    read = parts_of(call)
+    found = _catalog(call).verify_backup(
+        call["place"], call["backup"], found=read.found if isinstance(read, ToVerify) else None
+    )
     return [(each.what, each.place, each.key) for each in found.problems]
 
 
@@ -89,7 +122,19 @@ def _copy(call: Call) -> Rows:
         finish=call["finish"],
         outside=call["outside"],
     )
-    return [(*_facts(done.backup), done.copied, done.copied_bytes, done.resumed, done.finished)]
+    return [(*_facts(done.backup), *_copied(call, done), done.finished)]
+
+
+def _copied(call: Call, done: BackedUp | Copied) -> tuple[int, int, bool]:
+    """Return what was copied, by executors before the call too, and whether an earlier call was gone on with."""
+    from lakelog.catalog.backups import ToBackUp
+
+    before = parts_of(call)
+    if not isinstance(before, ToBackUp):
+        return done.copied, done.copied_bytes, done.resumed
+    return (
+        done.copied + before.copied, done.copied_bytes + before.copied_bytes, before.resumed
+    )  # fmt: skip
 
 
 def _facts(backup: Backup) -> tuple[object, ...]:
@@ -128,6 +173,8 @@ PROCEDURES = (
         name="backup",
         description="Copy the warehouse, a namespace or a table to another place, as of one moment.",
         run=_backup,
+        prepare=in_parts("backup", _backup_parts),
+        in_parts=True,
         parameters=(
             _PLACE,
             TABLE,
@@ -144,6 +191,8 @@ PROCEDURES = (
         name="copy",
         description="Make an empty folder a warehouse with all of this one, a namespace or a table, with its history.",
         run=_copy,
+        prepare=in_parts("copy", _copy_parts),
+        in_parts=True,
         parameters=(
             Parameter("url", "STRING", "the folder or URL that is to be a warehouse"),
             TABLE,
@@ -154,7 +203,12 @@ PROCEDURES = (
             Parameter(
                 "as_table", "STRING", "the name of the table in a warehouse in use at the URL", default="NULL"
             ),
-            _OUTSIDE,
+            Parameter(
+                "outside",
+                "STRING",
+                "refuse, leave or carry what is outside of the warehouse's folder",
+                default="'refuse'",
+            ),
         ),
         columns=(
             *_FACTS,
@@ -175,8 +229,20 @@ PROCEDURES = (
         name="verify_backup",
         description="Read every object of a backup; a row for each that is missing or was altered.",
         run=_verify,
+        prepare=in_parts("verify_backup", _verify_parts),
+        in_parts=True,
         parameters=(_PLACE, _BACKUP),
         columns=(Column("what", "STRING"), Column("place", "STRING"), Column("key", "STRING")),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="restore_warehouse",
+        description="Make the catalog's folder, which has to be empty, what a backup of a warehouse has.",
+        run=_restore_warehouse,
+        prepare=in_parts("restore_warehouse", _restore_parts),
+        in_parts=True,
+        parameters=(_PLACE, _BACKUP),
+        columns=_FACTS,
         in_transaction=False,
     ),
     Procedure(

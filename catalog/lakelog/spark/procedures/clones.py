@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.requests.jobs import CopiedObject, CopyObjects, ObjectsCopied
+from lakelog.spark.requests.jobs import CopyObjects, ObjectsCopied, ObjectToCopy
 
 
 def _clone(call: Call) -> Rows:
@@ -36,11 +36,12 @@ def _materialize(call: Call) -> Rows:
 
     def copy(files: Sequence[tuple[str, str, int]]) -> None:
         job = CopyObjects(
-            objects=tuple(CopiedObject(url=url, to=to) for url, to, _ in files),
-            text=f"lakelog materialize of {'.'.join(name)}: {len(files):,} files",
+            work="materialize",
+            what=f"materialize of {'.'.join(name)}",
+            objects=tuple(ObjectToCopy(source=url, target=to) for url, to, _ in files),
         )
-        sizes = call.asked().run(job, ObjectsCopied).sizes
-        for (url, to, size), found in zip(files, sizes, strict=True):
+        copied = call.asked().run(job, ObjectsCopied).objects
+        for (url, to, size), found in zip(files, (each.size for each in copied), strict=True):
             if size != found:
                 raise FormatError(
                     f"{url} has {found:,} bytes where the log says {size:,}, so that its copy, {to}, is not used: "

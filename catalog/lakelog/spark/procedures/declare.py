@@ -131,8 +131,10 @@ class Procedure:
     the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
 
     Where Spark has to work on data first, `prepare` returns the job for it (see `ProcedureJobs.scala`); `run` then
-    finds the job's result in the call. One that `asks` has Spark run jobs while it runs itself, as often as it likes;
-    it begins again where the Python process ends, so it goes on with what was committed.
+    finds the job's result in the call. One whose work is `in_parts` is prepared again after each job, with its result,
+    until there is nothing to do; `run` then finds the result of the last one. One that
+    `asks` has Spark run jobs while it runs itself, as often as it likes; it begins again where the Python process ends,
+    so it goes on with what was committed.
     """
 
     name: str
@@ -143,7 +145,8 @@ class Procedure:
     changes: Callable[[Call], Identifier] | None = None
     session: Literal["begins", "commits", "rolls-back"] | None = None
     in_transaction: bool = True
-    prepare: Callable[[Call], AnyJob] | None = None
+    prepare: Callable[[Call], AnyJob | None] | None = None
+    in_parts: bool = False
     asks: bool = False
 
     def declaration(self) -> DeclaredProcedure:

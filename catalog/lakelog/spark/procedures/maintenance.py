@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from lakelog.log import new_id
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.requests.jobs import DeleteObjects, ObjectsDeleted
+
+DELETED_AT_ONCE = 100_000
+"""Objects of one job."""
+
+KEPT_MAX = 8
 
 TABLE = Parameter("table", "STRING", "one table; NULL: all of the namespace", default="NULL")
 NAMESPACE = Parameter(
@@ -56,13 +65,50 @@ def _expire(call: Call) -> Rows:
     ]  # fmt: skip
 
 
+class _Deletions:
+    """A vacuum whose commits stand, and the objects that are left to delete."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.urls: list[str] = []
+
+
+_under_way: OrderedDict[str, _Deletions] = OrderedDict()
+
+
+def _prepare_vacuum(call: Call) -> DeleteObjects | None:
+    """Vacuum, and return a job that deletes the objects of tables with many: what is lost before it is done, with this
+    process too, the next vacuum finds."""
+    if call["dry_run"]:
+        return None
+    id = None if call.result is None else call.came_of(ObjectsDeleted).work
+    work = None if id is None else _under_way.get(id)
+    if work is None or id is None:
+        id, work = new_id(), _Deletions()
+        work.rows = _vacuumed(call, work.urls.extend)
+        _under_way[id] = work
+        while len(_under_way) > KEPT_MAX:
+            _under_way.popitem(last=False)
+        if not work.urls:
+            return DeleteObjects(work=id, what="vacuum", objects=())
+    some = tuple(work.urls[-DELETED_AT_ONCE:])
+    del work.urls[-DELETED_AT_ONCE:]
+    return DeleteObjects(work=id, what="vacuum", objects=some) if some else None
+
+
 def _vacuum(call: Call) -> Rows:
+    done = None if call.result is None else _under_way.pop(call.came_of(ObjectsDeleted).work, None)
+    return _vacuumed(call, None) if done is None else done.rows
+
+
+def _vacuumed(call: Call, delete: Callable[[Sequence[str]], None] | None) -> list[tuple[Any, ...]]:
     found = call.catalog.vacuum(
         **subject(call),
         older_than=_duration(call, "older_than"),
         dropped_older_than=_duration(call, "dropped_older_than"),
         dry_run=call["dry_run"],
         trust_clock=call["trust_clock"],
+        delete=delete,
     )
     return [
         (
@@ -117,6 +163,8 @@ PROCEDURES = (
         name="vacuum",
         description="Delete files that nothing can reach any more, and purge what was dropped long ago.",
         run=_vacuum,
+        prepare=_prepare_vacuum,
+        in_parts=True,
         parameters=(
             TABLE,
             _age("older_than", "writes that began longer ago fail from then on; NULL: 3 days"),

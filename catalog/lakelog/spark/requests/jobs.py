@@ -88,6 +88,29 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[str, ...]
 
 
+class ObjectToCopy(Message, frozen=True, kw_only=True):
+    """An object by its URL, and to where it is copied; without a target it is only read."""
+
+    source: str
+    target: str | None = None
+
+
+class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
+    """Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it."""
+
+    work: str
+    what: str
+    objects: tuple[ObjectToCopy, ...]
+
+
+class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
+    """Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of."""
+
+    work: str
+    what: str
+    objects: tuple[str, ...]
+
+
 class CountRows(_Job, frozen=True, kw_only=True, tag="count-rows"):
     """Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
     these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
@@ -112,20 +135,6 @@ class CopyRows(_Job, frozen=True, kw_only=True, tag="copy-rows"):
     write: WriteRef
 
 
-class CopiedObject(Message, frozen=True, kw_only=True):
-    """An object, by its URL, and that of its copy."""
-
-    url: str
-    to: str
-
-
-class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
-    """Copy these objects, each entirely and durably."""
-
-    objects: tuple[CopiedObject, ...]
-    text: str
-
-
 AnyJob: TypeAlias = (
     Compact
     | ReadFooters
@@ -136,6 +145,7 @@ AnyJob: TypeAlias = (
     | CountRows
     | CopyRows
     | CopyObjects
+    | DeleteObjects
 )
 
 
@@ -250,6 +260,26 @@ class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[ChecksumTaken, ...]
 
 
+class ObjectCopied(Message, frozen=True, kw_only=True):
+    """The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there."""
+
+    size: int
+    sha256: str
+
+
+class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
+    """The objects in the order of the job."""
+
+    work: str
+    objects: tuple[ObjectCopied, ...]
+
+
+class ObjectsDeleted(_Job, frozen=True, kw_only=True, tag="delete-objects"):
+    """All of them are gone."""
+
+    work: str
+
+
 class RowsCounted(_Job, frozen=True, kw_only=True, tag="count-rows"):
     """How many rows there are in each file, in their order; -1 where that is not known."""
 
@@ -262,12 +292,6 @@ class RowsCopied(_Job, frozen=True, kw_only=True, tag="copy-rows"):
     files: tuple[DataFile, ...]
 
 
-class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
-    """The sizes of the copies, in the order of the job."""
-
-    sizes: tuple[int, ...]
-
-
 AnyResult: TypeAlias = (
     Compacted
     | FootersRead
@@ -278,4 +302,5 @@ AnyResult: TypeAlias = (
     | RowsCounted
     | RowsCopied
     | ObjectsCopied
+    | ObjectsDeleted
 )

@@ -69,12 +69,17 @@ class TokenOfCall(Answer, frozen=True, kw_only=True):
     token: Token | None
 
 
-class CallPrepare(OfProcedure, frozen=True, tag="call_prepare"):
-    """The job that Spark has to run before the call."""
+class CallPrepare(OfProcedure, frozen=True, kw_only=True, tag="call_prepare"):
+    """The job that Spark has to run before the call; `result` is what came of the one before."""
+
+    result: AnyResult | None = None
 
 
 class Job(Answer, frozen=True, kw_only=True):
-    job: AnyJob
+    """`again`: there may be another one after this, so it is asked for once more. None: nothing is left to be done."""
+
+    job: AnyJob | None
+    again: bool = False
 
 
 class Call(OfProcedure, frozen=True, kw_only=True, tag="call"):

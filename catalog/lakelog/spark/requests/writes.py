@@ -65,14 +65,32 @@ class CommitWrite(LoadedChange, frozen=True, kw_only=True, tag="commit_write"):
     values: tuple[ValuesTaken, ...] = ()
 
 
+class RowsChanged(Message, frozen=True, kw_only=True):
+    """How many rows a commit has changed, as far as that is known."""
+
+    inserted: int | None
+    updated: int | None
+    deleted: int | None
+    copied: int | None
+
+
 class Written(Answer, frozen=True, kw_only=True):
-    """Whether the files are part of the table now: those of a batch that it has already are not."""
+    """Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many
+    rows have changed."""
 
     written: bool
+    rows: RowsChanged | None = None
+
+
+class CommittedRows(Answer, frozen=True, kw_only=True):
+    """How many rows have changed, where that is known."""
+
+    rows: RowsChanged | None = None
 
 
 class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
-    """A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read."""
+    """A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read. Of
+    the rows in `files`, so many are new, and so many have the place of others, where tasks have counted them."""
 
     write: WriteRef
     operation: str
@@ -82,6 +100,8 @@ class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
     condition: Expression | None = None
     values: tuple[ValuesTaken, ...] = ()
     reads_others: bool = False
+    inserted: int | None = None
+    updated: int | None = None
 
 
 class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):

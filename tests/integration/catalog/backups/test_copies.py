@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.backups.test_backup_kills import dying, lived, new, small
 from tests.integration.catalog.backups.test_backups import check_whole, filled, ids
@@ -140,6 +143,34 @@ def test_a_table_is_copied_into_a_warehouse_in_use(filled: Catalog, elsewhere: s
     MemoryStore.named(filled.places.warehouse)._objects[key] += b"!"
     with pytest.raises(FormatError, match="is not what the log of .* says"):
         filled.copy_table(elsewhere, "b")
+
+
+def test_what_is_outside_is_carried_as_tables_of_the_copy(tmp_path: Path) -> None:
+    catalog, target = Catalog(str(tmp_path / "warehouse")), str(tmp_path / "copy")
+    catalog.create_namespace("n")
+    away = catalog.create_table("n.away", SCHEMA, location=str(tmp_path / "away")).append(rows(1, 2))
+    catalog.create_table("n.gone", SCHEMA, location=str(tmp_path / "gone")).append(rows(3))
+    catalog.drop_table("n.gone")
+    (tmp_path / "theirs").mkdir()
+    pq.write_table(rows(7, 8), tmp_path / "theirs" / "a.parquet")
+    catalog.import_table(str(tmp_path / "theirs"), "n.imported", format="parquet")
+    catalog.load_table("n.imported").delete("id = 7")
+    with pytest.raises(InvalidInput, match="is at a place of its own"):
+        catalog.copy(target, "n.away")
+    with pytest.raises(InvalidInput, match="which only a copy can do"):
+        catalog.backup(target, outside="carry")
+    done = catalog.copy(target, "n", outside="carry")
+    copy = Catalog(target)
+    assert {each.name[-1] for each in done.carried} == {"away", "imported"}
+    assert [each.kind for each in done.left] == ["dropped"]
+    assert ids(copy, "n.away") == [1, 2] and ids(copy, "n.imported") == [8]
+    away.append(rows(5))
+    copy.drop_table("n.away")
+    now = dt.timedelta(0)
+    copy.vacuum(dropped_older_than=now, older_than=now, dry_run=False, trust_clock=True)
+    assert ids(catalog, "n.away") == [1, 2, 5] and ids(catalog, "n.imported") == [8]
+    assert all(not each.startswith("/") for each in copy.load_table("n.imported").plan()["path"].to_pylist())
+    check_whole(copy)
 
 
 def test_bad_targets(filled: Catalog, elsewhere: str, warehouse: str, client: Callable[[], Catalog]) -> None:

@@ -114,3 +114,27 @@ def test_what_a_faulty_client_wrote_in_place_of_a_number_is_shown_as_it_is() -> 
         words.what_was_done("append", {"added_files": "many", "added_rows": [1]})
         == "append: +[1] rows in many files"
     )
+
+
+def test_an_update_and_a_merge_say_what_became_of_rows_in_place_of_files_alone() -> None:
+    copied = {"added_files": 1, "added_rows": 10, "removed_files": 1, "removed_rows": 9}
+    assert words.what(entry("merge", inserted_rows=2, updated_rows=3, **copied)) == (
+        "merge: 2 rows inserted, 3 rows updated, 1 row deleted, 5 rows copied, +10 rows in 1 file, −9 rows in 1 file"
+    )
+    marked = {"added_files": 1, "added_rows": 1, "changed_files": 1, "deleted_rows": 1}
+    assert words.what(entry("take identity values, update", updated_rows=1, **marked)) == (
+        "take identity values, update: 1 row updated, +1 row in 1 file, 1 row deleted in 1 file"
+    )
+
+
+def test_numbers_of_rows_that_are_not_known_are_said_to_be_unknown() -> None:
+    copied = {"added_files": 1, "added_rows": 10, "removed_files": 1, "removed_rows": 10}
+    assert words.what(entry("update", **copied)).startswith("update: an unknown number of rows updated, +10")
+    assert words.what(entry("merge", **copied)).startswith(
+        "merge: how many rows were changed is not known, +10"
+    )
+
+
+def test_a_delete_by_copying_says_how_many_rows_are_gone() -> None:
+    copied = {"added_files": 1, "added_rows": 7, "removed_files": 1, "removed_rows": 10}
+    assert words.what(entry("delete", **copied)).startswith("delete: 3 rows deleted, 7 rows copied, +7 rows")

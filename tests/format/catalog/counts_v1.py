@@ -1,0 +1,42 @@
+"""Makes the golden warehouse of a table whose commits say how many rows they have changed, as `warehouse_v1` makes its
+own.
+
+`python -m tests.format.catalog.counts_v1 FOLDER` writes it. What a release has written is never edited.
+"""
+
+from __future__ import annotations
+
+from tests.format.catalog.rows_v1 import SCHEMA, data_file, positions
+from tests.format.catalog.warehouse_v1 import build
+from tests.format.writing import write_objects
+
+from lakelog.catalog import Catalog, col
+from lakelog.catalog.schema.spark_types import schema_from_spark
+
+
+def fill(catalog: Catalog) -> None:
+    table = catalog.commit_stage(catalog.stage("create", "t", schema_from_spark(SCHEMA)))
+    write = table.begin_write()
+    first, second = data_file(write, 0, 0, 10), data_file(write, 1, 10, 5)
+    table = table.commit_write(write, "append", [first, second])
+    write = table.begin_write()
+    copied = data_file(write, 0, 0, 10)
+    table = table.commit_rows(
+        write, "update", [copied], removed=[first.path], condition=col("id") < 4, updated=4
+    )
+    write = table.begin_write()
+    table = table.commit_rows(
+        write,
+        "merge",
+        [data_file(write, 0, 0, 12)],
+        removed=[copied.path],
+        deletes=[positions(second, [0, 1])],
+        condition=col("id") < 20,
+        inserted=3,
+        updated=2,
+    )
+    table = table.commit_rows(table.begin_write(), "merge", deletes=[positions(second, [2])])
+
+
+if __name__ == "__main__":
+    write_objects(build(fill))
