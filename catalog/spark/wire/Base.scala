@@ -3,7 +3,6 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-
 private[lakelog] final case class Exists(exists: Boolean)
   extends Message {
   override def members: Members = List("exists" -> put(exists))
@@ -41,8 +40,8 @@ private[lakelog] final case class Named(identifier: Option[Seq[String]] = None, 
 
 private[lakelog] object Named extends Companion[Named] {
   override def of(json: JObject): Named = Named(
-      takeIfAny[Seq[String]](json, "identifier"),
-      takeIfAny[String](json, "location"))
+    takeIfAny[Seq[String]](json, "identifier"),
+    takeIfAny[String](json, "location"))
 }
 
 /** A tag or branch as a statement names it; with `kind` it has to be of that. */
@@ -63,9 +62,9 @@ private[lakelog] final case class Ref(name: String, id: String, kind: String)
 
 private[lakelog] object Ref extends Companion[Ref] {
   override def of(json: JObject): Ref = Ref(
-      take[String](json, "name"),
-      take[String](json, "id"),
-      take[String](json, "kind"))
+    take[String](json, "name"),
+    take[String](json, "id"),
+    take[String](json, "kind"))
 }
 
 /** The name that a table was loaded by, and the location of the namespace's log that this led through. */
@@ -76,8 +75,8 @@ private[lakelog] final case class FoundBy(identifier: Seq[String], namespace: St
 
 private[lakelog] object FoundBy extends Companion[FoundBy] {
   override def of(json: JObject): FoundBy = FoundBy(
-      take[Seq[String]](json, "identifier"),
-      take[String](json, "namespace"))
+    take[Seq[String]](json, "identifier"),
+    take[String](json, "namespace"))
 }
 
 /**
@@ -95,26 +94,25 @@ private[lakelog] final case class LoadedTable(
     foundBy: Option[FoundBy] = None)
   extends Message {
   override def members: Members = List(
-      "location" -> put(location),
-      "id" -> put(id),
-      "version" -> put(version),
-      "past" -> put(past),
-      "step" -> put(step),
-      "ref" -> putIfAny(ref),
-      "found_by" -> putIfAny(foundBy))
+    "location" -> put(location),
+    "id" -> put(id),
+    "version" -> put(version),
+    "past" -> put(past),
+    "step" -> put(step),
+    "ref" -> putIfAny(ref),
+    "found_by" -> putIfAny(foundBy))
 }
 
 private[lakelog] object LoadedTable extends Companion[LoadedTable] {
   override def of(json: JObject): LoadedTable = LoadedTable(
-      take[String](json, "location"),
-      take[String](json, "id"),
-      take[Long](json, "version"),
-      take[Boolean](json, "past"),
-      take[Long](json, "step"),
-      takeIfAny[Ref](json, "ref"),
-      takeIfAny[FoundBy](json, "found_by"))
+    take[String](json, "location"),
+    take[String](json, "id"),
+    take[Long](json, "version"),
+    take[Boolean](json, "past"),
+    take[Long](json, "step"),
+    takeIfAny[Ref](json, "ref"),
+    takeIfAny[FoundBy](json, "found_by"))
 }
-
 
 private[lakelog] final case class Possible(possible: Boolean)
   extends Message {
@@ -133,16 +131,16 @@ private[lakelog] final case class Statement(
     text: Option[String])
   extends Message {
   override def members: Members = List(
-      "user" -> put(user),
-      "application" -> put(application),
-      "query" -> putOrNull(query),
-      "text" -> putOrNull(text))
+    "user" -> put(user),
+    "application" -> put(application),
+    "query" -> putOrNull(query),
+    "text" -> putOrNull(text))
 }
 
 private[lakelog] object Statement extends Companion[Statement] {
   override def of(json: JObject): Statement = Statement(
-      take[String](json, "user"),
-      take[String](json, "application"),
-      takeIfAny[String](json, "query"),
-      takeIfAny[String](json, "text"))
+    take[String](json, "user"),
+    take[String](json, "application"),
+    takeIfAny[String](json, "query"),
+    takeIfAny[String](json, "text"))
 }

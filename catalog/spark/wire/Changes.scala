@@ -19,28 +19,28 @@ private[lakelog] final case class LoadChanges(
     withEnd: Boolean = true)
   extends Request[ChangesFacts]("load_changes") {
   override def members: Members = of.members ++ List(
-      "on" -> putIfAny(on),
-      "start_version" -> putIfAny(startVersion),
-      "start_latest" -> put(startLatest),
-      "end_version" -> putIfAny(endVersion),
-      "start_us" -> putIfAny(startUs),
-      "end_us" -> putIfAny(endUs),
-      "with_start" -> put(withStart),
-      "with_end" -> put(withEnd))
+    "on" -> putIfAny(on),
+    "start_version" -> putIfAny(startVersion),
+    "start_latest" -> put(startLatest),
+    "end_version" -> putIfAny(endVersion),
+    "start_us" -> putIfAny(startUs),
+    "end_us" -> putIfAny(endUs),
+    "with_start" -> put(withStart),
+    "with_end" -> put(withEnd))
   override def answer(json: JObject): ChangesFacts = ChangesFacts.of(json)
 }
 
 private[lakelog] object LoadChanges extends Companion[LoadChanges] {
   override def of(json: JObject): LoadChanges = LoadChanges(
-      Named.of(json),
-      takeIfAny[NamedRef](json, "on"),
-      takeIfAny[Long](json, "start_version"),
-      takeIfAny[Boolean](json, "start_latest").getOrElse(false),
-      takeIfAny[Long](json, "end_version"),
-      takeIfAny[Long](json, "start_us"),
-      takeIfAny[Long](json, "end_us"),
-      takeIfAny[Boolean](json, "with_start").getOrElse(true),
-      takeIfAny[Boolean](json, "with_end").getOrElse(true))
+    Named.of(json),
+    takeIfAny[NamedRef](json, "on"),
+    takeIfAny[Long](json, "start_version"),
+    takeIfAny[Boolean](json, "start_latest").getOrElse(false),
+    takeIfAny[Long](json, "end_version"),
+    takeIfAny[Long](json, "start_us"),
+    takeIfAny[Long](json, "end_us"),
+    takeIfAny[Boolean](json, "with_start").getOrElse(true),
+    takeIfAny[Boolean](json, "with_end").getOrElse(true))
 }
 
 /** Where a stream of changes ends: at a version, a time, or nowhere. */
@@ -51,8 +51,8 @@ private[lakelog] final case class ChangesEnd(last: Option[Long] = None, lastUs: 
 
 private[lakelog] object ChangesEnd extends Companion[ChangesEnd] {
   override def of(json: JObject): ChangesEnd = ChangesEnd(
-      takeIfAny[Long](json, "last"),
-      takeIfAny[Long](json, "last_us"))
+    takeIfAny[Long](json, "last"),
+    takeIfAny[Long](json, "last_us"))
 }
 
 /** The table as of the last of the versions `first` to `last`; `may_*` is what may be among the changes. */
@@ -66,41 +66,41 @@ private[lakelog] final case class ChangesFacts(
     mayRepeat: Boolean)
   extends Message {
   override def members: Members = facts.members ++ List(
-      "first" -> put(first),
-      "last" -> put(last),
-      "end" -> put(end),
-      "may_carry" -> put(mayCarry),
-      "may_update" -> put(mayUpdate),
-      "may_repeat" -> put(mayRepeat))
+    "first" -> put(first),
+    "last" -> put(last),
+    "end" -> put(end),
+    "may_carry" -> put(mayCarry),
+    "may_update" -> put(mayUpdate),
+    "may_repeat" -> put(mayRepeat))
 }
 
 private[lakelog] object ChangesFacts extends Companion[ChangesFacts] {
   override def of(json: JObject): ChangesFacts = ChangesFacts(
-      TableFacts.of(json),
-      take[Long](json, "first"),
-      take[Long](json, "last"),
-      take[ChangesEnd](json, "end"),
-      take[Boolean](json, "may_carry"),
-      take[Boolean](json, "may_update"),
-      take[Boolean](json, "may_repeat"))
+    TableFacts.of(json),
+    take[Long](json, "first"),
+    take[Long](json, "last"),
+    take[ChangesEnd](json, "end"),
+    take[Boolean](json, "may_carry"),
+    take[Boolean](json, "may_update"),
+    take[Boolean](json, "may_repeat"))
 }
 
 /** The files of changes that were loaded, as an Arrow stream. */
 private[lakelog] final case class PlanChanges(table: LoadedTable, first: Long, last: Long, predicate: Expression)
   extends Request[Done]("plan_changes") {
   override def members: Members = table.members ++ List(
-      "first" -> put(first),
-      "last" -> put(last),
-      "predicate" -> put(predicate))
+    "first" -> put(first),
+    "last" -> put(last),
+    "predicate" -> put(predicate))
   override def answer(json: JObject): Done = Done.of(json)
 }
 
 private[lakelog] object PlanChanges extends Companion[PlanChanges] {
   override def of(json: JObject): PlanChanges = PlanChanges(
-      LoadedTable.of(json),
-      take[Long](json, "first"),
-      take[Long](json, "last"),
-      take[Expression](json, "predicate"))
+    LoadedTable.of(json),
+    take[Long](json, "first"),
+    take[Long](json, "last"),
+    take[Expression](json, "predicate"))
 }
 
 /** What distinguishes the columns of the loaded version from others. */
@@ -113,7 +113,6 @@ private[lakelog] final case class StreamForm(table: LoadedTable)
 private[lakelog] object StreamForm extends Companion[StreamForm] {
   override def of(json: JObject): StreamForm = StreamForm(LoadedTable.of(json))
 }
-
 
 private[lakelog] final case class Form(form: String)
   extends Message {
@@ -132,8 +131,8 @@ private[lakelog] final case class StreamOfChanges(end: ChangesEnd, compared: Boo
 
 private[lakelog] object StreamOfChanges extends Companion[StreamOfChanges] {
   override def of(json: JObject): StreamOfChanges = StreamOfChanges(
-      take[ChangesEnd](json, "end"),
-      take[Boolean](json, "compared"))
+    take[ChangesEnd](json, "end"),
+    take[Boolean](json, "compared"))
 }
 
 /**
@@ -148,19 +147,19 @@ private[lakelog] final case class OfStream(
     changes: Option[StreamOfChanges] = None)
   extends Message {
   override def members: Members = table.members ++ List(
-      "name" -> put(name),
-      "form" -> put(form),
-      "skips_changes" -> put(skipsChanges),
-      "changes" -> putIfAny(changes))
+    "name" -> put(name),
+    "form" -> put(form),
+    "skips_changes" -> put(skipsChanges),
+    "changes" -> putIfAny(changes))
 }
 
 private[lakelog] object OfStream extends Companion[OfStream] {
   override def of(json: JObject): OfStream = OfStream(
-      LoadedTable.of(json),
-      take[String](json, "name"),
-      take[String](json, "form"),
-      take[Boolean](json, "skips_changes"),
-      takeIfAny[StreamOfChanges](json, "changes"))
+    LoadedTable.of(json),
+    take[String](json, "name"),
+    take[String](json, "form"),
+    take[Boolean](json, "skips_changes"),
+    takeIfAny[StreamOfChanges](json, "changes"))
 }
 
 /** The first position: at a version (or `latest`) or time, else before the present contents. */
@@ -170,16 +169,16 @@ private[lakelog] final case class StreamStart(
     startingTimestampUs: Option[Long] = None)
   extends Request[Position]("stream_start") {
   override def members: Members = stream.members ++ List(
-      "starting_version" -> putIfAny(startingVersion),
-      "starting_timestamp_us" -> putIfAny(startingTimestampUs))
+    "starting_version" -> putIfAny(startingVersion),
+    "starting_timestamp_us" -> putIfAny(startingTimestampUs))
   override def answer(json: JObject): Position = Position.of(json)
 }
 
 private[lakelog] object StreamStart extends Companion[StreamStart] {
   override def of(json: JObject): StreamStart = StreamStart(
-      OfStream.of(json),
-      takeIfAny[Either[Long, String]](json, "starting_version"),
-      takeIfAny[Long](json, "starting_timestamp_us"))
+    OfStream.of(json),
+    takeIfAny[Either[Long, String]](json, "starting_version"),
+    takeIfAny[Long](json, "starting_timestamp_us"))
 }
 
 /** A position in a stream, in words of which only Python knows the meaning. */
@@ -214,9 +213,9 @@ private[lakelog] final case class BatchLimits(
 
 private[lakelog] object BatchLimits extends Companion[BatchLimits] {
   override def of(json: JObject): BatchLimits = BatchLimits(
-      takeIfAny[Long](json, "files"),
-      takeIfAny[Long](json, "bytes"),
-      takeIfAny[Long](json, "rows"))
+    takeIfAny[Long](json, "files"),
+    takeIfAny[Long](json, "bytes"),
+    takeIfAny[Long](json, "rows"))
 }
 
 /** Where the batch ends that begins at a position. */
@@ -227,18 +226,18 @@ private[lakelog] final case class StreamNext(
     until: Option[String] = None)
   extends Request[Next]("stream_next") {
   override def members: Members = stream.members ++ List(
-      "position" -> put(position),
-      "limits" -> put(limits),
-      "until" -> putIfAny(until))
+    "position" -> put(position),
+    "limits" -> put(limits),
+    "until" -> putIfAny(until))
   override def answer(json: JObject): Next = Next.of(json)
 }
 
 private[lakelog] object StreamNext extends Companion[StreamNext] {
   override def of(json: JObject): StreamNext = StreamNext(
-      OfStream.of(json),
-      take[String](json, "position"),
-      take[BatchLimits](json, "limits"),
-      takeIfAny[String](json, "until"))
+    OfStream.of(json),
+    take[String](json, "position"),
+    take[BatchLimits](json, "limits"),
+    takeIfAny[String](json, "until"))
 }
 
 /** `head` is the position after all that there is. */
@@ -260,7 +259,7 @@ private[lakelog] final case class StreamFiles(stream: OfStream, start: String, e
 
 private[lakelog] object StreamFiles extends Companion[StreamFiles] {
   override def of(json: JObject): StreamFiles = StreamFiles(
-      OfStream.of(json),
-      take[String](json, "start"),
-      take[String](json, "end"))
+    OfStream.of(json),
+    take[String](json, "start"),
+    take[String](json, "end"))
 }

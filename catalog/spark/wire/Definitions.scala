@@ -14,7 +14,6 @@ private[lakelog] object ListViews extends Companion[ListViews] {
   override def of(json: JObject): ListViews = ListViews(take[Seq[String]](json, "namespace"))
 }
 
-
 private[lakelog] final case class Views(views: Seq[Seq[String]])
   extends Message {
   override def members: Members = List("views" -> put(views))
@@ -33,10 +32,9 @@ private[lakelog] final case class ListRelations(namespace: Seq[String], like: Op
 
 private[lakelog] object ListRelations extends Companion[ListRelations] {
   override def of(json: JObject): ListRelations = ListRelations(
-      take[Seq[String]](json, "namespace"),
-      takeIfAny[String](json, "like"))
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[String](json, "like"))
 }
-
 
 private[lakelog] final case class Relations(tables: Seq[Seq[String]], views: Seq[Seq[String]])
   extends Message {
@@ -45,8 +43,8 @@ private[lakelog] final case class Relations(tables: Seq[Seq[String]], views: Seq
 
 private[lakelog] object Relations extends Companion[Relations] {
   override def of(json: JObject): Relations = Relations(
-      take[Seq[Seq[String]]](json, "tables"),
-      take[Seq[Seq[String]]](json, "views"))
+    take[Seq[Seq[String]]](json, "tables"),
+    take[Seq[Seq[String]]](json, "views"))
 }
 
 /** Whether there is such a view. */
@@ -73,24 +71,24 @@ private[lakelog] final case class DefineView(
     expected: Option[ViewDefinition] = None)
   extends Change[Done]("define_view") {
   override def members: Members = List(
-      "identifier" -> put(identifier),
-      "token" -> putOrNull(token),
-      "view" -> put(view),
-      "create" -> put(create),
-      "replace" -> put(replace),
-      "expected" -> putIfAny(expected))
+    "identifier" -> put(identifier),
+    "token" -> putOrNull(token),
+    "view" -> put(view),
+    "create" -> put(create),
+    "replace" -> put(replace),
+    "expected" -> putIfAny(expected))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(Some(identifier))
 }
 
 private[lakelog] object DefineView extends Companion[DefineView] {
   override def of(json: JObject): DefineView = DefineView(
-      take[Seq[String]](json, "identifier"),
-      takeIfAny[Token](json, "token"),
-      take[ViewDefinition](json, "view"),
-      take[Boolean](json, "create"),
-      take[Boolean](json, "replace"),
-      takeIfAny[ViewDefinition](json, "expected"))
+    take[Seq[String]](json, "identifier"),
+    takeIfAny[Token](json, "token"),
+    take[ViewDefinition](json, "view"),
+    take[Boolean](json, "create"),
+    take[Boolean](json, "replace"),
+    takeIfAny[ViewDefinition](json, "expected"))
 }
 
 /** Drop a view. */
@@ -103,8 +101,8 @@ private[lakelog] final case class DropView(identifier: Seq[String], token: Optio
 
 private[lakelog] object DropView extends Companion[DropView] {
   override def of(json: JObject): DropView = DropView(
-      take[Seq[String]](json, "identifier"),
-      takeIfAny[Token](json, "token"))
+    take[Seq[String]](json, "identifier"),
+    takeIfAny[Token](json, "token"))
 }
 
 /** Give a view another name. */
@@ -117,9 +115,9 @@ private[lakelog] final case class RenameView(identifier: Seq[String], token: Opt
 
 private[lakelog] object RenameView extends Companion[RenameView] {
   override def of(json: JObject): RenameView = RenameView(
-      take[Seq[String]](json, "identifier"),
-      takeIfAny[Token](json, "token"),
-      take[Seq[String]](json, "to"))
+    take[Seq[String]](json, "identifier"),
+    takeIfAny[Token](json, "token"),
+    take[Seq[String]](json, "to"))
 }
 
 /** Which functions are directly in a namespace. */
@@ -132,7 +130,6 @@ private[lakelog] final case class ListFunctions(namespace: Seq[String])
 private[lakelog] object ListFunctions extends Companion[ListFunctions] {
   override def of(json: JObject): ListFunctions = ListFunctions(take[Seq[String]](json, "namespace"))
 }
-
 
 private[lakelog] final case class Functions(functions: Seq[Seq[String]])
   extends Message {
@@ -151,8 +148,8 @@ private[lakelog] final case class OfFunction(identifier: Seq[String], caseSensit
 
 private[lakelog] object OfFunction extends Companion[OfFunction] {
   override def of(json: JObject): OfFunction = OfFunction(
-      take[Seq[String]](json, "identifier"),
-      take[Boolean](json, "case_sensitive"))
+    take[Seq[String]](json, "identifier"),
+    take[Boolean](json, "case_sensitive"))
 }
 
 /** The definition of a function, if there is one. Where it `runs`, the catalog's `stored-code` may refuse it. */
@@ -164,10 +161,9 @@ private[lakelog] final case class LoadFunction(function: OfFunction, runs: Boole
 
 private[lakelog] object LoadFunction extends Companion[LoadFunction] {
   override def of(json: JObject): LoadFunction = LoadFunction(
-      OfFunction.of(json),
-      takeIfAny[Boolean](json, "runs").getOrElse(false))
+    OfFunction.of(json),
+    takeIfAny[Boolean](json, "runs").getOrElse(false))
 }
-
 
 private[lakelog] final case class FoundFunction(function: Option[FunctionDefinition])
   extends Message {
@@ -187,21 +183,21 @@ private[lakelog] final case class CreateFunction(
     ifNotExists: Boolean)
   extends Change[Done]("create_function") {
   override def members: Members = function.members ++ List(
-      "token" -> putOrNull(token),
-      "definition" -> put(definition),
-      "or_replace" -> put(orReplace),
-      "if_not_exists" -> put(ifNotExists))
+    "token" -> putOrNull(token),
+    "definition" -> put(definition),
+    "or_replace" -> put(orReplace),
+    "if_not_exists" -> put(ifNotExists))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(Some(function.identifier))
 }
 
 private[lakelog] object CreateFunction extends Companion[CreateFunction] {
   override def of(json: JObject): CreateFunction = CreateFunction(
-      OfFunction.of(json),
-      takeIfAny[Token](json, "token"),
-      take[FunctionDefinition](json, "definition"),
-      take[Boolean](json, "or_replace"),
-      take[Boolean](json, "if_not_exists"))
+    OfFunction.of(json),
+    takeIfAny[Token](json, "token"),
+    take[FunctionDefinition](json, "definition"),
+    take[Boolean](json, "or_replace"),
+    take[Boolean](json, "if_not_exists"))
 }
 
 /** Drop a function. */

@@ -11,18 +11,18 @@ private[lakelog] final case class ColumnStats(
     nans: Option[Long] = None)
   extends Message {
   override def members: Members = List(
-      "nulls" -> putIfAny(nulls),
-      "min" -> putIfAny(min),
-      "max" -> putIfAny(max),
-      "nans" -> putIfAny(nans))
+    "nulls" -> putIfAny(nulls),
+    "min" -> putIfAny(min),
+    "max" -> putIfAny(max),
+    "nans" -> putIfAny(nans))
 }
 
 private[lakelog] object ColumnStats extends Companion[ColumnStats] {
   override def of(json: JObject): ColumnStats = ColumnStats(
-      takeIfAny[Long](json, "nulls"),
-      takeIfAny[Scalar](json, "min"),
-      takeIfAny[Scalar](json, "max"),
-      takeIfAny[Long](json, "nans"))
+    takeIfAny[Long](json, "nulls"),
+    takeIfAny[Scalar](json, "min"),
+    takeIfAny[Scalar](json, "max"),
+    takeIfAny[Long](json, "nans"))
 }
 
 /** The value of all rows of a file: a JSON literal of the atomic type `type`, which the column may no longer have. */
@@ -50,24 +50,24 @@ private[lakelog] final case class Deletes(
     `object`: Option[Long] = None)
   extends Message {
   override def members: Members = List(
-      "rows" -> put(rows),
-      "size" -> put(size),
-      "crc" -> put(crc),
-      "inline" -> putIfAny(inline),
-      "path" -> putIfAny(path),
-      "offset" -> putIfAny(offset),
-      "object" -> putIfAny(`object`))
+    "rows" -> put(rows),
+    "size" -> put(size),
+    "crc" -> put(crc),
+    "inline" -> putIfAny(inline),
+    "path" -> putIfAny(path),
+    "offset" -> putIfAny(offset),
+    "object" -> putIfAny(`object`))
 }
 
 private[lakelog] object Deletes extends Companion[Deletes] {
   override def of(json: JObject): Deletes = Deletes(
-      take[Long](json, "rows"),
-      take[Long](json, "size"),
-      take[Long](json, "crc"),
-      takeIfAny[String](json, "inline"),
-      takeIfAny[String](json, "path"),
-      takeIfAny[Long](json, "offset"),
-      takeIfAny[Long](json, "object"))
+    take[Long](json, "rows"),
+    take[Long](json, "size"),
+    take[Long](json, "crc"),
+    takeIfAny[String](json, "inline"),
+    takeIfAny[String](json, "path"),
+    takeIfAny[Long](json, "offset"),
+    takeIfAny[Long](json, "object"))
 }
 
 /**
@@ -103,44 +103,44 @@ private[lakelog] final case class DataFile(
     curveHigh: Option[Long] = None)
   extends Message {
   override def members: Members = List(
-      "path" -> put(path),
-      "size" -> put(size),
-      "rows" -> put(rows),
-      "spec" -> putUnless(spec)(0),
-      "partition" -> putUnless(partition)(Map.empty),
-      "stats" -> putUnless(stats)(Map.empty),
-      "write" -> putUnless(write)(""),
-      "crc" -> putIfAny(crc),
-      "footer" -> putIfAny(footer),
-      "names" -> putIfAny(names),
-      "constants" -> putUnless(constants)(Map.empty),
-      "deletes" -> putIfAny(deletes),
-      "first_row" -> putIfAny(firstRow),
-      "version" -> putIfAny(version),
-      "curve" -> putIfAny(curve),
-      "curve_low" -> putIfAny(curveLow),
-      "curve_high" -> putIfAny(curveHigh))
+    "path" -> put(path),
+    "size" -> put(size),
+    "rows" -> put(rows),
+    "spec" -> putUnless(spec)(0),
+    "partition" -> putUnless(partition)(Map.empty),
+    "stats" -> putUnless(stats)(Map.empty),
+    "write" -> putUnless(write)(""),
+    "crc" -> putIfAny(crc),
+    "footer" -> putIfAny(footer),
+    "names" -> putIfAny(names),
+    "constants" -> putUnless(constants)(Map.empty),
+    "deletes" -> putIfAny(deletes),
+    "first_row" -> putIfAny(firstRow),
+    "version" -> putIfAny(version),
+    "curve" -> putIfAny(curve),
+    "curve_low" -> putIfAny(curveLow),
+    "curve_high" -> putIfAny(curveHigh))
 }
 
 private[lakelog] object DataFile extends Companion[DataFile] {
   override def of(json: JObject): DataFile = DataFile(
-      take[String](json, "path"),
-      take[Long](json, "size"),
-      take[Long](json, "rows"),
-      takeIfAny[Long](json, "spec").getOrElse(0),
-      takeIfAny[Map[Long, Scalar]](json, "partition").getOrElse(Map.empty),
-      takeIfAny[Map[Long, ColumnStats]](json, "stats").getOrElse(Map.empty),
-      takeIfAny[String](json, "write").getOrElse(""),
-      takeIfAny[Long](json, "crc"),
-      takeIfAny[Long](json, "footer"),
-      takeIfAny[Map[Long, String]](json, "names"),
-      takeIfAny[Map[Long, Constant]](json, "constants").getOrElse(Map.empty),
-      takeIfAny[Deletes](json, "deletes"),
-      takeIfAny[Long](json, "first_row"),
-      takeIfAny[Long](json, "version"),
-      takeIfAny[Long](json, "curve"),
-      takeIfAny[Long](json, "curve_low"),
-      takeIfAny[Long](json, "curve_high"))
+    take[String](json, "path"),
+    take[Long](json, "size"),
+    take[Long](json, "rows"),
+    takeIfAny[Long](json, "spec").getOrElse(0),
+    takeIfAny[Map[Long, Scalar]](json, "partition").getOrElse(Map.empty),
+    takeIfAny[Map[Long, ColumnStats]](json, "stats").getOrElse(Map.empty),
+    takeIfAny[String](json, "write").getOrElse(""),
+    takeIfAny[Long](json, "crc"),
+    takeIfAny[Long](json, "footer"),
+    takeIfAny[Map[Long, String]](json, "names"),
+    takeIfAny[Map[Long, Constant]](json, "constants").getOrElse(Map.empty),
+    takeIfAny[Deletes](json, "deletes"),
+    takeIfAny[Long](json, "first_row"),
+    takeIfAny[Long](json, "version"),
+    takeIfAny[Long](json, "curve"),
+    takeIfAny[Long](json, "curve_low"),
+    takeIfAny[Long](json, "curve_high"))
 }
 
 /** Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64. */

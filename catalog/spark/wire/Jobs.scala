@@ -51,23 +51,23 @@ private[lakelog] final case class Compacted(
     currentVersion: Long)
   extends AnyResult {
   override def members: Members = List(
-      "kind" -> put("compact"),
-      "rewritten_files" -> put(rewrittenFiles),
-      "rewritten_bytes" -> put(rewrittenBytes),
-      "added_files" -> put(addedFiles),
-      "added_bytes" -> put(addedBytes),
-      "deleted_rows" -> put(deletedRows),
-      "current_version" -> put(currentVersion))
+    "kind" -> put("compact"),
+    "rewritten_files" -> put(rewrittenFiles),
+    "rewritten_bytes" -> put(rewrittenBytes),
+    "added_files" -> put(addedFiles),
+    "added_bytes" -> put(addedBytes),
+    "deleted_rows" -> put(deletedRows),
+    "current_version" -> put(currentVersion))
 }
 
 private[lakelog] object Compacted extends Companion[Compacted] {
   override def of(json: JObject): Compacted = Compacted(
-      take[Long](json, "rewritten_files"),
-      take[Long](json, "rewritten_bytes"),
-      take[Long](json, "added_files"),
-      take[Long](json, "added_bytes"),
-      take[Long](json, "deleted_rows"),
-      take[Long](json, "current_version"))
+    take[Long](json, "rewritten_files"),
+    take[Long](json, "rewritten_bytes"),
+    take[Long](json, "added_files"),
+    take[Long](json, "added_bytes"),
+    take[Long](json, "deleted_rows"),
+    take[Long](json, "current_version"))
 }
 
 /**
@@ -85,43 +85,43 @@ private[lakelog] final case class FooterFound(
     oldCalendar: Boolean)
   extends Message {
   override def members: Members = List(
-      "path" -> put(path),
-      "size" -> put(size),
-      "rows" -> put(rows),
-      "footer" -> put(footer),
-      "schema" -> put(schema),
-      "partition" -> put(partition),
-      "stats" -> put(stats),
-      "old_calendar" -> put(oldCalendar))
+    "path" -> put(path),
+    "size" -> put(size),
+    "rows" -> put(rows),
+    "footer" -> put(footer),
+    "schema" -> put(schema),
+    "partition" -> put(partition),
+    "stats" -> put(stats),
+    "old_calendar" -> put(oldCalendar))
 }
 
 private[lakelog] object FooterFound extends Companion[FooterFound] {
   override def of(json: JObject): FooterFound = FooterFound(
-      take[String](json, "path"),
-      take[Long](json, "size"),
-      take[Long](json, "rows"),
-      take[Long](json, "footer"),
-      take[Long](json, "schema"),
-      take[Map[String, Scalar]](json, "partition"),
-      take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
-      take[Boolean](json, "old_calendar"))
+    take[String](json, "path"),
+    take[Long](json, "size"),
+    take[Long](json, "rows"),
+    take[Long](json, "footer"),
+    take[Long](json, "schema"),
+    take[Map[String, Scalar]](json, "partition"),
+    take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
+    take[Boolean](json, "old_calendar"))
 }
 
 /** The files, and the schemas that there are among them; `table_schema` is that of the job. */
 private[lakelog] final case class FootersRead(tableSchema: FreeJson, schemas: Seq[FreeJson], files: Seq[FooterFound])
   extends AnyResult {
   override def members: Members = List(
-      "kind" -> put("footers"),
-      "table_schema" -> put(tableSchema),
-      "schemas" -> put(schemas),
-      "files" -> put(files))
+    "kind" -> put("footers"),
+    "table_schema" -> put(tableSchema),
+    "schemas" -> put(schemas),
+    "files" -> put(files))
 }
 
 private[lakelog] object FootersRead extends Companion[FootersRead] {
   override def of(json: JObject): FootersRead = FootersRead(
-      take[FreeJson](json, "table_schema"),
-      take[Seq[FreeJson]](json, "schemas"),
-      take[Seq[FooterFound]](json, "files"))
+    take[FreeJson](json, "table_schema"),
+    take[Seq[FreeJson]](json, "schemas"),
+    take[Seq[FooterFound]](json, "files"))
 }
 
 /** The folder of a partition, and the values of its columns as texts; None stands for NULL. */
@@ -132,8 +132,8 @@ private[lakelog] final case class PartitionPlace(path: String, values: Map[Strin
 
 private[lakelog] object PartitionPlace extends Companion[PartitionPlace] {
   override def of(json: JObject): PartitionPlace = PartitionPlace(
-      take[String](json, "path"),
-      take[Map[String, Option[String]]](json, "values"))
+    take[String](json, "path"),
+    take[Map[String, Option[String]]](json, "values"))
 }
 
 /**
@@ -148,21 +148,21 @@ private[lakelog] final case class SourceFound(
     footers: Option[FootersRead] = None)
   extends AnyResult {
   override def members: Members = List(
-      "kind" -> put("source"),
-      "url" -> put(url),
-      "columns" -> putIfAny(columns),
-      "partitioned_by" -> putUnless(partitionedBy)(Nil),
-      "places" -> putIfAny(places),
-      "footers" -> putIfAny(footers))
+    "kind" -> put("source"),
+    "url" -> put(url),
+    "columns" -> putIfAny(columns),
+    "partitioned_by" -> putUnless(partitionedBy)(Nil),
+    "places" -> putIfAny(places),
+    "footers" -> putIfAny(footers))
 }
 
 private[lakelog] object SourceFound extends Companion[SourceFound] {
   override def of(json: JObject): SourceFound = SourceFound(
-      take[String](json, "url"),
-      takeIfAny[FreeJson](json, "columns"),
-      takeIfAny[Seq[String]](json, "partitioned_by").getOrElse(Nil),
-      takeIfAny[Seq[PartitionPlace]](json, "places"),
-      takeIfAny[FootersRead](json, "footers"))
+    take[String](json, "url"),
+    takeIfAny[FreeJson](json, "columns"),
+    takeIfAny[Seq[String]](json, "partitioned_by").getOrElse(Nil),
+    takeIfAny[Seq[PartitionPlace]](json, "places"),
+    takeIfAny[FootersRead](json, "footers"))
 }
 
 /** What is known of a whole column. */
@@ -176,24 +176,24 @@ private[lakelog] final case class ColumnComputed(
     mostBytes: Option[Long])
   extends Message {
   override def members: Members = List(
-      "name" -> put(name),
-      "distinct" -> putOrNull(distinct),
-      "nulls" -> putOrNull(nulls),
-      "min" -> putOrNull(min),
-      "max" -> putOrNull(max),
-      "average_bytes" -> putOrNull(averageBytes),
-      "most_bytes" -> putOrNull(mostBytes))
+    "name" -> put(name),
+    "distinct" -> putOrNull(distinct),
+    "nulls" -> putOrNull(nulls),
+    "min" -> putOrNull(min),
+    "max" -> putOrNull(max),
+    "average_bytes" -> putOrNull(averageBytes),
+    "most_bytes" -> putOrNull(mostBytes))
 }
 
 private[lakelog] object ColumnComputed extends Companion[ColumnComputed] {
   override def of(json: JObject): ColumnComputed = ColumnComputed(
-      take[String](json, "name"),
-      takeIfAny[Long](json, "distinct"),
-      takeIfAny[Long](json, "nulls"),
-      takeIfAny[Scalar](json, "min"),
-      takeIfAny[Scalar](json, "max"),
-      takeIfAny[Long](json, "average_bytes"),
-      takeIfAny[Long](json, "most_bytes"))
+    take[String](json, "name"),
+    takeIfAny[Long](json, "distinct"),
+    takeIfAny[Long](json, "nulls"),
+    takeIfAny[Scalar](json, "min"),
+    takeIfAny[Scalar](json, "max"),
+    takeIfAny[Long](json, "average_bytes"),
+    takeIfAny[Long](json, "most_bytes"))
 }
 
 /** The statistics of that version of the table with that id. */
@@ -204,19 +204,19 @@ private[lakelog] final case class StatisticsComputed(
     columns: Seq[ColumnComputed])
   extends AnyResult {
   override def members: Members = List(
-      "kind" -> put("statistics"),
-      "version" -> put(version),
-      "id" -> put(id),
-      "rows" -> put(rows),
-      "columns" -> put(columns))
+    "kind" -> put("statistics"),
+    "version" -> put(version),
+    "id" -> put(id),
+    "rows" -> put(rows),
+    "columns" -> put(columns))
 }
 
 private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed] {
   override def of(json: JObject): StatisticsComputed = StatisticsComputed(
-      take[Long](json, "version"),
-      take[String](json, "id"),
-      take[Long](json, "rows"),
-      take[Seq[ColumnComputed]](json, "columns"))
+    take[Long](json, "version"),
+    take[String](json, "id"),
+    take[Long](json, "rows"),
+    take[Seq[ColumnComputed]](json, "columns"))
 }
 
 /**
@@ -236,30 +236,30 @@ private[lakelog] final case class KeptTable(
     statistics: Option[StatisticsComputed] = None)
   extends Message {
   override def members: Members = List(
-      "table" -> put(table),
-      "rewritten_files" -> put(rewrittenFiles),
-      "rewritten_bytes" -> put(rewrittenBytes),
-      "added_files" -> put(addedFiles),
-      "added_bytes" -> put(addedBytes),
-      "deleted_rows" -> put(deletedRows),
-      "lost" -> put(lost),
-      "is_left" -> put(isLeft),
-      "error" -> putOrNull(error),
-      "statistics" -> putIfAny(statistics))
+    "table" -> put(table),
+    "rewritten_files" -> put(rewrittenFiles),
+    "rewritten_bytes" -> put(rewrittenBytes),
+    "added_files" -> put(addedFiles),
+    "added_bytes" -> put(addedBytes),
+    "deleted_rows" -> put(deletedRows),
+    "lost" -> put(lost),
+    "is_left" -> put(isLeft),
+    "error" -> putOrNull(error),
+    "statistics" -> putIfAny(statistics))
 }
 
 private[lakelog] object KeptTable extends Companion[KeptTable] {
   override def of(json: JObject): KeptTable = KeptTable(
-      take[Seq[String]](json, "table"),
-      take[Long](json, "rewritten_files"),
-      take[Long](json, "rewritten_bytes"),
-      take[Long](json, "added_files"),
-      take[Long](json, "added_bytes"),
-      take[Long](json, "deleted_rows"),
-      take[Long](json, "lost"),
-      take[Boolean](json, "is_left"),
-      takeIfAny[String](json, "error"),
-      takeIfAny[StatisticsComputed](json, "statistics"))
+    take[Seq[String]](json, "table"),
+    take[Long](json, "rewritten_files"),
+    take[Long](json, "rewritten_bytes"),
+    take[Long](json, "added_files"),
+    take[Long](json, "added_bytes"),
+    take[Long](json, "deleted_rows"),
+    take[Long](json, "lost"),
+    take[Boolean](json, "is_left"),
+    takeIfAny[String](json, "error"),
+    takeIfAny[StatisticsComputed](json, "statistics"))
 }
 
 /** The tables in the order of the job, and how long they took. */
@@ -270,8 +270,8 @@ private[lakelog] final case class Maintained(tables: Seq[KeptTable], tookUs: Lon
 
 private[lakelog] object Maintained extends Companion[Maintained] {
   override def of(json: JObject): Maintained = Maintained(
-      take[Seq[KeptTable]](json, "tables"),
-      take[Long](json, "took_us"))
+    take[Seq[KeptTable]](json, "tables"),
+    take[Long](json, "took_us"))
 }
 
 /** The size of a file in bytes, and the CRC-32 of these. */
@@ -282,9 +282,9 @@ private[lakelog] final case class ChecksumTaken(url: String, size: Long, crc: Lo
 
 private[lakelog] object ChecksumTaken extends Companion[ChecksumTaken] {
   override def of(json: JObject): ChecksumTaken = ChecksumTaken(
-      take[String](json, "url"),
-      take[Long](json, "size"),
-      take[Long](json, "crc"))
+    take[String](json, "url"),
+    take[Long](json, "size"),
+    take[Long](json, "crc"))
 }
 
 /** The files that could be read. */
@@ -335,8 +335,8 @@ private[lakelog] final case class ObjectsCopied(work: String, objects: Seq[Objec
 
 private[lakelog] object ObjectsCopied extends Companion[ObjectsCopied] {
   override def of(json: JObject): ObjectsCopied = ObjectsCopied(
-      take[String](json, "work"),
-      take[Seq[ObjectCopied]](json, "objects"))
+    take[String](json, "work"),
+    take[Seq[ObjectCopied]](json, "objects"))
 }
 
 /** All of them are gone. */
@@ -357,19 +357,19 @@ private[lakelog] final case class Compact(
     mostBytes: Long)
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("compact"),
-      "table" -> put(table),
-      "where" -> putOrNull(where),
-      "goal" -> put(goal),
-      "most_bytes" -> put(mostBytes))
+    "kind" -> put("compact"),
+    "table" -> put(table),
+    "where" -> putOrNull(where),
+    "goal" -> put(goal),
+    "most_bytes" -> put(mostBytes))
 }
 
 private[lakelog] object Compact extends Companion[Compact] {
   override def of(json: JObject): Compact = Compact(
-      take[Seq[String]](json, "table"),
-      takeIfAny[String](json, "where"),
-      take[CompactionGoal](json, "goal"),
-      take[Long](json, "most_bytes"))
+    take[Seq[String]](json, "table"),
+    takeIfAny[String](json, "where"),
+    take[CompactionGoal](json, "goal"),
+    take[Long](json, "most_bytes"))
 }
 
 /** Where files of another writer are: below a path, or in a table of the session catalog. */
@@ -380,8 +380,8 @@ private[lakelog] final case class Source(path: Option[String] = None, table: Opt
 
 private[lakelog] object Source extends Companion[Source] {
   override def of(json: JObject): Source = Source(
-      takeIfAny[String](json, "path"),
-      takeIfAny[Seq[String]](json, "table"))
+    takeIfAny[String](json, "path"),
+    takeIfAny[Seq[String]](json, "table"))
 }
 
 /**
@@ -394,17 +394,17 @@ private[lakelog] final case class ReadFooters(
     partitionFilter: Map[String, Option[String]])
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("footers"),
-      "source" -> put(source),
-      "schema" -> put(schema),
-      "partition_filter" -> put(partitionFilter))
+    "kind" -> put("footers"),
+    "source" -> put(source),
+    "schema" -> put(schema),
+    "partition_filter" -> put(partitionFilter))
 }
 
 private[lakelog] object ReadFooters extends Companion[ReadFooters] {
   override def of(json: JObject): ReadFooters = ReadFooters(
-      take[Source](json, "source"),
-      take[FreeJson](json, "schema"),
-      take[Map[String, Option[String]]](json, "partition_filter"))
+    take[Source](json, "source"),
+    take[FreeJson](json, "schema"),
+    take[Map[String, Option[String]]](json, "partition_filter"))
 }
 
 /**
@@ -414,17 +414,17 @@ private[lakelog] object ReadFooters extends Companion[ReadFooters] {
 private[lakelog] final case class FindSource(source: Source, format: String, footers: Boolean)
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("source"),
-      "source" -> put(source),
-      "format" -> put(format),
-      "footers" -> put(footers))
+    "kind" -> put("source"),
+    "source" -> put(source),
+    "format" -> put(format),
+    "footers" -> put(footers))
 }
 
 private[lakelog] object FindSource extends Companion[FindSource] {
   override def of(json: JObject): FindSource = FindSource(
-      take[Source](json, "source"),
-      take[String](json, "format"),
-      take[Boolean](json, "footers"))
+    take[Source](json, "source"),
+    take[String](json, "format"),
+    take[Boolean](json, "footers"))
 }
 
 /** Compute the statistics of these columns of a table. */
@@ -435,8 +435,8 @@ private[lakelog] final case class ComputeStatistics(table: Seq[String], columns:
 
 private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
   override def of(json: JObject): ComputeStatistics = ComputeStatistics(
-      take[Seq[String]](json, "table"),
-      take[Seq[String]](json, "columns"))
+    take[Seq[String]](json, "table"),
+    take[Seq[String]](json, "columns"))
 }
 
 /**
@@ -450,18 +450,18 @@ private[lakelog] final case class KeepTable(
     statistics: Seq[String] = Nil)
   extends Message {
   override def members: Members = List(
-      "table" -> put(table),
-      "goal" -> put(goal),
-      "most_bytes" -> put(mostBytes),
-      "statistics" -> putUnless(statistics)(Nil))
+    "table" -> put(table),
+    "goal" -> put(goal),
+    "most_bytes" -> put(mostBytes),
+    "statistics" -> putUnless(statistics)(Nil))
 }
 
 private[lakelog] object KeepTable extends Companion[KeepTable] {
   override def of(json: JObject): KeepTable = KeepTable(
-      take[Seq[String]](json, "table"),
-      take[CompactionGoal](json, "goal"),
-      take[Long](json, "most_bytes"),
-      takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
+    take[Seq[String]](json, "table"),
+    take[CompactionGoal](json, "goal"),
+    take[Long](json, "most_bytes"),
+    takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
 }
 
 /**
@@ -471,17 +471,17 @@ private[lakelog] object KeepTable extends Companion[KeepTable] {
 private[lakelog] final case class Maintain(tables: Seq[KeepTable], limitUs: Option[Long], limitBytes: Option[Long])
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("maintain"),
-      "tables" -> put(tables),
-      "limit_us" -> putOrNull(limitUs),
-      "limit_bytes" -> putOrNull(limitBytes))
+    "kind" -> put("maintain"),
+    "tables" -> put(tables),
+    "limit_us" -> putOrNull(limitUs),
+    "limit_bytes" -> putOrNull(limitBytes))
 }
 
 private[lakelog] object Maintain extends Companion[Maintain] {
   override def of(json: JObject): Maintain = Maintain(
-      take[Seq[KeepTable]](json, "tables"),
-      takeIfAny[Long](json, "limit_us"),
-      takeIfAny[Long](json, "limit_bytes"))
+    take[Seq[KeepTable]](json, "tables"),
+    takeIfAny[Long](json, "limit_us"),
+    takeIfAny[Long](json, "limit_bytes"))
 }
 
 /** Read these data files, by URL, from beginning to end. */
@@ -508,42 +508,42 @@ private[lakelog] final case class CountRows(
     whole: Boolean = false)
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("count-rows"),
-      "table" -> put(table),
-      "text" -> put(text),
-      "predicate" -> put(predicate),
-      "columns" -> put(columns),
-      "stored" -> putUnless(stored)(Nil),
-      "whole" -> putUnless(whole)(false))
+    "kind" -> put("count-rows"),
+    "table" -> put(table),
+    "text" -> put(text),
+    "predicate" -> put(predicate),
+    "columns" -> put(columns),
+    "stored" -> putUnless(stored)(Nil),
+    "whole" -> putUnless(whole)(false))
 }
 
 private[lakelog] object CountRows extends Companion[CountRows] {
   override def of(json: JObject): CountRows = CountRows(
-      take[TableFacts](json, "table"),
-      take[String](json, "text"),
-      take[Expression](json, "predicate"),
-      take[Seq[String]](json, "columns"),
-      takeIfAny[Seq[String]](json, "stored").getOrElse(Nil),
-      takeIfAny[Boolean](json, "whole").getOrElse(false))
+    take[TableFacts](json, "table"),
+    take[String](json, "text"),
+    take[Expression](json, "predicate"),
+    take[Seq[String]](json, "columns"),
+    takeIfAny[Seq[String]](json, "stored").getOrElse(Nil),
+    takeIfAny[Boolean](json, "whole").getOrElse(false))
 }
 
 /** Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table. */
 private[lakelog] final case class CopyRows(table: TableFacts, text: String, predicate: Expression, write: WriteRef)
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("copy-rows"),
-      "table" -> put(table),
-      "text" -> put(text),
-      "predicate" -> put(predicate),
-      "write" -> put(write))
+    "kind" -> put("copy-rows"),
+    "table" -> put(table),
+    "text" -> put(text),
+    "predicate" -> put(predicate),
+    "write" -> put(write))
 }
 
 private[lakelog] object CopyRows extends Companion[CopyRows] {
   override def of(json: JObject): CopyRows = CopyRows(
-      take[TableFacts](json, "table"),
-      take[String](json, "text"),
-      take[Expression](json, "predicate"),
-      take[WriteRef](json, "write"))
+    take[TableFacts](json, "table"),
+    take[String](json, "text"),
+    take[Expression](json, "predicate"),
+    take[WriteRef](json, "write"))
 }
 
 /** An object by its URL, and to where it is copied; without a target it is only read. */
@@ -554,40 +554,40 @@ private[lakelog] final case class ObjectToCopy(source: String, target: Option[St
 
 private[lakelog] object ObjectToCopy extends Companion[ObjectToCopy] {
   override def of(json: JObject): ObjectToCopy = ObjectToCopy(
-      take[String](json, "source"),
-      takeIfAny[String](json, "target"))
+    take[String](json, "source"),
+    takeIfAny[String](json, "target"))
 }
 
 /** Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it. */
 private[lakelog] final case class CopyObjects(work: String, what: String, objects: Seq[ObjectToCopy])
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("copy-objects"),
-      "work" -> put(work),
-      "what" -> put(what),
-      "objects" -> put(objects))
+    "kind" -> put("copy-objects"),
+    "work" -> put(work),
+    "what" -> put(what),
+    "objects" -> put(objects))
 }
 
 private[lakelog] object CopyObjects extends Companion[CopyObjects] {
   override def of(json: JObject): CopyObjects = CopyObjects(
-      take[String](json, "work"),
-      take[String](json, "what"),
-      take[Seq[ObjectToCopy]](json, "objects"))
+    take[String](json, "work"),
+    take[String](json, "what"),
+    take[Seq[ObjectToCopy]](json, "objects"))
 }
 
 /** Delete these objects, by URL, of which some may be gone already; `work` is what they are a part of. */
 private[lakelog] final case class DeleteObjects(work: String, what: String, objects: Seq[String])
   extends AnyJob {
   override def members: Members = List(
-      "kind" -> put("delete-objects"),
-      "work" -> put(work),
-      "what" -> put(what),
-      "objects" -> put(objects))
+    "kind" -> put("delete-objects"),
+    "work" -> put(work),
+    "what" -> put(what),
+    "objects" -> put(objects))
 }
 
 private[lakelog] object DeleteObjects extends Companion[DeleteObjects] {
   override def of(json: JObject): DeleteObjects = DeleteObjects(
-      take[String](json, "work"),
-      take[String](json, "what"),
-      take[Seq[String]](json, "objects"))
+    take[String](json, "work"),
+    take[String](json, "what"),
+    take[Seq[String]](json, "objects"))
 }

@@ -90,8 +90,7 @@ private[lakelog] object Mirror {
     "system_tables" -> ((ListSystemTables.of _): JObject => Request[_]),
     "read_system_table" -> ((ReadSystemTable.of _): JObject => Request[_]),
     "metadata_table" -> ((DescribeMetadataTable.of _): JObject => Request[_]),
-    "read_metadata_table" -> ((ReadMetadataTable.of _): JObject => Request[_])
-  )
+    "read_metadata_table" -> ((ReadMetadataTable.of _): JObject => Request[_]))
 
   private val values: Map[String, JObject => Message] = Map(
     "AddColumn" -> (AddColumn.of _: JObject => Message),
@@ -228,6 +227,5 @@ private[lakelog] object Mirror {
     "Views" -> (Views.of _: JObject => Message),
     "Welcome" -> (Welcome.of _: JObject => Message),
     "WriteRef" -> (WriteRef.of _: JObject => Message),
-    "Written" -> (Written.of _: JObject => Message)
-  )
+    "Written" -> (Written.of _: JObject => Message))
 }

@@ -12,10 +12,9 @@ private[lakelog] final case class ListNamespaces(namespace: Seq[String], ifAny: 
 
 private[lakelog] object ListNamespaces extends Companion[ListNamespaces] {
   override def of(json: JObject): ListNamespaces = ListNamespaces(
-      take[Seq[String]](json, "namespace"),
-      takeIfAny[Boolean](json, "if_any").getOrElse(false))
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[Boolean](json, "if_any").getOrElse(false))
 }
-
 
 private[lakelog] final case class Namespaces(namespaces: Seq[Seq[String]])
   extends Message {
@@ -48,7 +47,6 @@ private[lakelog] object LoadNamespace extends Companion[LoadNamespace] {
   override def of(json: JObject): LoadNamespace = LoadNamespace(take[Seq[String]](json, "namespace"))
 }
 
-
 private[lakelog] final case class NamespaceFacts(properties: Map[String, String])
   extends Message {
   override def members: Members = List("properties" -> put(properties))
@@ -65,18 +63,18 @@ private[lakelog] final case class CreateNamespace(
     properties: Map[String, String])
   extends Change[Done]("create_namespace") {
   override def members: Members = List(
-      "namespace" -> put(namespace),
-      "token" -> putOrNull(token),
-      "properties" -> put(properties))
+    "namespace" -> put(namespace),
+    "token" -> putOrNull(token),
+    "properties" -> put(properties))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(namespace = Some(namespace))
 }
 
 private[lakelog] object CreateNamespace extends Companion[CreateNamespace] {
   override def of(json: JObject): CreateNamespace = CreateNamespace(
-      take[Seq[String]](json, "namespace"),
-      takeIfAny[Token](json, "token"),
-      take[Map[String, String]](json, "properties"))
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[Token](json, "token"),
+    take[Map[String, String]](json, "properties"))
 }
 
 /** Set and remove properties of a namespace. */
@@ -87,36 +85,36 @@ private[lakelog] final case class AlterNamespace(
     remove: Seq[String])
   extends Change[Done]("alter_namespace") {
   override def members: Members = List(
-      "namespace" -> put(namespace),
-      "token" -> putOrNull(token),
-      "set" -> put(set),
-      "remove" -> put(remove))
+    "namespace" -> put(namespace),
+    "token" -> putOrNull(token),
+    "set" -> put(set),
+    "remove" -> put(remove))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(namespace = Some(namespace))
 }
 
 private[lakelog] object AlterNamespace extends Companion[AlterNamespace] {
   override def of(json: JObject): AlterNamespace = AlterNamespace(
-      take[Seq[String]](json, "namespace"),
-      takeIfAny[Token](json, "token"),
-      take[Map[String, String]](json, "set"),
-      take[Seq[String]](json, "remove"))
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[Token](json, "token"),
+    take[Map[String, String]](json, "set"),
+    take[Seq[String]](json, "remove"))
 }
 
 /** Drop a namespace, with `cascade` also one that is not empty. */
 private[lakelog] final case class DropNamespace(namespace: Seq[String], token: Option[Token] = None, cascade: Boolean)
   extends Change[Dropped]("drop_namespace") {
   override def members: Members = List(
-      "namespace" -> put(namespace),
-      "token" -> putOrNull(token),
-      "cascade" -> put(cascade))
+    "namespace" -> put(namespace),
+    "token" -> putOrNull(token),
+    "cascade" -> put(cascade))
   override def answer(json: JObject): Dropped = Dropped.of(json)
   override def subject: MakeToken = MakeToken(namespace = Some(namespace))
 }
 
 private[lakelog] object DropNamespace extends Companion[DropNamespace] {
   override def of(json: JObject): DropNamespace = DropNamespace(
-      take[Seq[String]](json, "namespace"),
-      takeIfAny[Token](json, "token"),
-      take[Boolean](json, "cascade"))
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[Token](json, "token"),
+    take[Boolean](json, "cascade"))
 }

@@ -12,9 +12,9 @@ private[lakelog] final case class PlanRename(table: LoadedTable, old: Map[String
 
 private[lakelog] object PlanRename extends Companion[PlanRename] {
   override def of(json: JObject): PlanRename = PlanRename(
-      LoadedTable.of(json),
-      take[Map[String, Scalar]](json, "old"),
-      take[Map[String, Scalar]](json, "new"))
+    LoadedTable.of(json),
+    take[Map[String, Scalar]](json, "old"),
+    take[Map[String, Scalar]](json, "new"))
 }
 
 /** The columns that get other values; None where the rows have to be checked by Python, which rewrites them then. */
@@ -36,8 +36,8 @@ private[lakelog] final case class ListPartitions(table: LoadedTable, where: Map[
 
 private[lakelog] object ListPartitions extends Companion[ListPartitions] {
   override def of(json: JObject): ListPartitions = ListPartitions(
-      LoadedTable.of(json),
-      take[Map[String, Scalar]](json, "where"))
+    LoadedTable.of(json),
+    take[Map[String, Scalar]](json, "where"))
 }
 
 /** Add partitions without rows. */
@@ -53,9 +53,9 @@ private[lakelog] final case class AddPartitions(
 
 private[lakelog] object AddPartitions extends Companion[AddPartitions] {
   override def of(json: JObject): AddPartitions = AddPartitions(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[Map[String, Scalar]]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Delete the rows of partitions, and the partitions. */
@@ -71,9 +71,9 @@ private[lakelog] final case class DropPartitions(
 
 private[lakelog] object DropPartitions extends Companion[DropPartitions] {
   override def of(json: JObject): DropPartitions = DropPartitions(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[Map[String, Scalar]]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Delete the rows of partitions. */
@@ -89,9 +89,9 @@ private[lakelog] final case class TruncatePartitions(
 
 private[lakelog] object TruncatePartitions extends Companion[TruncatePartitions] {
   override def of(json: JObject): TruncatePartitions = TruncatePartitions(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[Map[String, Scalar]]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /**
@@ -106,21 +106,21 @@ private[lakelog] final case class RenamePartition(
     files: Option[Seq[DataFile]] = None)
   extends Change[Done]("rename_partition") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "old" -> put(old),
-      "new" -> put(`new`),
-      "write" -> putIfAny(write),
-      "files" -> putIfAny(files))
+    "token" -> putOrNull(token),
+    "old" -> put(old),
+    "new" -> put(`new`),
+    "write" -> putIfAny(write),
+    "files" -> putIfAny(files))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object RenamePartition extends Companion[RenamePartition] {
   override def of(json: JObject): RenamePartition = RenamePartition(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Map[String, Scalar]](json, "old"),
-      take[Map[String, Scalar]](json, "new"),
-      takeIfAny[WriteRef](json, "write"),
-      takeIfAny[Seq[DataFile]](json, "files"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Map[String, Scalar]](json, "old"),
+    take[Map[String, Scalar]](json, "new"),
+    takeIfAny[WriteRef](json, "write"),
+    takeIfAny[Seq[DataFile]](json, "files"))
 }

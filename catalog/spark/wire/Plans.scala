@@ -7,18 +7,18 @@ import org.json4s.JsonAST.JObject
 private[lakelog] final case class Top(column: String, ascending: Boolean, nullsFirst: Boolean, limit: Long)
   extends Message {
   override def members: Members = List(
-      "column" -> put(column),
-      "ascending" -> put(ascending),
-      "nulls_first" -> put(nullsFirst),
-      "limit" -> put(limit))
+    "column" -> put(column),
+    "ascending" -> put(ascending),
+    "nulls_first" -> put(nullsFirst),
+    "limit" -> put(limit))
 }
 
 private[lakelog] object Top extends Companion[Top] {
   override def of(json: JObject): Top = Top(
-      take[String](json, "column"),
-      take[Boolean](json, "ascending"),
-      take[Boolean](json, "nulls_first"),
-      take[Long](json, "limit"))
+    take[String](json, "column"),
+    take[Boolean](json, "ascending"),
+    take[Boolean](json, "nulls_first"),
+    take[Long](json, "limit"))
 }
 
 /**
@@ -32,36 +32,36 @@ private[lakelog] final case class Plan(
     keys: Seq[Long] = Nil)
   extends Request[Planned]("plan") {
   override def members: Members = table.members ++ List(
-      "predicate" -> put(predicate),
-      "top" -> putIfAny(top),
-      "keys" -> put(keys))
+    "predicate" -> put(predicate),
+    "top" -> putIfAny(top),
+    "keys" -> put(keys))
   override def answer(json: JObject): Planned = Planned.of(json)
 }
 
 private[lakelog] object Plan extends Companion[Plan] {
   override def of(json: JObject): Plan = Plan(
-      LoadedTable.of(json),
-      take[Expression](json, "predicate"),
-      takeIfAny[Top](json, "top"),
-      takeIfAny[Seq[Long]](json, "keys").getOrElse(Nil))
+    LoadedTable.of(json),
+    take[Expression](json, "predicate"),
+    takeIfAny[Top](json, "top"),
+    takeIfAny[Seq[Long]](json, "keys").getOrElse(Nil))
 }
 
 /** How many files the version has, how many deleted rows those have that are planned, and what planning cost. */
 private[lakelog] final case class Planned(files: Long = 0, deleted: Long = 0, requests: Long = 0, bytes: Long = 0)
   extends Message {
   override def members: Members = List(
-      "files" -> putUnless(files)(0),
-      "deleted" -> putUnless(deleted)(0),
-      "requests" -> putUnless(requests)(0),
-      "bytes" -> putUnless(bytes)(0))
+    "files" -> putUnless(files)(0),
+    "deleted" -> putUnless(deleted)(0),
+    "requests" -> putUnless(requests)(0),
+    "bytes" -> putUnless(bytes)(0))
 }
 
 private[lakelog] object Planned extends Companion[Planned] {
   override def of(json: JObject): Planned = Planned(
-      takeIfAny[Long](json, "files").getOrElse(0),
-      takeIfAny[Long](json, "deleted").getOrElse(0),
-      takeIfAny[Long](json, "requests").getOrElse(0),
-      takeIfAny[Long](json, "bytes").getOrElse(0))
+    takeIfAny[Long](json, "files").getOrElse(0),
+    takeIfAny[Long](json, "deleted").getOrElse(0),
+    takeIfAny[Long](json, "requests").getOrElse(0),
+    takeIfAny[Long](json, "bytes").getOrElse(0))
 }
 
 /** The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream. */
@@ -95,7 +95,6 @@ private[lakelog] final case class ReadTogether(tables: Seq[TableRead])
 private[lakelog] object ReadTogether extends Companion[ReadTogether] {
   override def of(json: JObject): ReadTogether = ReadTogether(take[Seq[TableRead]](json, "tables"))
 }
-
 
 private[lakelog] final case class Versions(versions: Seq[Long])
   extends Message {
@@ -158,11 +157,10 @@ private[lakelog] final case class Aggregate(table: LoadedTable, aggregates: Seq[
 
 private[lakelog] object Aggregate extends Companion[Aggregate] {
   override def of(json: JObject): Aggregate = Aggregate(
-      LoadedTable.of(json),
-      take[Seq[Aggregated]](json, "aggregates"),
-      take[Seq[String]](json, "group_by"))
+    LoadedTable.of(json),
+    take[Seq[Aggregated]](json, "aggregates"),
+    take[Seq[String]](json, "group_by"))
 }
-
 
 private[lakelog] final case class Known(known: Boolean)
   extends Message {

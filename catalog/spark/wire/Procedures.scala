@@ -22,18 +22,18 @@ private[lakelog] final case class DeclaredParameter(
     comment: String)
   extends Message {
   override def members: Members = List(
-      "name" -> put(name),
-      "type" -> put(`type`),
-      "default" -> putOrNull(default),
-      "comment" -> put(comment))
+    "name" -> put(name),
+    "type" -> put(`type`),
+    "default" -> putOrNull(default),
+    "comment" -> put(comment))
 }
 
 private[lakelog] object DeclaredParameter extends Companion[DeclaredParameter] {
   override def of(json: JObject): DeclaredParameter = DeclaredParameter(
-      take[String](json, "name"),
-      take[String](json, "type"),
-      takeIfAny[String](json, "default"),
-      take[String](json, "comment"))
+    take[String](json, "name"),
+    take[String](json, "type"),
+    takeIfAny[String](json, "default"),
+    take[String](json, "comment"))
 }
 
 /** A column of the result. */
@@ -44,9 +44,9 @@ private[lakelog] final case class DeclaredColumn(name: String, `type`: String, c
 
 private[lakelog] object DeclaredColumn extends Companion[DeclaredColumn] {
   override def of(json: JObject): DeclaredColumn = DeclaredColumn(
-      take[String](json, "name"),
-      take[String](json, "type"),
-      take[String](json, "comment"))
+    take[String](json, "name"),
+    take[String](json, "type"),
+    take[String](json, "comment"))
 }
 
 /**
@@ -66,30 +66,29 @@ private[lakelog] final case class DeclaredProcedure(
     asks: Boolean = false)
   extends Message {
   override def members: Members = List(
-      "name" -> put(name),
-      "description" -> put(description),
-      "parameters" -> put(parameters),
-      "columns" -> put(columns),
-      "changes" -> put(changes),
-      "session" -> putOrNull(session),
-      "in_transaction" -> put(inTransaction),
-      "job" -> put(job),
-      "asks" -> putUnless(asks)(false))
+    "name" -> put(name),
+    "description" -> put(description),
+    "parameters" -> put(parameters),
+    "columns" -> put(columns),
+    "changes" -> put(changes),
+    "session" -> putOrNull(session),
+    "in_transaction" -> put(inTransaction),
+    "job" -> put(job),
+    "asks" -> putUnless(asks)(false))
 }
 
 private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
   override def of(json: JObject): DeclaredProcedure = DeclaredProcedure(
-      take[String](json, "name"),
-      take[String](json, "description"),
-      take[Seq[DeclaredParameter]](json, "parameters"),
-      take[Seq[DeclaredColumn]](json, "columns"),
-      take[Boolean](json, "changes"),
-      takeIfAny[String](json, "session"),
-      take[Boolean](json, "in_transaction"),
-      take[Boolean](json, "job"),
-      takeIfAny[Boolean](json, "asks").getOrElse(false))
+    take[String](json, "name"),
+    take[String](json, "description"),
+    take[Seq[DeclaredParameter]](json, "parameters"),
+    take[Seq[DeclaredColumn]](json, "columns"),
+    take[Boolean](json, "changes"),
+    takeIfAny[String](json, "session"),
+    take[Boolean](json, "in_transaction"),
+    take[Boolean](json, "job"),
+    takeIfAny[Boolean](json, "asks").getOrElse(false))
 }
-
 
 private[lakelog] final case class Procedures(procedures: Seq[DeclaredProcedure])
   extends Message {
@@ -108,18 +107,18 @@ private[lakelog] final case class OfProcedure(
     currentNamespace: Seq[String])
   extends Message {
   override def members: Members = List(
-      "procedure" -> put(procedure),
-      "arguments" -> put(arguments),
-      "catalog_name" -> put(catalogName),
-      "current_namespace" -> put(currentNamespace))
+    "procedure" -> put(procedure),
+    "arguments" -> put(arguments),
+    "catalog_name" -> put(catalogName),
+    "current_namespace" -> put(currentNamespace))
 }
 
 private[lakelog] object OfProcedure extends Companion[OfProcedure] {
   override def of(json: JObject): OfProcedure = OfProcedure(
-      take[String](json, "procedure"),
-      take[FreeJson](json, "arguments"),
-      take[String](json, "catalog_name"),
-      take[Seq[String]](json, "current_namespace"))
+    take[String](json, "procedure"),
+    take[FreeJson](json, "arguments"),
+    take[String](json, "catalog_name"),
+    take[Seq[String]](json, "current_namespace"))
 }
 
 /** The token of a call that is about to be made, if it needs one. */
@@ -132,7 +131,6 @@ private[lakelog] final case class CallToken(call: OfProcedure)
 private[lakelog] object CallToken extends Companion[CallToken] {
   override def of(json: JObject): CallToken = CallToken(OfProcedure.of(json))
 }
-
 
 private[lakelog] final case class TokenOfCall(token: Option[Token] = None)
   extends Message {
@@ -162,8 +160,8 @@ private[lakelog] final case class Job(job: Option[AnyJob], again: Boolean = fals
 
 private[lakelog] object Job extends Companion[Job] {
   override def of(json: JObject): Job = Job(
-      takeIfAny[AnyJob](json, "job"),
-      takeIfAny[Boolean](json, "again").getOrElse(false))
+    takeIfAny[AnyJob](json, "job"),
+    takeIfAny[Boolean](json, "again").getOrElse(false))
 }
 
 /** Run a procedure; `result` is what came of its job. */
@@ -175,9 +173,9 @@ private[lakelog] final case class Call(call: OfProcedure, token: Option[Token] =
 
 private[lakelog] object Call extends Companion[Call] {
   override def of(json: JObject): Call = Call(
-      OfProcedure.of(json),
-      takeIfAny[Token](json, "token"),
-      takeIfAny[AnyResult](json, "result"))
+    OfProcedure.of(json),
+    takeIfAny[Token](json, "token"),
+    takeIfAny[AnyResult](json, "result"))
 }
 
 /** The rows of the result, each with a value for every column. */
@@ -212,9 +210,9 @@ private[lakelog] final case class Step(
 
 private[lakelog] object Step extends Companion[Step] {
   override def of(json: JObject): Step = Step(
-      takeIfAny[String](json, "going"),
-      takeIfAny[AnyJob](json, "job"),
-      takeIfAny[Seq[Seq[FreeJson]]](json, "rows"))
+    takeIfAny[String](json, "going"),
+    takeIfAny[AnyJob](json, "job"),
+    takeIfAny[Seq[Seq[FreeJson]]](json, "rows"))
 }
 
 /** Go on with a call by what came of its job: its `result`, or why it `failed`. */
@@ -225,19 +223,19 @@ private[lakelog] final case class GoOnCall(
     cancelled: Boolean = false)
   extends Request[Step]("go_on_call") {
   override def members: Members = List(
-      "going" -> put(going),
-      "result" -> putIfAny(result),
-      "failed" -> putIfAny(failed),
-      "cancelled" -> put(cancelled))
+    "going" -> put(going),
+    "result" -> putIfAny(result),
+    "failed" -> putIfAny(failed),
+    "cancelled" -> put(cancelled))
   override def answer(json: JObject): Step = Step.of(json)
 }
 
 private[lakelog] object GoOnCall extends Companion[GoOnCall] {
   override def of(json: JObject): GoOnCall = GoOnCall(
-      take[String](json, "going"),
-      takeIfAny[AnyResult](json, "result"),
-      takeIfAny[String](json, "failed"),
-      takeIfAny[Boolean](json, "cancelled").getOrElse(false))
+    take[String](json, "going"),
+    takeIfAny[AnyResult](json, "result"),
+    takeIfAny[String](json, "failed"),
+    takeIfAny[Boolean](json, "cancelled").getOrElse(false))
 }
 
 /** The files that the job of a call is about, as an Arrow stream. */

@@ -70,16 +70,16 @@ private[lakelog] object Closed extends Companion[Closed] {
 private[lakelog] final case class Failed(kind: String, message: String, outcomeKnown: Boolean = false)
   extends Message {
   override def members: Members = List(
-      "kind" -> put(kind),
-      "message" -> put(message),
-      "outcome_known" -> putUnless(outcomeKnown)(false))
+    "kind" -> put(kind),
+    "message" -> put(message),
+    "outcome_known" -> putUnless(outcomeKnown)(false))
 }
 
 private[lakelog] object Failed extends Companion[Failed] {
   override def of(json: JObject): Failed = Failed(
-      take[String](json, "kind"),
-      take[String](json, "message"),
-      takeIfAny[Boolean](json, "outcome_known").getOrElse(false))
+    take[String](json, "kind"),
+    take[String](json, "message"),
+    takeIfAny[Boolean](json, "outcome_known").getOrElse(false))
 }
 
 /** What identifies a request when it is retried: `member` is what its answer becomes. */
@@ -90,9 +90,9 @@ private[lakelog] final case class First(method: String, params: JObject, as: Str
 
 private[lakelog] object First extends Companion[First] {
   override def of(json: JObject): First = First(
-      take[String](json, "method"),
-      take[JObject](json, "params"),
-      take[String](json, "as"))
+    take[String](json, "method"),
+    take[JObject](json, "params"),
+    take[String](json, "as"))
 }
 
 /**
@@ -106,16 +106,16 @@ private[lakelog] final case class Asked(
     first: Option[First] = None)
   extends Message {
   override def members: Members = List(
-      "method" -> put(method),
-      "params" -> put(params),
-      "catalog" -> putIfAny(catalog),
-      "first" -> putIfAny(first))
+    "method" -> put(method),
+    "params" -> put(params),
+    "catalog" -> putIfAny(catalog),
+    "first" -> putIfAny(first))
 }
 
 private[lakelog] object Asked extends Companion[Asked] {
   override def of(json: JObject): Asked = Asked(
-      take[String](json, "method"),
-      take[JObject](json, "params"),
-      takeIfAny[Long](json, "catalog"),
-      takeIfAny[First](json, "first"))
+    take[String](json, "method"),
+    take[JObject](json, "params"),
+    takeIfAny[Long](json, "catalog"),
+    takeIfAny[First](json, "first"))
 }

@@ -10,16 +10,16 @@ private[lakelog] final case class AsOf(
     ref: Option[String] = None)
   extends Message {
   override def members: Members = List(
-      "version" -> putIfAny(version),
-      "timestamp_us" -> putIfAny(timestampUs),
-      "ref" -> putIfAny(ref))
+    "version" -> putIfAny(version),
+    "timestamp_us" -> putIfAny(timestampUs),
+    "ref" -> putIfAny(ref))
 }
 
 private[lakelog] object AsOf extends Companion[AsOf] {
   override def of(json: JObject): AsOf = AsOf(
-      takeIfAny[Long](json, "version"),
-      takeIfAny[Long](json, "timestamp_us"),
-      takeIfAny[String](json, "ref"))
+    takeIfAny[Long](json, "version"),
+    takeIfAny[Long](json, "timestamp_us"),
+    takeIfAny[String](json, "ref"))
 }
 
 /**
@@ -35,23 +35,23 @@ private[lakelog] final case class CreateRef(
     asOf: AsOf)
   extends Change[Done]("create_ref") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "kind" -> put(kind),
-      "name" -> put(name),
-      "where" -> put(where),
-      "as_of" -> put(asOf))
+    "token" -> putOrNull(token),
+    "kind" -> put(kind),
+    "name" -> put(name),
+    "where" -> put(where),
+    "as_of" -> put(asOf))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object CreateRef extends Companion[CreateRef] {
   override def of(json: JObject): CreateRef = CreateRef(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[String](json, "kind"),
-      take[String](json, "name"),
-      take[String](json, "where"),
-      take[AsOf](json, "as_of"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[String](json, "kind"),
+    take[String](json, "name"),
+    take[String](json, "where"),
+    take[AsOf](json, "as_of"))
 }
 
 /** Drop a tag or branch, as `kind` says. */
@@ -63,19 +63,19 @@ private[lakelog] final case class DropRef(
     ifExists: Boolean)
   extends Change[Done]("drop_ref") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "kind" -> put(kind),
-      "name" -> put(name),
-      "if_exists" -> put(ifExists))
+    "token" -> putOrNull(token),
+    "kind" -> put(kind),
+    "name" -> put(name),
+    "if_exists" -> put(ifExists))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object DropRef extends Companion[DropRef] {
   override def of(json: JObject): DropRef = DropRef(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[String](json, "kind"),
-      take[String](json, "name"),
-      take[Boolean](json, "if_exists"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[String](json, "kind"),
+    take[String](json, "name"),
+    take[Boolean](json, "if_exists"))
 }

@@ -39,20 +39,20 @@ private[lakelog] final case class ViewColumn(
     metadata: FreeJson = FreeJson.empty)
   extends Message {
   override def members: Members = List(
-      "name" -> put(name),
-      "type" -> put(`type`),
-      "nullable" -> putUnless(nullable)(true),
-      "comment" -> putIfAny(comment),
-      "metadata" -> putUnless(metadata)(FreeJson.empty))
+    "name" -> put(name),
+    "type" -> put(`type`),
+    "nullable" -> putUnless(nullable)(true),
+    "comment" -> putIfAny(comment),
+    "metadata" -> putUnless(metadata)(FreeJson.empty))
 }
 
 private[lakelog] object ViewColumn extends Companion[ViewColumn] {
   override def of(json: JObject): ViewColumn = ViewColumn(
-      take[String](json, "name"),
-      take[FreeJson](json, "type"),
-      takeIfAny[Boolean](json, "nullable").getOrElse(true),
-      takeIfAny[String](json, "comment"),
-      takeIfAny[FreeJson](json, "metadata").getOrElse(FreeJson.empty))
+    take[String](json, "name"),
+    take[FreeJson](json, "type"),
+    takeIfAny[Boolean](json, "nullable").getOrElse(true),
+    takeIfAny[String](json, "comment"),
+    takeIfAny[FreeJson](json, "metadata").getOrElse(FreeJson.empty))
 }
 
 /** What a query uses: the name of a table, or of a function. */
@@ -63,8 +63,8 @@ private[lakelog] final case class Dependency(table: Option[Seq[String]] = None, 
 
 private[lakelog] object Dependency extends Companion[Dependency] {
   override def of(json: JObject): Dependency = Dependency(
-      takeIfAny[Seq[String]](json, "table"),
-      takeIfAny[Seq[String]](json, "function"))
+    takeIfAny[Seq[String]](json, "table"),
+    takeIfAny[Seq[String]](json, "function"))
 }
 
 /**
@@ -85,31 +85,30 @@ private[lakelog] final case class ViewDefinition(
     dependencies: Option[Seq[Dependency]] = None)
   extends Message {
   override def members: Members = List(
-      "kind" -> put("view"),
-      "text" -> put(text),
-      "columns" -> put(columns),
-      "query_columns" -> putUnless(queryColumns)(Nil),
-      "catalog" -> putIfAny(catalog),
-      "namespace" -> putUnless(namespace)(Nil),
-      "configs" -> putUnless(configs)(Map.empty),
-      "schema_mode" -> putIfAny(schemaMode),
-      "properties" -> putUnless(properties)(Map.empty),
-      "dependencies" -> putIfAny(dependencies))
+    "kind" -> put("view"),
+    "text" -> put(text),
+    "columns" -> put(columns),
+    "query_columns" -> putUnless(queryColumns)(Nil),
+    "catalog" -> putIfAny(catalog),
+    "namespace" -> putUnless(namespace)(Nil),
+    "configs" -> putUnless(configs)(Map.empty),
+    "schema_mode" -> putIfAny(schemaMode),
+    "properties" -> putUnless(properties)(Map.empty),
+    "dependencies" -> putIfAny(dependencies))
 }
 
 private[lakelog] object ViewDefinition extends Companion[ViewDefinition] {
   override def of(json: JObject): ViewDefinition = ViewDefinition(
-      take[String](json, "text"),
-      take[Seq[ViewColumn]](json, "columns"),
-      takeIfAny[Seq[String]](json, "query_columns").getOrElse(Nil),
-      takeIfAny[String](json, "catalog"),
-      takeIfAny[Seq[String]](json, "namespace").getOrElse(Nil),
-      takeIfAny[Map[String, String]](json, "configs").getOrElse(Map.empty),
-      takeIfAny[String](json, "schema_mode"),
-      takeIfAny[Map[String, String]](json, "properties").getOrElse(Map.empty),
-      takeIfAny[Seq[Dependency]](json, "dependencies"))
+    take[String](json, "text"),
+    take[Seq[ViewColumn]](json, "columns"),
+    takeIfAny[Seq[String]](json, "query_columns").getOrElse(Nil),
+    takeIfAny[String](json, "catalog"),
+    takeIfAny[Seq[String]](json, "namespace").getOrElse(Nil),
+    takeIfAny[Map[String, String]](json, "configs").getOrElse(Map.empty),
+    takeIfAny[String](json, "schema_mode"),
+    takeIfAny[Map[String, String]](json, "properties").getOrElse(Map.empty),
+    takeIfAny[Seq[Dependency]](json, "dependencies"))
 }
-
 
 private[lakelog] final case class SetProperty(key: String, value: String)
   extends TableChange {
@@ -119,7 +118,6 @@ private[lakelog] final case class SetProperty(key: String, value: String)
 private[lakelog] object SetProperty extends Companion[SetProperty] {
   override def of(json: JObject): SetProperty = SetProperty(take[String](json, "key"), take[String](json, "value"))
 }
-
 
 private[lakelog] final case class RemoveProperty(key: String)
   extends TableChange {
@@ -148,8 +146,8 @@ private[lakelog] final case class Default(current: Option[String] = None, exists
 
 private[lakelog] object Default extends Companion[Default] {
   override def of(json: JObject): Default = Default(
-      takeIfAny[String](json, "current"),
-      takeIfAny[String](json, "exists"))
+    takeIfAny[String](json, "current"),
+    takeIfAny[String](json, "exists"))
 }
 
 /** `type` is in Spark's JSON. Without a position the column becomes the last one of its struct. */
@@ -162,128 +160,122 @@ private[lakelog] final case class AddColumn(
     default: Option[Default] = None)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("add-column"),
-      "name" -> put(name),
-      "type" -> put(`type`),
-      "nullable" -> putUnless(nullable)(true),
-      "comment" -> putIfAny(comment),
-      "position" -> putIfAny(position),
-      "default" -> putIfAny(default))
+    "change" -> put("add-column"),
+    "name" -> put(name),
+    "type" -> put(`type`),
+    "nullable" -> putUnless(nullable)(true),
+    "comment" -> putIfAny(comment),
+    "position" -> putIfAny(position),
+    "default" -> putIfAny(default))
 }
 
 private[lakelog] object AddColumn extends Companion[AddColumn] {
   override def of(json: JObject): AddColumn = AddColumn(
-      take[Seq[String]](json, "name"),
-      take[FreeJson](json, "type"),
-      takeIfAny[Boolean](json, "nullable").getOrElse(true),
-      takeIfAny[String](json, "comment"),
-      takeIfAny[Either[String, After]](json, "position"),
-      takeIfAny[Default](json, "default"))
+    take[Seq[String]](json, "name"),
+    take[FreeJson](json, "type"),
+    takeIfAny[Boolean](json, "nullable").getOrElse(true),
+    takeIfAny[String](json, "comment"),
+    takeIfAny[Either[String, After]](json, "position"),
+    takeIfAny[Default](json, "default"))
 }
-
 
 private[lakelog] final case class RenameColumn(name: Seq[String], newName: String)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("rename-column"),
-      "name" -> put(name),
-      "new_name" -> put(newName))
+    "change" -> put("rename-column"),
+    "name" -> put(name),
+    "new_name" -> put(newName))
 }
 
 private[lakelog] object RenameColumn extends Companion[RenameColumn] {
   override def of(json: JObject): RenameColumn = RenameColumn(
-      take[Seq[String]](json, "name"),
-      take[String](json, "new_name"))
+    take[Seq[String]](json, "name"),
+    take[String](json, "new_name"))
 }
-
 
 private[lakelog] final case class UpdateColumnType(name: Seq[String], `type`: FreeJson)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("update-column-type"),
-      "name" -> put(name),
-      "type" -> put(`type`))
+    "change" -> put("update-column-type"),
+    "name" -> put(name),
+    "type" -> put(`type`))
 }
 
 private[lakelog] object UpdateColumnType extends Companion[UpdateColumnType] {
   override def of(json: JObject): UpdateColumnType = UpdateColumnType(
-      take[Seq[String]](json, "name"),
-      take[FreeJson](json, "type"))
+    take[Seq[String]](json, "name"),
+    take[FreeJson](json, "type"))
 }
-
 
 private[lakelog] final case class UpdateColumnNullability(name: Seq[String], nullable: Boolean)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("update-column-nullability"),
-      "name" -> put(name),
-      "nullable" -> put(nullable))
+    "change" -> put("update-column-nullability"),
+    "name" -> put(name),
+    "nullable" -> put(nullable))
 }
 
 private[lakelog] object UpdateColumnNullability extends Companion[UpdateColumnNullability] {
   override def of(json: JObject): UpdateColumnNullability = UpdateColumnNullability(
-      take[Seq[String]](json, "name"),
-      take[Boolean](json, "nullable"))
+    take[Seq[String]](json, "name"),
+    take[Boolean](json, "nullable"))
 }
-
 
 private[lakelog] final case class UpdateColumnComment(name: Seq[String], comment: Option[String])
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("update-column-comment"),
-      "name" -> put(name),
-      "comment" -> putOrNull(comment))
+    "change" -> put("update-column-comment"),
+    "name" -> put(name),
+    "comment" -> putOrNull(comment))
 }
 
 private[lakelog] object UpdateColumnComment extends Companion[UpdateColumnComment] {
   override def of(json: JObject): UpdateColumnComment = UpdateColumnComment(
-      take[Seq[String]](json, "name"),
-      takeIfAny[String](json, "comment"))
+    take[Seq[String]](json, "name"),
+    takeIfAny[String](json, "comment"))
 }
-
 
 private[lakelog] final case class UpdateColumnPosition(name: Seq[String], position: Either[String, After])
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("update-column-position"),
-      "name" -> put(name),
-      "position" -> put(position))
+    "change" -> put("update-column-position"),
+    "name" -> put(name),
+    "position" -> put(position))
 }
 
 private[lakelog] object UpdateColumnPosition extends Companion[UpdateColumnPosition] {
   override def of(json: JObject): UpdateColumnPosition = UpdateColumnPosition(
-      take[Seq[String]](json, "name"),
-      take[Either[String, After]](json, "position"))
+    take[Seq[String]](json, "name"),
+    take[Either[String, After]](json, "position"))
 }
 
 /** Changes the default of new rows; None removes it. Existing rows keep their values. */
 private[lakelog] final case class UpdateColumnDefault(name: Seq[String], default: Option[Default])
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("update-column-default"),
-      "name" -> put(name),
-      "default" -> putOrNull(default))
+    "change" -> put("update-column-default"),
+    "name" -> put(name),
+    "default" -> putOrNull(default))
 }
 
 private[lakelog] object UpdateColumnDefault extends Companion[UpdateColumnDefault] {
   override def of(json: JObject): UpdateColumnDefault = UpdateColumnDefault(
-      take[Seq[String]](json, "name"),
-      takeIfAny[Default](json, "default"))
+    take[Seq[String]](json, "name"),
+    takeIfAny[Default](json, "default"))
 }
-
 
 private[lakelog] final case class DeleteColumn(name: Seq[String], ifExists: Boolean = false)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("delete-column"),
-      "name" -> put(name),
-      "if_exists" -> putUnless(ifExists)(false))
+    "change" -> put("delete-column"),
+    "name" -> put(name),
+    "if_exists" -> putUnless(ifExists)(false))
 }
 
 private[lakelog] object DeleteColumn extends Companion[DeleteColumn] {
   override def of(json: JObject): DeleteColumn = DeleteColumn(
-      take[Seq[String]](json, "name"),
-      takeIfAny[Boolean](json, "if_exists").getOrElse(false))
+    take[Seq[String]](json, "name"),
+    takeIfAny[Boolean](json, "if_exists").getOrElse(false))
 }
 
 /**
@@ -301,24 +293,24 @@ private[lakelog] final case class StatedField(
     name: Option[String] = None)
   extends Message {
   override def members: Members = List(
-      "transform" -> putUnless(transform)("identity"),
-      "args" -> putUnless(args)(Nil),
-      "column" -> putIfAny(column),
-      "columns" -> putIfAny(columns),
-      "direction" -> putIfAny(direction),
-      "nulls" -> putIfAny(nulls),
-      "name" -> putIfAny(name))
+    "transform" -> putUnless(transform)("identity"),
+    "args" -> putUnless(args)(Nil),
+    "column" -> putIfAny(column),
+    "columns" -> putIfAny(columns),
+    "direction" -> putIfAny(direction),
+    "nulls" -> putIfAny(nulls),
+    "name" -> putIfAny(name))
 }
 
 private[lakelog] object StatedField extends Companion[StatedField] {
   override def of(json: JObject): StatedField = StatedField(
-      takeIfAny[String](json, "transform").getOrElse("identity"),
-      takeIfAny[Seq[Long]](json, "args").getOrElse(Nil),
-      takeIfAny[Either[String, Seq[String]]](json, "column"),
-      takeIfAny[Seq[Either[String, Seq[String]]]](json, "columns"),
-      takeIfAny[String](json, "direction"),
-      takeIfAny[String](json, "nulls"),
-      takeIfAny[String](json, "name"))
+    takeIfAny[String](json, "transform").getOrElse("identity"),
+    takeIfAny[Seq[Long]](json, "args").getOrElse(Nil),
+    takeIfAny[Either[String, Seq[String]]](json, "column"),
+    takeIfAny[Seq[Either[String, Seq[String]]]](json, "columns"),
+    takeIfAny[String](json, "direction"),
+    takeIfAny[String](json, "nulls"),
+    takeIfAny[String](json, "name"))
 }
 
 /** `fields` are column names or transforms, as `partitioning.spec_from_transforms` reads them. */
@@ -329,22 +321,22 @@ private[lakelog] final case class SetPartitioning(fields: Seq[Either[String, Sta
 
 private[lakelog] object SetPartitioning extends Companion[SetPartitioning] {
   override def of(json: JObject): SetPartitioning = SetPartitioning(
-      take[Seq[Either[String, StatedField]]](json, "fields"))
+    take[Seq[Either[String, StatedField]]](json, "fields"))
 }
 
 /** Partitions new files by `field` too. `name` is the field's name; None: a name made of the column's. */
 private[lakelog] final case class AddPartitionField(field: Either[String, StatedField], name: Option[String] = None)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("add-partition-field"),
-      "field" -> put(field),
-      "name" -> putIfAny(name))
+    "change" -> put("add-partition-field"),
+    "field" -> put(field),
+    "name" -> putIfAny(name))
 }
 
 private[lakelog] object AddPartitionField extends Companion[AddPartitionField] {
   override def of(json: JObject): AddPartitionField = AddPartitionField(
-      take[Either[String, StatedField]](json, "field"),
-      takeIfAny[String](json, "name"))
+    take[Either[String, StatedField]](json, "field"),
+    takeIfAny[String](json, "name"))
 }
 
 /** `field` is the name of a partition field, or its column name or transform. */
@@ -355,7 +347,7 @@ private[lakelog] final case class DropPartitionField(field: Either[String, State
 
 private[lakelog] object DropPartitionField extends Companion[DropPartitionField] {
   override def of(json: JObject): DropPartitionField = DropPartitionField(
-      take[Either[String, StatedField]](json, "field"))
+    take[Either[String, StatedField]](json, "field"))
 }
 
 /** Replaces `field`, given as in `DropPartitionField`, with `by`. */
@@ -365,17 +357,17 @@ private[lakelog] final case class ReplacePartitionField(
     name: Option[String] = None)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("replace-partition-field"),
-      "field" -> put(field),
-      "by" -> put(by),
-      "name" -> putIfAny(name))
+    "change" -> put("replace-partition-field"),
+    "field" -> put(field),
+    "by" -> put(by),
+    "name" -> putIfAny(name))
 }
 
 private[lakelog] object ReplacePartitionField extends Companion[ReplacePartitionField] {
   override def of(json: JObject): ReplacePartitionField = ReplacePartitionField(
-      take[Either[String, StatedField]](json, "field"),
-      take[Either[String, StatedField]](json, "by"),
-      takeIfAny[String](json, "name"))
+    take[Either[String, StatedField]](json, "field"),
+    take[Either[String, StatedField]](json, "by"),
+    takeIfAny[String](json, "name"))
 }
 
 /** `fields` are column names or transforms, as `partitioning.sort_order_from` reads them. */
@@ -400,28 +392,27 @@ private[lakelog] final case class Stated(
     referenced: Option[Seq[String]] = None)
   extends Message {
   override def members: Members = List(
-      "kind" -> put(kind),
-      "name" -> put(name),
-      "columns" -> put(columns),
-      "rely" -> putUnless(rely)(false),
-      "sql" -> putIfAny(sql),
-      "predicate" -> putIfAny(predicate),
-      "table" -> putIfAny(table),
-      "referenced" -> putIfAny(referenced))
+    "kind" -> put(kind),
+    "name" -> put(name),
+    "columns" -> put(columns),
+    "rely" -> putUnless(rely)(false),
+    "sql" -> putIfAny(sql),
+    "predicate" -> putIfAny(predicate),
+    "table" -> putIfAny(table),
+    "referenced" -> putIfAny(referenced))
 }
 
 private[lakelog] object Stated extends Companion[Stated] {
   override def of(json: JObject): Stated = Stated(
-      take[String](json, "kind"),
-      take[String](json, "name"),
-      take[Seq[Seq[String]]](json, "columns"),
-      takeIfAny[Boolean](json, "rely").getOrElse(false),
-      takeIfAny[String](json, "sql"),
-      takeIfAny[Expression](json, "predicate"),
-      takeIfAny[Seq[String]](json, "table"),
-      takeIfAny[Seq[String]](json, "referenced"))
+    take[String](json, "kind"),
+    take[String](json, "name"),
+    take[Seq[Seq[String]]](json, "columns"),
+    takeIfAny[Boolean](json, "rely").getOrElse(false),
+    takeIfAny[String](json, "sql"),
+    takeIfAny[Expression](json, "predicate"),
+    takeIfAny[Seq[String]](json, "table"),
+    takeIfAny[Seq[String]](json, "referenced"))
 }
-
 
 private[lakelog] final case class AddConstraint(constraint: Stated)
   extends TableChange {
@@ -432,19 +423,18 @@ private[lakelog] object AddConstraint extends Companion[AddConstraint] {
   override def of(json: JObject): AddConstraint = AddConstraint(take[Stated](json, "constraint"))
 }
 
-
 private[lakelog] final case class DropConstraint(name: String, ifExists: Boolean = false)
   extends TableChange {
   override def members: Members = List(
-      "change" -> put("drop-constraint"),
-      "name" -> put(name),
-      "if_exists" -> putUnless(ifExists)(false))
+    "change" -> put("drop-constraint"),
+    "name" -> put(name),
+    "if_exists" -> putUnless(ifExists)(false))
 }
 
 private[lakelog] object DropConstraint extends Companion[DropConstraint] {
   override def of(json: JObject): DropConstraint = DropConstraint(
-      take[String](json, "name"),
-      takeIfAny[Boolean](json, "if_exists").getOrElse(false))
+    take[String](json, "name"),
+    takeIfAny[Boolean](json, "if_exists").getOrElse(false))
 }
 
 /** Clusters new rows by these columns; an empty list ends it. */
@@ -464,18 +454,18 @@ private[lakelog] object SetClustering extends Companion[SetClustering] {
 private[lakelog] final case class ValuesTaken(column: Long, first: BigInt, last: BigInt, `given`: Boolean = false)
   extends Message {
   override def members: Members = List(
-      "column" -> put(column),
-      "first" -> put(first),
-      "last" -> put(last),
-      "given" -> putUnless(`given`)(false))
+    "column" -> put(column),
+    "first" -> put(first),
+    "last" -> put(last),
+    "given" -> putUnless(`given`)(false))
 }
 
 private[lakelog] object ValuesTaken extends Companion[ValuesTaken] {
   override def of(json: JObject): ValuesTaken = ValuesTaken(
-      take[Long](json, "column"),
-      take[BigInt](json, "first"),
-      take[BigInt](json, "last"),
-      takeIfAny[Boolean](json, "given").getOrElse(false))
+    take[Long](json, "column"),
+    take[BigInt](json, "first"),
+    take[BigInt](json, "last"),
+    takeIfAny[Boolean](json, "given").getOrElse(false))
 }
 
 /**
@@ -499,33 +489,33 @@ private[lakelog] final case class FunctionDefinition(
     properties: Map[String, String] = Map.empty)
   extends Message {
   override def members: Members = List(
-      "kind" -> put("function"),
-      "language" -> put(language),
-      "body" -> put(body),
-      "parameters" -> putIfAny(parameters),
-      "returns" -> putIfAny(returns),
-      "is_table" -> putUnless(isTable)(false),
-      "is_query" -> putUnless(isQuery)(false),
-      "comment" -> putIfAny(comment),
-      "catalog" -> putIfAny(catalog),
-      "namespace" -> putUnless(namespace)(Nil),
-      "configs" -> putUnless(configs)(Map.empty),
-      "resources" -> putUnless(resources)(Nil),
-      "properties" -> putUnless(properties)(Map.empty))
+    "kind" -> put("function"),
+    "language" -> put(language),
+    "body" -> put(body),
+    "parameters" -> putIfAny(parameters),
+    "returns" -> putIfAny(returns),
+    "is_table" -> putUnless(isTable)(false),
+    "is_query" -> putUnless(isQuery)(false),
+    "comment" -> putIfAny(comment),
+    "catalog" -> putIfAny(catalog),
+    "namespace" -> putUnless(namespace)(Nil),
+    "configs" -> putUnless(configs)(Map.empty),
+    "resources" -> putUnless(resources)(Nil),
+    "properties" -> putUnless(properties)(Map.empty))
 }
 
 private[lakelog] object FunctionDefinition extends Companion[FunctionDefinition] {
   override def of(json: JObject): FunctionDefinition = FunctionDefinition(
-      take[String](json, "language"),
-      take[String](json, "body"),
-      takeIfAny[String](json, "parameters"),
-      takeIfAny[String](json, "returns"),
-      takeIfAny[Boolean](json, "is_table").getOrElse(false),
-      takeIfAny[Boolean](json, "is_query").getOrElse(false),
-      takeIfAny[String](json, "comment"),
-      takeIfAny[String](json, "catalog"),
-      takeIfAny[Seq[String]](json, "namespace").getOrElse(Nil),
-      takeIfAny[Map[String, String]](json, "configs").getOrElse(Map.empty),
-      takeIfAny[Seq[(String, String)]](json, "resources").getOrElse(Nil),
-      takeIfAny[Map[String, String]](json, "properties").getOrElse(Map.empty))
+    take[String](json, "language"),
+    take[String](json, "body"),
+    takeIfAny[String](json, "parameters"),
+    takeIfAny[String](json, "returns"),
+    takeIfAny[Boolean](json, "is_table").getOrElse(false),
+    takeIfAny[Boolean](json, "is_query").getOrElse(false),
+    takeIfAny[String](json, "comment"),
+    takeIfAny[String](json, "catalog"),
+    takeIfAny[Seq[String]](json, "namespace").getOrElse(Nil),
+    takeIfAny[Map[String, String]](json, "configs").getOrElse(Map.empty),
+    takeIfAny[Seq[(String, String)]](json, "resources").getOrElse(Nil),
+    takeIfAny[Map[String, String]](json, "properties").getOrElse(Map.empty))
 }

@@ -18,31 +18,31 @@ private[lakelog] final case class ToBe(
     constraints: Seq[Stated] = Nil)
   extends Message {
   override def members: Members = of.members ++ List(
-      "kind" -> put(kind),
-      "schema" -> put(schema),
-      "partitioning" -> put(partitioning),
-      "sort_by" -> put(sortBy),
-      "cluster_by" -> put(clusterBy),
-      "properties" -> put(properties),
-      "own_location" -> putOrNull(ownLocation),
-      "comment" -> putOrNull(comment),
-      "provider" -> putOrNull(provider),
-      "constraints" -> put(constraints))
+    "kind" -> put(kind),
+    "schema" -> put(schema),
+    "partitioning" -> put(partitioning),
+    "sort_by" -> put(sortBy),
+    "cluster_by" -> put(clusterBy),
+    "properties" -> put(properties),
+    "own_location" -> putOrNull(ownLocation),
+    "comment" -> putOrNull(comment),
+    "provider" -> putOrNull(provider),
+    "constraints" -> put(constraints))
 }
 
 private[lakelog] object ToBe extends Companion[ToBe] {
   override def of(json: JObject): ToBe = ToBe(
-      Named.of(json),
-      take[String](json, "kind"),
-      take[FreeJson](json, "schema"),
-      take[Seq[Either[String, StatedField]]](json, "partitioning"),
-      takeIfAny[Seq[Either[String, StatedField]]](json, "sort_by").getOrElse(Nil),
-      takeIfAny[Seq[Seq[String]]](json, "cluster_by").getOrElse(Nil),
-      take[Map[String, String]](json, "properties"),
-      takeIfAny[String](json, "own_location"),
-      takeIfAny[String](json, "comment"),
-      takeIfAny[String](json, "provider"),
-      takeIfAny[Seq[Stated]](json, "constraints").getOrElse(Nil))
+    Named.of(json),
+    take[String](json, "kind"),
+    take[FreeJson](json, "schema"),
+    take[Seq[Either[String, StatedField]]](json, "partitioning"),
+    takeIfAny[Seq[Either[String, StatedField]]](json, "sort_by").getOrElse(Nil),
+    takeIfAny[Seq[Seq[String]]](json, "cluster_by").getOrElse(Nil),
+    take[Map[String, String]](json, "properties"),
+    takeIfAny[String](json, "own_location"),
+    takeIfAny[String](json, "comment"),
+    takeIfAny[String](json, "provider"),
+    takeIfAny[Seq[Stated]](json, "constraints").getOrElse(Nil))
 }
 
 /** Prepare a table, which needs its rows before it is committed. */
@@ -86,6 +86,6 @@ private[lakelog] final case class CommitStage(stage: Stage, files: Seq[DataFile]
 
 private[lakelog] object CommitStage extends Companion[CommitStage] {
   override def of(json: JObject): CommitStage = CommitStage(
-      take[Stage](json, "stage"),
-      take[Seq[DataFile]](json, "files"))
+    take[Stage](json, "stage"),
+    take[Seq[DataFile]](json, "files"))
 }

@@ -22,10 +22,9 @@ private[lakelog] final case class DeclaredTable(name: String, schema: FreeJson)
 
 private[lakelog] object DeclaredTable extends Companion[DeclaredTable] {
   override def of(json: JObject): DeclaredTable = DeclaredTable(
-      take[String](json, "name"),
-      take[FreeJson](json, "schema"))
+    take[String](json, "name"),
+    take[FreeJson](json, "schema"))
 }
-
 
 private[lakelog] final case class SystemTables(tables: Seq[DeclaredTable])
   extends Message {
@@ -44,19 +43,19 @@ private[lakelog] final case class ReadSystemTable(
     untilUs: Option[Long] = None)
   extends Request[Streams]("read_system_table") {
   override def members: Members = List(
-      "name" -> put(name),
-      "columns" -> put(columns),
-      "since_us" -> putIfAny(sinceUs),
-      "until_us" -> putIfAny(untilUs))
+    "name" -> put(name),
+    "columns" -> put(columns),
+    "since_us" -> putIfAny(sinceUs),
+    "until_us" -> putIfAny(untilUs))
   override def answer(json: JObject): Streams = Streams.of(json)
 }
 
 private[lakelog] object ReadSystemTable extends Companion[ReadSystemTable] {
   override def of(json: JObject): ReadSystemTable = ReadSystemTable(
-      take[String](json, "name"),
-      take[Seq[String]](json, "columns"),
-      takeIfAny[Long](json, "since_us"),
-      takeIfAny[Long](json, "until_us"))
+    take[String](json, "name"),
+    take[Seq[String]](json, "columns"),
+    takeIfAny[Long](json, "since_us"),
+    takeIfAny[Long](json, "until_us"))
 }
 
 /** The lengths of the Arrow streams that the bytes consist of. */
@@ -78,8 +77,8 @@ private[lakelog] final case class DescribeMetadataTable(table: LoadedTable, name
 
 private[lakelog] object DescribeMetadataTable extends Companion[DescribeMetadataTable] {
   override def of(json: JObject): DescribeMetadataTable = DescribeMetadataTable(
-      LoadedTable.of(json),
-      take[String](json, "name"))
+    LoadedTable.of(json),
+    take[String](json, "name"))
 }
 
 /** `schema` is Spark's JSON of a struct. */
@@ -90,8 +89,8 @@ private[lakelog] final case class MetadataTable(name: String, schema: FreeJson)
 
 private[lakelog] object MetadataTable extends Companion[MetadataTable] {
   override def of(json: JObject): MetadataTable = MetadataTable(
-      take[String](json, "name"),
-      take[FreeJson](json, "schema"))
+    take[String](json, "name"),
+    take[FreeJson](json, "schema"))
 }
 
 /** These columns of all rows of a metadata table, as Arrow streams. */
@@ -103,7 +102,7 @@ private[lakelog] final case class ReadMetadataTable(table: LoadedTable, name: St
 
 private[lakelog] object ReadMetadataTable extends Companion[ReadMetadataTable] {
   override def of(json: JObject): ReadMetadataTable = ReadMetadataTable(
-      LoadedTable.of(json),
-      take[String](json, "name"),
-      take[Seq[String]](json, "columns"))
+    LoadedTable.of(json),
+    take[String](json, "name"),
+    take[Seq[String]](json, "columns"))
 }

@@ -12,10 +12,9 @@ private[lakelog] final case class ListTables(namespace: Seq[String], like: Optio
 
 private[lakelog] object ListTables extends Companion[ListTables] {
   override def of(json: JObject): ListTables = ListTables(
-      take[Seq[String]](json, "namespace"),
-      takeIfAny[String](json, "like"))
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[String](json, "like"))
 }
-
 
 private[lakelog] final case class Tables(tables: Seq[Seq[String]])
   extends Message {
@@ -45,18 +44,18 @@ private[lakelog] final case class LoadTable(
     on: Option[NamedRef] = None)
   extends Request[TableFacts]("load_table") {
   override def members: Members = of.members ++ List(
-      "version" -> putIfAny(version),
-      "timestamp_us" -> putIfAny(timestampUs),
-      "on" -> putIfAny(on))
+    "version" -> putIfAny(version),
+    "timestamp_us" -> putIfAny(timestampUs),
+    "on" -> putIfAny(on))
   override def answer(json: JObject): TableFacts = TableFacts.of(json)
 }
 
 private[lakelog] object LoadTable extends Companion[LoadTable] {
   override def of(json: JObject): LoadTable = LoadTable(
-      Named.of(json),
-      takeIfAny[Long](json, "version"),
-      takeIfAny[Long](json, "timestamp_us"),
-      takeIfAny[NamedRef](json, "on"))
+    Named.of(json),
+    takeIfAny[Long](json, "version"),
+    takeIfAny[Long](json, "timestamp_us"),
+    takeIfAny[NamedRef](json, "on"))
 }
 
 /** A partition field. `result` is the type of its values, as Spark calls it. */
@@ -69,22 +68,22 @@ private[lakelog] final case class PartitionFacts(
     result: String)
   extends Message {
   override def members: Members = List(
-      "transform" -> put(transform),
-      "args" -> put(args),
-      "column" -> put(column),
-      "field_id" -> put(fieldId),
-      "name" -> put(name),
-      "result" -> put(result))
+    "transform" -> put(transform),
+    "args" -> put(args),
+    "column" -> put(column),
+    "field_id" -> put(fieldId),
+    "name" -> put(name),
+    "result" -> put(result))
 }
 
 private[lakelog] object PartitionFacts extends Companion[PartitionFacts] {
   override def of(json: JObject): PartitionFacts = PartitionFacts(
-      take[String](json, "transform"),
-      take[Seq[Long]](json, "args"),
-      take[Seq[String]](json, "column"),
-      take[Long](json, "field_id"),
-      take[String](json, "name"),
-      take[String](json, "result"))
+    take[String](json, "transform"),
+    take[Seq[Long]](json, "args"),
+    take[Seq[String]](json, "column"),
+    take[Long](json, "field_id"),
+    take[String](json, "name"),
+    take[String](json, "result"))
 }
 
 /** A field of the sort order: `direction` is `asc` or `desc`, `nulls` is `first` or `last`. */
@@ -96,20 +95,20 @@ private[lakelog] final case class SortFacts(
     nulls: String)
   extends Message {
   override def members: Members = List(
-      "transform" -> put(transform),
-      "args" -> put(args),
-      "column" -> put(column),
-      "direction" -> put(direction),
-      "nulls" -> put(nulls))
+    "transform" -> put(transform),
+    "args" -> put(args),
+    "column" -> put(column),
+    "direction" -> put(direction),
+    "nulls" -> put(nulls))
 }
 
 private[lakelog] object SortFacts extends Companion[SortFacts] {
   override def of(json: JObject): SortFacts = SortFacts(
-      take[String](json, "transform"),
-      take[Seq[Long]](json, "args"),
-      take[Seq[String]](json, "column"),
-      take[String](json, "direction"),
-      take[String](json, "nulls"))
+    take[String](json, "transform"),
+    take[Seq[Long]](json, "args"),
+    take[Seq[String]](json, "column"),
+    take[String](json, "direction"),
+    take[String](json, "nulls"))
 }
 
 /** A constraint with the names of its columns. `kind` is `check`, `primary-key`, `unique` or `foreign-key`. */
@@ -124,26 +123,26 @@ private[lakelog] final case class ConstraintFacts(
     referenced: Option[Seq[String]] = None)
   extends Message {
   override def members: Members = List(
-      "kind" -> put(kind),
-      "name" -> put(name),
-      "rely" -> put(rely),
-      "columns" -> put(columns),
-      "sql" -> putIfAny(sql),
-      "predicate" -> putIfAny(predicate),
-      "table" -> putIfAny(table),
-      "referenced" -> putIfAny(referenced))
+    "kind" -> put(kind),
+    "name" -> put(name),
+    "rely" -> put(rely),
+    "columns" -> put(columns),
+    "sql" -> putIfAny(sql),
+    "predicate" -> putIfAny(predicate),
+    "table" -> putIfAny(table),
+    "referenced" -> putIfAny(referenced))
 }
 
 private[lakelog] object ConstraintFacts extends Companion[ConstraintFacts] {
   override def of(json: JObject): ConstraintFacts = ConstraintFacts(
-      take[String](json, "kind"),
-      take[String](json, "name"),
-      take[Boolean](json, "rely"),
-      take[Seq[Seq[String]]](json, "columns"),
-      takeIfAny[String](json, "sql"),
-      takeIfAny[Expression](json, "predicate"),
-      takeIfAny[Seq[String]](json, "table"),
-      takeIfAny[Seq[String]](json, "referenced"))
+    take[String](json, "kind"),
+    take[String](json, "name"),
+    take[Boolean](json, "rely"),
+    take[Seq[Seq[String]]](json, "columns"),
+    takeIfAny[String](json, "sql"),
+    takeIfAny[Expression](json, "predicate"),
+    takeIfAny[Seq[String]](json, "table"),
+    takeIfAny[Seq[String]](json, "referenced"))
 }
 
 /** What is known of a whole column, of type `type`: for Spark's optimizer. */
@@ -158,26 +157,26 @@ private[lakelog] final case class Estimate(
     mostBytes: Option[Long] = None)
   extends Message {
   override def members: Members = List(
-      "column" -> put(column),
-      "type" -> put(`type`),
-      "distinct" -> putIfAny(distinct),
-      "nulls" -> putIfAny(nulls),
-      "min" -> putIfAny(min),
-      "max" -> putIfAny(max),
-      "average_bytes" -> putIfAny(averageBytes),
-      "most_bytes" -> putIfAny(mostBytes))
+    "column" -> put(column),
+    "type" -> put(`type`),
+    "distinct" -> putIfAny(distinct),
+    "nulls" -> putIfAny(nulls),
+    "min" -> putIfAny(min),
+    "max" -> putIfAny(max),
+    "average_bytes" -> putIfAny(averageBytes),
+    "most_bytes" -> putIfAny(mostBytes))
 }
 
 private[lakelog] object Estimate extends Companion[Estimate] {
   override def of(json: JObject): Estimate = Estimate(
-      take[String](json, "column"),
-      take[String](json, "type"),
-      takeIfAny[Long](json, "distinct"),
-      takeIfAny[Long](json, "nulls"),
-      takeIfAny[Scalar](json, "min"),
-      takeIfAny[Scalar](json, "max"),
-      takeIfAny[Long](json, "average_bytes"),
-      takeIfAny[Long](json, "most_bytes"))
+    take[String](json, "column"),
+    take[String](json, "type"),
+    takeIfAny[Long](json, "distinct"),
+    takeIfAny[Long](json, "nulls"),
+    takeIfAny[Scalar](json, "min"),
+    takeIfAny[Scalar](json, "max"),
+    takeIfAny[Long](json, "average_bytes"),
+    takeIfAny[Long](json, "most_bytes"))
 }
 
 /**
@@ -210,68 +209,68 @@ private[lakelog] final case class TableFacts(
     computes: Boolean = false)
   extends Message {
   override def members: Members = List(
-      "id" -> put(id),
-      "version" -> put(version),
-      "past" -> put(past),
-      "step" -> put(step),
-      "ref" -> putIfAny(ref),
-      "found_by" -> putIfAny(foundBy),
-      "location" -> put(location),
-      "own_location" -> put(ownLocation),
-      "provider" -> putOrNull(provider),
-      "comment" -> putOrNull(comment),
-      "schema" -> put(schema),
-      "spec_id" -> put(specId),
-      "partitioning" -> put(partitioning),
-      "sort_order" -> put(sortOrder),
-      "clustering" -> put(clustering),
-      "constraints" -> put(constraints),
-      "estimates" -> put(estimates),
-      "properties" -> put(properties),
-      "target_file_size_bytes" -> put(targetFileSizeBytes),
-      "compression_codec" -> put(compressionCodec),
-      "write_modes" -> put(writeModes),
-      "computes" -> putUnless(computes)(false))
+    "id" -> put(id),
+    "version" -> put(version),
+    "past" -> put(past),
+    "step" -> put(step),
+    "ref" -> putIfAny(ref),
+    "found_by" -> putIfAny(foundBy),
+    "location" -> put(location),
+    "own_location" -> put(ownLocation),
+    "provider" -> putOrNull(provider),
+    "comment" -> putOrNull(comment),
+    "schema" -> put(schema),
+    "spec_id" -> put(specId),
+    "partitioning" -> put(partitioning),
+    "sort_order" -> put(sortOrder),
+    "clustering" -> put(clustering),
+    "constraints" -> put(constraints),
+    "estimates" -> put(estimates),
+    "properties" -> put(properties),
+    "target_file_size_bytes" -> put(targetFileSizeBytes),
+    "compression_codec" -> put(compressionCodec),
+    "write_modes" -> put(writeModes),
+    "computes" -> putUnless(computes)(false))
 }
 
 private[lakelog] object TableFacts extends Companion[TableFacts] {
   override def of(json: JObject): TableFacts = TableFacts(
-      take[String](json, "id"),
-      take[Long](json, "version"),
-      take[Boolean](json, "past"),
-      take[Long](json, "step"),
-      takeIfAny[Ref](json, "ref"),
-      takeIfAny[FoundBy](json, "found_by"),
-      take[String](json, "location"),
-      take[Boolean](json, "own_location"),
-      takeIfAny[String](json, "provider"),
-      takeIfAny[String](json, "comment"),
-      take[FreeJson](json, "schema"),
-      take[Long](json, "spec_id"),
-      take[Seq[PartitionFacts]](json, "partitioning"),
-      take[Seq[SortFacts]](json, "sort_order"),
-      take[Seq[Seq[String]]](json, "clustering"),
-      take[Seq[ConstraintFacts]](json, "constraints"),
-      take[Seq[Estimate]](json, "estimates"),
-      take[Map[String, String]](json, "properties"),
-      take[Long](json, "target_file_size_bytes"),
-      take[String](json, "compression_codec"),
-      take[Map[String, String]](json, "write_modes"),
-      takeIfAny[Boolean](json, "computes").getOrElse(false))
+    take[String](json, "id"),
+    take[Long](json, "version"),
+    take[Boolean](json, "past"),
+    take[Long](json, "step"),
+    takeIfAny[Ref](json, "ref"),
+    takeIfAny[FoundBy](json, "found_by"),
+    take[String](json, "location"),
+    take[Boolean](json, "own_location"),
+    takeIfAny[String](json, "provider"),
+    takeIfAny[String](json, "comment"),
+    take[FreeJson](json, "schema"),
+    take[Long](json, "spec_id"),
+    take[Seq[PartitionFacts]](json, "partitioning"),
+    take[Seq[SortFacts]](json, "sort_order"),
+    take[Seq[Seq[String]]](json, "clustering"),
+    take[Seq[ConstraintFacts]](json, "constraints"),
+    take[Seq[Estimate]](json, "estimates"),
+    take[Map[String, String]](json, "properties"),
+    take[Long](json, "target_file_size_bytes"),
+    take[String](json, "compression_codec"),
+    take[Map[String, String]](json, "write_modes"),
+    takeIfAny[Boolean](json, "computes").getOrElse(false))
 }
 
 /** The object of a name: the facts of a table, or a view. */
 private[lakelog] final case class LoadRelation(of: Named)
   extends Request[Either[FoundView, TableFacts]]("load_relation") {
   override def members: Members = of.members
-  override def answer(json: JObject): Either[FoundView, TableFacts] = if (has(json, "view")) Left(FoundView.of(json)) else Right(
-      TableFacts.of(json))
+  override def answer(json: JObject): Either[FoundView, TableFacts] = if (has(json, "view")) Left(FoundView.of(json))
+  else Right(
+    TableFacts.of(json))
 }
 
 private[lakelog] object LoadRelation extends Companion[LoadRelation] {
   override def of(json: JObject): LoadRelation = LoadRelation(Named.of(json))
 }
-
 
 private[lakelog] final case class FoundView(view: ViewDefinition)
   extends Message {
@@ -294,21 +293,21 @@ private[lakelog] final case class AlterTable(
     lookedAt: Option[LoadedTable] = None)
   extends Change[TableFacts]("alter_table") {
   override def members: Members = of.members ++ List(
-      "token" -> putOrNull(token),
-      "changes" -> put(changes),
-      "ref" -> putIfAny(ref),
-      "looked_at" -> putIfAny(lookedAt))
+    "token" -> putOrNull(token),
+    "changes" -> put(changes),
+    "ref" -> putIfAny(ref),
+    "looked_at" -> putIfAny(lookedAt))
   override def answer(json: JObject): TableFacts = TableFacts.of(json)
   override def subject: MakeToken = MakeToken(of.identifier, of.location)
 }
 
 private[lakelog] object AlterTable extends Companion[AlterTable] {
   override def of(json: JObject): AlterTable = AlterTable(
-      Named.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[TableChange]](json, "changes"),
-      takeIfAny[Ref](json, "ref"),
-      takeIfAny[LoadedTable](json, "looked_at"))
+    Named.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[TableChange]](json, "changes"),
+    takeIfAny[Ref](json, "ref"),
+    takeIfAny[LoadedTable](json, "looked_at"))
 }
 
 /** Drop a table; with `purge` so that it cannot be undone. */
@@ -321,9 +320,9 @@ private[lakelog] final case class DropTable(of: Named, token: Option[Token] = No
 
 private[lakelog] object DropTable extends Companion[DropTable] {
   override def of(json: JObject): DropTable = DropTable(
-      Named.of(json),
-      takeIfAny[Token](json, "token"),
-      takeIfAny[Boolean](json, "purge").getOrElse(false))
+    Named.of(json),
+    takeIfAny[Token](json, "token"),
+    takeIfAny[Boolean](json, "purge").getOrElse(false))
 }
 
 /** Give a table another name. */
@@ -336,9 +335,9 @@ private[lakelog] final case class RenameTable(of: Named, token: Option[Token] = 
 
 private[lakelog] object RenameTable extends Companion[RenameTable] {
   override def of(json: JObject): RenameTable = RenameTable(
-      Named.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Seq[String]](json, "to"))
+    Named.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Seq[String]](json, "to"))
 }
 
 /** Refuse writes that would run what is stored, where the catalog's `stored-code` forbids it. */

@@ -13,9 +13,9 @@ private[lakelog] final case class Delete(table: LoadedTable, token: Option[Token
 
 private[lakelog] object Delete extends Companion[Delete] {
   override def of(json: JObject): Delete = Delete(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[Expression](json, "predicate"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[Expression](json, "predicate"))
 }
 
 /** Delete all rows. */
@@ -59,18 +59,18 @@ private[lakelog] final case class Begun(
     version: Option[Long] = None)
   extends Message {
   override def members: Members = List(
-      "write" -> put(write),
-      "token" -> putOrNull(token),
-      "identities" -> put(identities),
-      "version" -> putIfAny(version))
+    "write" -> put(write),
+    "token" -> putOrNull(token),
+    "identities" -> put(identities),
+    "version" -> putIfAny(version))
 }
 
 private[lakelog] object Begun extends Companion[Begun] {
   override def of(json: JObject): Begun = Begun(
-      take[WriteRef](json, "write"),
-      takeIfAny[Token](json, "token"),
-      take[Seq[NextValue]](json, "identities"),
-      takeIfAny[Long](json, "version"))
+    take[WriteRef](json, "write"),
+    takeIfAny[Token](json, "token"),
+    take[Seq[NextValue]](json, "identities"),
+    takeIfAny[Long](json, "version"))
 }
 
 /**
@@ -85,9 +85,9 @@ private[lakelog] final case class BeginBatch(table: LoadedTable, name: String, w
 
 private[lakelog] object BeginBatch extends Companion[BeginBatch] {
   override def of(json: JObject): BeginBatch = BeginBatch(
-      LoadedTable.of(json),
-      take[String](json, "name"),
-      take[Long](json, "written_as"))
+    LoadedTable.of(json),
+    take[String](json, "name"),
+    take[Long](json, "written_as"))
 }
 
 /**
@@ -97,16 +97,16 @@ private[lakelog] object BeginBatch extends Companion[BeginBatch] {
 private[lakelog] final case class StreamBatch(stream: String, number: Long, fromCheckpoint: Boolean = false)
   extends Message {
   override def members: Members = List(
-      "stream" -> put(stream),
-      "number" -> put(number),
-      "from_checkpoint" -> putUnless(fromCheckpoint)(false))
+    "stream" -> put(stream),
+    "number" -> put(number),
+    "from_checkpoint" -> putUnless(fromCheckpoint)(false))
 }
 
 private[lakelog] object StreamBatch extends Companion[StreamBatch] {
   override def of(json: JObject): StreamBatch = StreamBatch(
-      take[String](json, "stream"),
-      take[Long](json, "number"),
-      takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false))
+    take[String](json, "stream"),
+    take[Long](json, "number"),
+    takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false))
 }
 
 /**
@@ -126,31 +126,31 @@ private[lakelog] final case class CommitWrite(
     values: Seq[ValuesTaken] = Nil)
   extends Change[Written]("commit_write") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "write" -> put(write),
-      "operation" -> put(operation),
-      "files" -> put(files),
-      "filter" -> putIfAny(filter),
-      "deletes" -> putIfAny(deletes),
-      "copies" -> putIfAny(copies),
-      "batch" -> putIfAny(batch),
-      "values" -> put(values))
+    "token" -> putOrNull(token),
+    "write" -> put(write),
+    "operation" -> put(operation),
+    "files" -> put(files),
+    "filter" -> putIfAny(filter),
+    "deletes" -> putIfAny(deletes),
+    "copies" -> putIfAny(copies),
+    "batch" -> putIfAny(batch),
+    "values" -> put(values))
   override def answer(json: JObject): Written = Written.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object CommitWrite extends Companion[CommitWrite] {
   override def of(json: JObject): CommitWrite = CommitWrite(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[WriteRef](json, "write"),
-      take[String](json, "operation"),
-      take[Seq[DataFile]](json, "files"),
-      takeIfAny[Expression](json, "filter"),
-      takeIfAny[Seq[Positions]](json, "deletes"),
-      takeIfAny[Seq[DataFile]](json, "copies"),
-      takeIfAny[StreamBatch](json, "batch"),
-      takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[WriteRef](json, "write"),
+    take[String](json, "operation"),
+    take[Seq[DataFile]](json, "files"),
+    takeIfAny[Expression](json, "filter"),
+    takeIfAny[Seq[Positions]](json, "deletes"),
+    takeIfAny[Seq[DataFile]](json, "copies"),
+    takeIfAny[StreamBatch](json, "batch"),
+    takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil))
 }
 
 /** How many rows a commit has changed, as far as that is known. */
@@ -161,18 +161,18 @@ private[lakelog] final case class RowsChanged(
     copied: Option[Long])
   extends Message {
   override def members: Members = List(
-      "inserted" -> putOrNull(inserted),
-      "updated" -> putOrNull(updated),
-      "deleted" -> putOrNull(deleted),
-      "copied" -> putOrNull(copied))
+    "inserted" -> putOrNull(inserted),
+    "updated" -> putOrNull(updated),
+    "deleted" -> putOrNull(deleted),
+    "copied" -> putOrNull(copied))
 }
 
 private[lakelog] object RowsChanged extends Companion[RowsChanged] {
   override def of(json: JObject): RowsChanged = RowsChanged(
-      takeIfAny[Long](json, "inserted"),
-      takeIfAny[Long](json, "updated"),
-      takeIfAny[Long](json, "deleted"),
-      takeIfAny[Long](json, "copied"))
+    takeIfAny[Long](json, "inserted"),
+    takeIfAny[Long](json, "updated"),
+    takeIfAny[Long](json, "deleted"),
+    takeIfAny[Long](json, "copied"))
 }
 
 /**
@@ -186,8 +186,8 @@ private[lakelog] final case class Written(written: Boolean, rows: Option[RowsCha
 
 private[lakelog] object Written extends Companion[Written] {
   override def of(json: JObject): Written = Written(
-      take[Boolean](json, "written"),
-      takeIfAny[RowsChanged](json, "rows"))
+    take[Boolean](json, "written"),
+    takeIfAny[RowsChanged](json, "rows"))
 }
 
 /**
@@ -209,35 +209,35 @@ private[lakelog] final case class CommitRows(
     updated: Option[Long] = None)
   extends Change[CommittedRows]("commit_rows") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "write" -> put(write),
-      "operation" -> put(operation),
-      "files" -> put(files),
-      "removed" -> put(removed),
-      "deletes" -> put(deletes),
-      "condition" -> putIfAny(condition),
-      "values" -> put(values),
-      "reads_others" -> put(readsOthers),
-      "inserted" -> putIfAny(inserted),
-      "updated" -> putIfAny(updated))
+    "token" -> putOrNull(token),
+    "write" -> put(write),
+    "operation" -> put(operation),
+    "files" -> put(files),
+    "removed" -> put(removed),
+    "deletes" -> put(deletes),
+    "condition" -> putIfAny(condition),
+    "values" -> put(values),
+    "reads_others" -> put(readsOthers),
+    "inserted" -> putIfAny(inserted),
+    "updated" -> putIfAny(updated))
   override def answer(json: JObject): CommittedRows = CommittedRows.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object CommitRows extends Companion[CommitRows] {
   override def of(json: JObject): CommitRows = CommitRows(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[WriteRef](json, "write"),
-      take[String](json, "operation"),
-      take[Seq[DataFile]](json, "files"),
-      take[Seq[String]](json, "removed"),
-      take[Seq[Positions]](json, "deletes"),
-      takeIfAny[Expression](json, "condition"),
-      takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil),
-      takeIfAny[Boolean](json, "reads_others").getOrElse(false),
-      takeIfAny[Long](json, "inserted"),
-      takeIfAny[Long](json, "updated"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[WriteRef](json, "write"),
+    take[String](json, "operation"),
+    take[Seq[DataFile]](json, "files"),
+    take[Seq[String]](json, "removed"),
+    take[Seq[Positions]](json, "deletes"),
+    takeIfAny[Expression](json, "condition"),
+    takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil),
+    takeIfAny[Boolean](json, "reads_others").getOrElse(false),
+    takeIfAny[Long](json, "inserted"),
+    takeIfAny[Long](json, "updated"))
 }
 
 /** How many rows have changed, where that is known. */
@@ -257,17 +257,17 @@ private[lakelog] final case class MakeToken(
     namespace: Option[Seq[String]] = None)
   extends Request[Token]("token") {
   override def members: Members = List(
-      "identifier" -> putIfAny(identifier),
-      "location" -> putIfAny(location),
-      "namespace" -> putIfAny(namespace))
+    "identifier" -> putIfAny(identifier),
+    "location" -> putIfAny(location),
+    "namespace" -> putIfAny(namespace))
   override def answer(json: JObject): Token = Token.of(json)
 }
 
 private[lakelog] object MakeToken extends Companion[MakeToken] {
   override def of(json: JObject): MakeToken = MakeToken(
-      takeIfAny[Seq[String]](json, "identifier"),
-      takeIfAny[String](json, "location"),
-      takeIfAny[Seq[String]](json, "namespace"))
+    takeIfAny[Seq[String]](json, "identifier"),
+    takeIfAny[String](json, "location"),
+    takeIfAny[Seq[String]](json, "namespace"))
 }
 
 /**
@@ -277,16 +277,16 @@ private[lakelog] object MakeToken extends Companion[MakeToken] {
 private[lakelog] final case class CompactionGoal(targetSizeBytes: Long, deletedRatio: Double, fanIn: Long = 1)
   extends Message {
   override def members: Members = List(
-      "target_size_bytes" -> put(targetSizeBytes),
-      "deleted_ratio" -> put(deletedRatio),
-      "fan_in" -> putUnless(fanIn)(1))
+    "target_size_bytes" -> put(targetSizeBytes),
+    "deleted_ratio" -> put(deletedRatio),
+    "fan_in" -> putUnless(fanIn)(1))
 }
 
 private[lakelog] object CompactionGoal extends Companion[CompactionGoal] {
   override def of(json: JObject): CompactionGoal = CompactionGoal(
-      take[Long](json, "target_size_bytes"),
-      take[Double](json, "deleted_ratio"),
-      takeIfAny[Long](json, "fan_in").getOrElse(1))
+    take[Long](json, "target_size_bytes"),
+    take[Double](json, "deleted_ratio"),
+    takeIfAny[Long](json, "fan_in").getOrElse(1))
 }
 
 /** The next groups of files to be rewritten, and the files one group after the other as an Arrow stream. */
@@ -298,20 +298,20 @@ private[lakelog] final case class PlanCompaction(
     limitBytes: Long)
   extends Request[CompactionPlan]("plan_compaction") {
   override def members: Members = table.members ++ List(
-      "goal" -> put(goal),
-      "predicate" -> putOrNull(predicate),
-      "until" -> put(until),
-      "limit_bytes" -> put(limitBytes))
+    "goal" -> put(goal),
+    "predicate" -> putOrNull(predicate),
+    "until" -> put(until),
+    "limit_bytes" -> put(limitBytes))
   override def answer(json: JObject): CompactionPlan = CompactionPlan.of(json)
 }
 
 private[lakelog] object PlanCompaction extends Companion[PlanCompaction] {
   override def of(json: JObject): PlanCompaction = PlanCompaction(
-      LoadedTable.of(json),
-      take[CompactionGoal](json, "goal"),
-      takeIfAny[Expression](json, "predicate"),
-      take[Long](json, "until"),
-      take[Long](json, "limit_bytes"))
+    LoadedTable.of(json),
+    take[CompactionGoal](json, "goal"),
+    takeIfAny[Expression](json, "predicate"),
+    take[Long](json, "until"),
+    take[Long](json, "limit_bytes"))
 }
 
 /** So many files that are rewritten together, by so many tasks if their rows are `spread`. */
@@ -324,24 +324,23 @@ private[lakelog] final case class CompactionGroup(
     spread: Boolean)
   extends Message {
   override def members: Members = List(
-      "files" -> put(files),
-      "rows" -> put(rows),
-      "size_bytes" -> put(sizeBytes),
-      "deleted" -> put(deleted),
-      "tasks" -> put(tasks),
-      "spread" -> put(spread))
+    "files" -> put(files),
+    "rows" -> put(rows),
+    "size_bytes" -> put(sizeBytes),
+    "deleted" -> put(deleted),
+    "tasks" -> put(tasks),
+    "spread" -> put(spread))
 }
 
 private[lakelog] object CompactionGroup extends Companion[CompactionGroup] {
   override def of(json: JObject): CompactionGroup = CompactionGroup(
-      take[Long](json, "files"),
-      take[Long](json, "rows"),
-      take[Long](json, "size_bytes"),
-      take[Long](json, "deleted"),
-      take[Long](json, "tasks"),
-      take[Boolean](json, "spread"))
+    take[Long](json, "files"),
+    take[Long](json, "rows"),
+    take[Long](json, "size_bytes"),
+    take[Long](json, "deleted"),
+    take[Long](json, "tasks"),
+    take[Boolean](json, "spread"))
 }
-
 
 private[lakelog] final case class CompactionPlan(groups: Seq[CompactionGroup])
   extends Message {
@@ -360,8 +359,8 @@ private[lakelog] final case class Rewritten(removed: Seq[String], files: Seq[Dat
 
 private[lakelog] object Rewritten extends Companion[Rewritten] {
   override def of(json: JObject): Rewritten = Rewritten(
-      take[Seq[String]](json, "removed"),
-      take[Seq[DataFile]](json, "files"))
+    take[Seq[String]](json, "removed"),
+    take[Seq[DataFile]](json, "files"))
 }
 
 /** Commit groups that were rewritten. */
@@ -372,19 +371,19 @@ private[lakelog] final case class CommitCompaction(
     groups: Seq[Rewritten])
   extends Change[Lost]("commit_compaction") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "write" -> put(write),
-      "groups" -> put(groups))
+    "token" -> putOrNull(token),
+    "write" -> put(write),
+    "groups" -> put(groups))
   override def answer(json: JObject): Lost = Lost.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object CommitCompaction extends Companion[CommitCompaction] {
   override def of(json: JObject): CommitCompaction = CommitCompaction(
-      LoadedTable.of(json),
-      takeIfAny[Token](json, "token"),
-      take[WriteRef](json, "write"),
-      take[Seq[Rewritten]](json, "groups"))
+    LoadedTable.of(json),
+    takeIfAny[Token](json, "token"),
+    take[WriteRef](json, "write"),
+    take[Seq[Rewritten]](json, "groups"))
 }
 
 /** Which groups were left out, as others have changed their files. */
