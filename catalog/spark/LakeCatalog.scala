@@ -64,7 +64,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
     if (LakeCatalog.isSystem(names)) JMap.of("comment", "lakelog's own procedures and tables")
-    else NamespaceLooks.once(session, names)(ask(wire.LoadNamespace(names.toSeq)).properties.asJava)
+    else NamespaceLooks.once(session, names)(ask(wire.LoadNamespace(names.toSeq)).properties.map {
+      case (SupportsNamespaces.PROP_LOCATION, place) => SupportsNamespaces.PROP_LOCATION -> Locations.shown(place)
+      case other => other
+    }.asJava)
   }
 
   override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =

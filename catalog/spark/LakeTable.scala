@@ -57,6 +57,16 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
 
+  private lazy val bloomFilters = facts.own.bloom.toSeq.flatMap(_.columns).flatMap(physical.path(_)).toSet
+
+  /** Which Bloom filters new files have. */
+  def bloomSettings: Option[BloomSettings] = facts.own.bloom.map(bloom =>
+    BloomSettings(bloomFilters.toSeq.map(_.mkString(".")), bloom.ndv.toInt, bloom.fpp))
+
+  /** Whether files that are written now have Bloom filters of the column. */
+  def hasBloomFilter(column: Seq[String]): Boolean =
+    bloomFilters.nonEmpty && physical.path(column).exists(bloomFilters)
+
   /** The same table for rows that are to be written to it. */
   def toBeFilled: LakeTable =
     if (identities.isEmpty) this else new TableToBeFilled(access, facts, changesRows = false)
@@ -81,7 +91,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   /** The user's properties, and those by which Spark knows provider, comment and location; no others. */
   override def properties: JMap[String, String] = {
     val place = if (facts.ownLocation) TableCatalog.PROP_EXTERNAL else TableCatalog.PROP_IS_MANAGED_LOCATION
-    val reserved = Map(TableCatalog.PROP_LOCATION -> facts.location, place -> "true") ++
+    val reserved = Map(TableCatalog.PROP_LOCATION -> Locations.shown(facts.location), place -> "true") ++
       facts.provider.map(TableCatalog.PROP_PROVIDER -> _) ++
       facts.comment.map(TableCatalog.PROP_COMMENT -> _)
     val table = access.ident.namespace.toSeq :+ access.ident.name

@@ -22,6 +22,9 @@ private[lakelog] object Locations {
   def file(location: String, path: String): Path =
     if (isAbsolute(path)) hadoop(path) else hadoop(s"${location.stripSuffix("/")}/$path")
 
+  /** A place as Spark shows places: as a URI. One on S3 stays as it was given. */
+  def shown(location: String): String = if (location.startsWith("/")) s"file:$location" else location
+
   /** The one spelling of a file's place that Python takes. */
   def url(path: Path): String = {
     val uri = path.toUri

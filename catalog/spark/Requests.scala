@@ -21,6 +21,7 @@ private[lakelog] object Requests {
       throw ErrorInternals.externalTableWithoutLocation
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
+    warnOfFileOptions(stated)
     val (clustering, partitioning) = partitions.partition(isClustering)
     wire.ToBe(
       of, kind,
@@ -31,6 +32,15 @@ private[lakelog] object Requests {
       ownLocation = stated.get(TableCatalog.PROP_LOCATION),
       comment = stated.get(TableCatalog.PROP_COMMENT),
       provider = stated.get(TableCatalog.PROP_PROVIDER))
+  }
+
+  /** Spark keeps OPTIONS of a statement among the properties, for the source that USING names, which lakelog's tables do not have. */
+  private def warnOfFileOptions(stated: Map[String, String]): Unit = {
+    val options =
+      stated.keySet.filter(_.startsWith(TableCatalog.OPTION_PREFIX)).map(_.drop(TableCatalog.OPTION_PREFIX.length))
+    if (options.nonEmpty) AdapterLog.warn(
+      s"The options ${options.toSeq.sorted.mkString(", ")} are kept as properties and have no effect: they are for files of " +
+        s"${stated.getOrElse(TableCatalog.PROP_PROVIDER, "a source")}, and a lakelog table has Parquet files of its own.")
   }
 
   /** A relative one would mean another place in each driver. */

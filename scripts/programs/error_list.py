@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from lakelog.cli.explanations import EXPLANATIONS
 from programs.python_errors import ErrorClass, Message, PythonErrors
 from programs.scala_errors import scala_messages
 
@@ -25,6 +26,10 @@ HEAD = """\
 Every error that lakelog raises on purpose is a `LakelogError`. Its class says what a caller does next. Its `kind` is
 stable and made for programs. Its message says what happened, to which object, and the next step. This page is
 generated from the code by `python -m programs.error_list`.
+
+`lakelog explain KIND` says what to do about a kind where there is no network. Errors whose message does not say all end
+by that command: in the command's output, in Spark, and below the traceback in Python, where the exception's own text
+stays as it is.
 
 In a message, `{name}` and `…` stand for what is put in at run time. Not listed are texts that are put together
 elsewhere than where the error is made, such as the reason in a commit's conflict; errors of the command line's options;
@@ -65,6 +70,8 @@ def _lines() -> Iterator[str]:
         for error in errors.classes:
             if error.kind == kind:
                 yield from _class_lines(error)
+        yield EXPLANATIONS[kind].strip()
+        yield ""
         yield from _message_lines([each for each in messages if each.kind == kind])
     yield SPARK_HEAD
     for exception, group in groupby(scala_messages(TOP, SCALA), key=lambda each: each.kind):

@@ -132,3 +132,12 @@ def test_a_name_that_a_part_of_the_query_has_itself_is_the_tables_elsewhere(ask,
 
 def test_columns_of_the_same_name_are_all_shown(ask):
     assert ask("SELECT 1 AS a, 2 AS a", "--json")["rows"] == [[1, 2]]
+
+
+@pytest.mark.parametrize("name", ["memory", "system", "temp", "main", "information_schema", "memory.temp"])
+def test_namespaces_may_be_called_as_what_duckdb_has(ask, catalog, name):
+    catalog.create_namespace(name.partition(".")[0], if_not_exists=True)
+    catalog.create_namespace(name, if_not_exists=True)
+    catalog.create_table(f"{name}.t", SCHEMA).append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
+    query = f"SELECT {name}.t.name, o.id FROM {name}.t JOIN shop.orders o ON o.id = {name}.t.id WHERE {name}.t.id > 0"
+    assert ask(query, "--json")["rows"] == [["a", 1]]

@@ -38,6 +38,7 @@ class NoSuchWarehouse(NotFound):
     """The warehouse is a folder that does not exist: check the path. The first write creates it."""
 
     kind = "no-such-warehouse"
+    explained = True
 
 
 class NoSuchTable(NotFound):
@@ -50,6 +51,7 @@ class TableRenamed(NoSuchTable):
     """The table was loaded by a name that it no longer has: load that name again, or the table by its new name."""
 
     kind = "table-renamed"
+    explained = True
 
 
 class NoSuchRef(NotFound):
@@ -98,6 +100,7 @@ class SourceDiverged(InvalidInput):
     """A table and the source that it was imported from were both changed so that rows could be lost, or come back."""
 
     kind = "source-diverged"
+    explained = True
 
 
 class OwnersUnknown(InvalidInput):
@@ -105,6 +108,7 @@ class OwnersUnknown(InvalidInput):
     readable."""
 
     kind = "owners-unknown"
+    explained = True
 
 
 class FunctionExists(AlreadyExists):
@@ -175,24 +179,28 @@ class CheckViolated(InvalidInput):
     """Rows that are to be written make the condition of a CHECK false."""
 
     kind = "check-violated"
+    explained = True
 
 
 class RowsUnproven(InvalidInput):
     """A change needs a condition to hold for all rows, and statistics do not prove it: the data must be scanned."""
 
     kind = "rows-unproven"
+    explained = True
 
 
 class ClockNotTrusted(InvalidInput):
     """Only this host's clock says that something is old enough to be deleted: compare it, then say that it is right."""
 
     kind = "clock-not-trusted"
+    explained = True
 
 
 class DoneInPart(LakelogError):
     """Some commits of a request that takes several have happened, and stay: the message says what is left."""
 
     kind = "done-in-part"
+    explained = True
 
 
 class LinkedElsewhere(FormatError):

@@ -20,6 +20,7 @@ from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
 from lakelog.catalog.logs import (
     Cut,
+    LineLog,
     LogCache,
     LogChange,
     TableHead,
@@ -274,8 +275,12 @@ class Transaction(CatalogNames, OutsideOnly):
         except NoSuchRef:
             self._changed(log, now, f"no longer has the {known.kind} {name}")
         bound = None if predicate is None else bind(as_predicate(predicate), before.state.current.schema)
-        # What compactions of a branch have moved counts as changed: its own commits are not looked up here.
-        if changed_rows(self._head(log, before), self._head(log, after), bound, lambda: ()):
+        line = LineLog(log.under, name, id)
+
+        def passed() -> Iterable[Commit]:
+            return map(line.seen_here, log.log.commits(first=then.version + 1, last=now.version))
+
+        if changed_rows(self._head(log, before), self._head(log, after), bound, passed):
             self._changed(log, now, f"has other rows on {name} now")
 
     def _author(self, log: TransactionLog[Any], now: View[Any]) -> str:

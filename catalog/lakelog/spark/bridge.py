@@ -125,7 +125,11 @@ def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) 
     except LakelogError as error:
         # The writer of a commit's files may remove them only when it is certain that the commit did not happen.
         known = not isinstance(error, CommitUnknown | StorageError) or isinstance(error, NotCommitted)
-        failed = process.Failed(kind=error.kind, message=_in_unicode(error.message), outcome_known=known)
+        failed = process.Failed(
+            kind=error.kind,
+            message=_in_unicode(f"{error.message} {error.pointer}".rstrip()),
+            outcome_known=known,
+        )
     except BaseException as error:
         # A bug, or an error that no contract covers: the trace goes to Spark's log, one line to the user.
         _print_trace()

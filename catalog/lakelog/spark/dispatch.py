@@ -36,6 +36,7 @@ class VersionMismatch(LakelogError):
     """The jar and this package are not of the same version."""
 
     kind = "version-mismatch"
+    explained = True
 
 
 class Dispatch:

@@ -9,6 +9,8 @@ import msgspec
 
 from lakelog.catalog.ddl import Stage
 from lakelog.catalog.schema import (
+    BLOOM_FPP,
+    BLOOM_NDV,
     COMPRESSION_CODEC,
     TARGET_FILE_SIZE,
     WRITE_MODES,
@@ -19,6 +21,7 @@ from lakelog.catalog.schema import (
     PartitionSpec,
     Schema,
     SortOrder,
+    bloom_columns,
     schema_to_spark,
     shown_names,
     transform_to_json,
@@ -26,7 +29,14 @@ from lakelog.catalog.schema import (
 )
 from lakelog.catalog.table import Table
 from lakelog.spark.requests.base import FoundBy, Ref
-from lakelog.spark.requests.tables import ConstraintFacts, Estimate, PartitionFacts, SortFacts, TableFacts
+from lakelog.spark.requests.tables import (
+    BloomFacts,
+    ConstraintFacts,
+    Estimate,
+    PartitionFacts,
+    SortFacts,
+    TableFacts,
+)
 
 
 def of_table(table: Table, *, past: bool = False, step: int = 0) -> TableFacts:
@@ -132,8 +142,18 @@ def _definition(
         "properties": dict(properties),
         "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
         "compression_codec": value_of(properties, COMPRESSION_CODEC),
+        "bloom": _bloom(schema, properties),
         "write_modes": {command: value_of(properties, mode) for command, mode in WRITE_MODES.items()},
     }
+
+
+def _bloom(schema: Schema, properties: Mapping[str, str]) -> BloomFacts | None:
+    columns = tuple(bloom_columns(properties, schema))
+    if not columns:
+        return None
+    return BloomFacts(
+        columns=columns, fpp=float(value_of(properties, BLOOM_FPP)), ndv=int(value_of(properties, BLOOM_NDV))
+    )
 
 
 def _constraint(constraint: Constraint, schema: Schema) -> ConstraintFacts:

@@ -31,6 +31,7 @@ class StoredCodeRefused(InvalidInput):
     """What is stored may not run in this session: read who wrote it, and what the setting `stored-code` allows."""
 
     kind = "stored-code-refused"
+    explained = True
 
 
 def allowed_from(setting: str) -> str:

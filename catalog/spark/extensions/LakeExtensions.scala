@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 class LakeExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
-    extensions.injectParser((_, spark) => LakeParser(spark, LakeExtensions.statements))
+    OutermostParser.inject(extensions, LakeParser(_, LakeExtensions.statements))
     LakeExtensions.early.foreach(rule => extensions.injectHintResolutionRule(rule))
     LakeExtensions.resolution.foreach(rule => extensions.injectResolutionRule(rule))
     LakeExtensions.late.foreach(rule => extensions.injectPostHocResolutionRule(rule))

@@ -76,7 +76,7 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
 /** Options of reads that others have, and what Spark calls the same. */
 private[lakelog] object ForeignOptions {
 
-  private val changes = Seq("readchangefeed", "readchangedata")
+  private val changes = Seq("readChangeFeed", "readChangeData")
 
   /** Iceberg's, in lower case. */
   private val (snapshot, time) = ("snapshot-id", "as-of-timestamp")
@@ -97,7 +97,7 @@ private[lakelog] object ForeignOptions {
   def areIn(options: CaseInsensitiveStringMap): Boolean =
     wantsChanges(options) || (snapshot +: time +: refs).exists(options.containsKey)
 
-  def wantsChanges(options: CaseInsensitiveStringMap): Boolean = changes.exists(options.getBoolean(_, false))
+  def wantsChanges(options: CaseInsensitiveStringMap): Boolean = changes.exists(YesOrNo.is(options, _))
 
   /** The options of a read of changes, by Spark's names: it has found the table. */
   def ofChanges(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =

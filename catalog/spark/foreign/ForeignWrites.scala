@@ -48,7 +48,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
     case replace @ ReplaceTableAsSelect(UnresolvedIdentifier(name, _), _, _, _, options, _, _)
         if areIn(options) && LakeNames.isOfLake(name) =>
       said(options, replaceWhere).filter(_ => LakeNames.isThere(name)) match {
-        case None => replace.copy(writeOptions = others(options))
+        case None => replace.copy(writeOptions = checkedOthers(options))
         case Some(condition) =>
           refuse(options, "keeps the table's columns", overwriteSchema)
           if (replace.partitioning.nonEmpty) throw Failures.invalid(
@@ -60,7 +60,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
       }
 
     case create @ CreateTableAsSelect(UnresolvedIdentifier(name, _), _, _, _, options, _, _)
-        if areIn(options) && LakeNames.isOfLake(name) => create.copy(writeOptions = others(options))
+        if areIn(options) && LakeNames.isOfLake(name) => create.copy(writeOptions = checkedOthers(options))
   }
 
   private def isLakes(target: Target): Boolean = target match {
@@ -86,6 +86,13 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
   private def others(options: Map[String, String]): Map[String, String] =
     options.filterNot { case (key, _) => all(folded(key)) }
 
+  /** Those of a write that makes its table, which has the columns of the rows whatever is asked. */
+  private def checkedOthers(options: Map[String, String]): Map[String, String] = {
+    evolves(options)
+    asksToReplace(options)
+    others(options)
+  }
+
   private def evolves(write: V2WriteCommand): Boolean = write match {
     case append: AppendData => append.withSchemaEvolution || evolves(append.writeOptions)
     case overwrite: OverwriteByExpression => overwrite.withSchemaEvolution || evolves(overwrite.writeOptions)
@@ -94,21 +101,25 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
   }
 
   private def evolves(options: Map[String, String]): Boolean =
-    merges.exists(said(options, _).exists(_.trim.equalsIgnoreCase("true")))
+    options.collect { case (key, value) if merges(folded(key)) => YesOrNo.parsed(key, value) }.exists(identity)
+
+  /** Whether the write asks for other columns: what it asks is checked although a replaced table has them anyway. */
+  private def asksToReplace(options: Map[String, String]): Boolean =
+    options.collect { case (key, value) if folded(key) == overwriteSchema => YesOrNo.parsed(key, value) }.exists(
+      identity)
 
   private def said(options: Map[String, String], name: String): Option[String] =
     options.collectFirst { case (key, value) if folded(key) == name => value }
 
   private def folded(key: String): String = key.toLowerCase(Locale.ROOT)
 
-  private def refuse(options: Map[String, String], does: String, names: String*): Unit =
-    names.filter(name => said(options, name).exists(!_.trim.equalsIgnoreCase("false"))).foreach {
-      case this.replaceWhere => throw Failures.invalid(
-          s"The option replaceWhere is for overwrites, but this write $does: use mode(\"overwrite\").")
-      case _ => throw Failures.invalid(
-          s"The option overwriteSchema replaces a table, but this write $does: use mode(\"overwrite\").saveAsTable(…) " +
-            "without other options, or writeTo(…).createOrReplace().")
-    }
+  private def refuse(options: Map[String, String], does: String, names: String*): Unit = {
+    if (names.contains(replaceWhere) && said(options, replaceWhere).nonEmpty) throw Failures.invalid(
+      s"The option replaceWhere is for overwrites, but this write $does: use mode(\"overwrite\").")
+    if (names.contains(overwriteSchema) && asksToReplace(options)) throw Failures.invalid(
+      s"The option overwriteSchema replaces a table, but this write $does: use mode(\"overwrite\").saveAsTable(…) " +
+        "without other options, or writeTo(…).createOrReplace().")
+  }
 
   /** The rows, each of which has to match the condition: else it would replace none like itself. */
   private def checked(rows: LogicalPlan, condition: String): LogicalPlan = {

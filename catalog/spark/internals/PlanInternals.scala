@@ -99,9 +99,18 @@ private[lakelog] object PlanInternals extends PredicateHelper {
     DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children(1)
 
   /** The different values of some expressions on rows that a plan gives; None where there are more than `limit`. */
-  def distinctRows(values: Seq[Expression], of: LogicalPlan, limit: Int): Option[Seq[InternalRow]] = {
-    val named = values.zipWithIndex.map { case (value, at) => Alias(value, s"value$at")() }
-    val plan = Limit(Literal(limit + 1), Distinct(Project(named, of)))
+  def distinctRows(values: Seq[Expression], of: LogicalPlan, limit: Int): Option[Seq[InternalRow]] =
+    rows(Distinct(named(values, of)), limit)
+
+  /** The values of some expressions on all rows that a plan gives; None where there are more than `limit`. */
+  def firstRows(values: Seq[Expression], of: LogicalPlan, limit: Int): Option[Seq[InternalRow]] =
+    rows(named(values, of), limit)
+
+  private def named(values: Seq[Expression], of: LogicalPlan): LogicalPlan =
+    Project(values.zipWithIndex.map { case (value, at) => Alias(value, s"value$at")() }, of)
+
+  private def rows(of: LogicalPlan, limit: Int): Option[Seq[InternalRow]] = {
+    val plan = Limit(Literal(limit + 1), of)
     val rows = Dataset.ofRows(SparkSession.active, plan).queryExecution.executedPlan.executeCollect()
     if (rows.length > limit) None else Some(rows.toSeq)
   }

@@ -45,11 +45,14 @@ private[lakelog] object ReadInternals {
    *
    * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting. Checksums
    * of pages are compared unless a setting says otherwise, and then filters by dictionary are off: they
-   * would read dictionaries without their checksums.
+   * would read dictionaries without their checksums. Bloom filters are asked here for what is `wanted`, before Spark opens
+   * a file; Parquet's own use of them takes both zeros for different, and would read them a second time.
    */
   def parquetReader(
       schema: StructType, filters: Array[Filter], configuration: Configuration,
-      constants: StructType, position: Option[Int]): PartitionReaderFactory = {
+      constants: StructType, position: Option[Int], wanted: Option[BloomCondition]): PartitionReaderFactory = {
+    val asksFilters = configuration.getBoolean(ParquetInputFormat.BLOOM_FILTERING_ENABLED, true)
+    configuration.set(ParquetInputFormat.BLOOM_FILTERING_ENABLED, "false")
     configuration.setIfUnset(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, "true")
     if (configuration.getBoolean(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, true)) {
       configuration.setIfUnset(ParquetInputFormat.DICTIONARY_FILTERING_ENABLED, "false")
@@ -63,7 +66,7 @@ private[lakelog] object ReadInternals {
     scan.createReaderFactory() match {
       case files: ParquetPartitionReaderFactory =>
         val broadcast = session.sparkContext.broadcast(new SerializableConfiguration(configuration))
-        new KnownFilesReaderFactory(files, broadcast, position, defaults)
+        new KnownFilesReaderFactory(files, broadcast, position, defaults, wanted.filter(_ => asksFilters))
       case other => throw new IllegalStateException(s"Spark reads Parquet files by a ${other.getClass}")
     }
   }
@@ -71,36 +74,65 @@ private[lakelog] object ReadInternals {
   /** In a schema to read, the position of each row in its file, where filters pass over rows too. */
   val RowPositionColumn: String = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME
 
-  /** Reads a file only when it has the size and the footer that the log says, and none of its deleted rows. */
+  /**
+   * Reads a file only when it has the size and the footer that the log says, and none of its deleted rows; of a file with
+   * Bloom filters, only the part that may have what is `wanted`.
+   */
   private final class KnownFilesReaderFactory(
       files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration], position: Option[Int],
-      defaults: Option[DefaultsInRows])
-    extends FilePartitionReaderFactory {
-
-    override def options: FileSourceOptions = files.options
+      defaults: Option[DefaultsInRows], wanted: Option[BloomCondition])
+    extends PartitionReaderFactory {
 
     override def supportColumnarReads(partition: InputPartition): Boolean = files.supportColumnarReads(partition)
 
-    override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] = {
-      check(file)
-      val rows = files.buildReader(file)
-      val whole = defaults.fold(rows)(_.set(file.toPath, configuration.value.value, rows))
-      deleted(file).fold(whole)(new LiveRows(whole, position.get, _))
+    override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
+      val counts = new BloomCounts
+      counted(new Files(counts).createReader(partition), counts)
     }
 
-    override def buildColumnarReader(file: PartitionedFile): PartitionReader[ColumnarBatch] = {
-      check(file)
-      deleted(file).fold(files.buildColumnarReader(file))(
-        new LiveBatches(files.buildColumnarReader(file), position.get, _))
+    override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] = {
+      val counts = new BloomCounts
+      counted(new Files(counts).createColumnarReader(partition), counts)
     }
 
-    private def deleted(file: PartitionedFile): Option[RoaringBitmap] =
-      file.otherConstantMetadataColumnValues.get(Deletes)
-        .map(_.asInstanceOf[DeletionVector].load(configuration.value.value))
+    private def counted[T](reader: PartitionReader[T], counts: BloomCounts): PartitionReader[T] =
+      if (wanted.isEmpty) reader else new CountedReader(reader, counts)
 
-    private def check(file: PartitionedFile): Unit = {
-      val footer = file.otherConstantMetadataColumnValues.get(FooterCrc).map(_.asInstanceOf[Long])
-      Footers.check(file.toPath, file.fileSize, footer, configuration.value.value)
+    private final class Files(counts: BloomCounts) extends FilePartitionReaderFactory {
+
+      override def options: FileSourceOptions = files.options
+
+      override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] =
+        part(file).fold[PartitionReader[InternalRow]](new NothingToRead) { part =>
+          val rows = files.buildReader(part)
+          val whole = defaults.fold(rows)(_.set(file.toPath, configuration.value.value, rows))
+          deleted(file).fold(whole)(new LiveRows(whole, position.get, _))
+        }
+
+      override def buildColumnarReader(file: PartitionedFile): PartitionReader[ColumnarBatch] =
+        part(file).fold[PartitionReader[ColumnarBatch]](new NothingToRead) { part =>
+          deleted(file).fold(files.buildColumnarReader(part))(
+            new LiveBatches(files.buildColumnarReader(part), position.get, _))
+        }
+
+      private def deleted(file: PartitionedFile): Option[RoaringBitmap] =
+        file.otherConstantMetadataColumnValues.get(Deletes)
+          .map(_.asInstanceOf[DeletionVector].load(configuration.value.value))
+
+      /** What is to be read of the part of a file that a task has; None for nothing. */
+      private def part(file: PartitionedFile): Option[PartitionedFile] = {
+        val footer = file.otherConstantMetadataColumnValues.get(FooterCrc).map(_.asInstanceOf[Long])
+        val hadoop = configuration.value.value
+        wanted match {
+          case None =>
+            Footers.check(file.toPath, file.fileSize, footer, hadoop)
+            Some(file)
+          case Some(condition) =>
+            Footers.checked(file.toPath, file.fileSize, footer, hadoop) { opened =>
+              new BloomFilters(opened, condition, counts, hadoop).narrowed(file.start, file.length)
+            }.map { case (start, length) => file.copy(start = start, length = length) }
+        }
+      }
     }
   }
 

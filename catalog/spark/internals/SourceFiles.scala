@@ -15,6 +15,8 @@ private[lakelog] final class SourceFiles(indexes: Seq[PartitioningAwareFileIndex
 
   private val before = listed
 
+  def isEmpty: Boolean = indexes.isEmpty
+
   /** Whether all files are still what they were. That has to be asked after they have been read. */
   def areSame: Boolean = before.length <= Limit && {
     val configuration = SettingInternals.hadoopConf

@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.mapreduce.Job
+import org.apache.parquet.column.values.bloomfilter.BlockSplitBloomFilter
 import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
 import org.apache.parquet.hadoop.api.WriteSupport
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
@@ -29,7 +30,9 @@ private[lakelog] object WriteInternals {
     SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED.key -> "true")
 
   /** What executors need to write Parquet files of `schema`, which names columns as the files shall. */
-  def parquetWrite(schema: StructType, codec: String, configuration: Configuration): ParquetWriteSettings = {
+  def parquetWrite(
+      schema: StructType, codec: String, configuration: Configuration, bloom: Option[BloomSettings])
+      : ParquetWriteSettings = {
     val format = SettingInternals.conf.clone()
     val job = Job.getInstance(configuration)
     // In both places: Spark asks the one for some of them and the other one for others.
@@ -41,7 +44,7 @@ private[lakelog] object WriteInternals {
     ParquetUtils.prepareWrite(format, job, schema, parquet)
     new ParquetWriteSettings(
       SparkSession.active.sparkContext.broadcast(new SerializableConfiguration(job.getConfiguration)),
-      parquet.compressionCodecClassName, format.getAllConfs)
+      parquet.compressionCodecClassName, format.getAllConfs, bloom)
   }
 
   /** A writer of rows to `file`, on an executor, in the format that [[parquetWrite]] fixed. */
@@ -50,7 +53,7 @@ private[lakelog] object WriteInternals {
     settings.format.foreach { case (key, value) => format.setConfString(key, value) }
     val configuration = settings.configuration.value.value
     SQLConf.withExistingConf(format) {
-      new RowWriterBuilder(file)
+      val builder = new RowWriterBuilder(file)
         .withConf(configuration)
         .withCompressionCodec(CompressionCodecName.valueOf(settings.codec))
         .withRowGroupSize(ParquetOutputFormat.getLongBlockSize(configuration))
@@ -61,7 +64,22 @@ private[lakelog] object WriteInternals {
         .withDictionaryEncoding(RowIds.own(RowIds.Id).name, false)
         .withPageWriteChecksumEnabled(true)
         .withWriteMode(ParquetFileWriter.Mode.CREATE)
-        .build()
+      settings.bloom.foreach(withFilters(builder, _))
+      builder.build()
+    }
+  }
+
+  /**
+   * How many values will come is not known: of filters of many sizes, the smallest is kept that they fit into. Parquet makes
+   * none of a column that is all in a dictionary, so these have none.
+   */
+  private def withFilters(builder: RowWriterBuilder, bloom: BloomSettings): Unit = {
+    builder.withRowGroupRowCountLimit(bloom.values)
+      .withAdaptiveBloomFilterEnabled(true)
+      .withMaxBloomFilterBytes(bloom.mostBytes)
+    bloom.columns.foreach { column =>
+      builder.withDictionaryEncoding(column, false).withBloomFilterEnabled(column, true)
+        .withBloomFilterFPP(column, bloom.errors).withBloomFilterCandidateNumber(column, bloom.sizes)
     }
   }
 
@@ -80,4 +98,22 @@ private[lakelog] object WriteInternals {
       new WriteSupport.WriteContext(FieldIds.ofParts(plain.getSchema, schema), plain.getExtraMetaData)
     }
   }
+}
+
+/**
+ * Which columns, by their paths in files, have Bloom filters, for how many `values` at most, and in how many cases these
+ * may take another value for one of them.
+ */
+private[lakelog] final case class BloomSettings(columns: Seq[String], values: Int, errors: Double) {
+
+  /** What so many values need, as filters have it: a power of two. */
+  def mostBytes: Int =
+    Integer.highestOneBit(BlockSplitBloomFilter.optimalNumOfBits(values.toLong, errors) / 8 * 2 - 1)
+
+  /** How many sizes there are, each half of the one before it, down to some that is right for a handful of values. */
+  def sizes: Int = math.max(1, Integer.numberOfTrailingZeros(mostBytes) - BloomSettings.LeastPower + 1)
+}
+
+private object BloomSettings {
+  private val LeastPower = 6
 }

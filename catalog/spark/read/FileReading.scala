@@ -9,9 +9,10 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * How the columns `required` of a table's files are read, whichever files these are: those of one version, or what a
- * stream has not seen yet. `predicates` choose row groups.
+ * stream has not seen yet. `predicates` choose row groups, and so do those that are known `later`, by Bloom filters only.
  */
-private[lakelog] final class FileReading(table: LakeTable, required: StructType, predicates: Seq[Predicate]) {
+private[lakelog] final class FileReading(
+    table: LakeTable, required: StructType, predicates: Seq[Predicate], later: () => Seq[Predicate] = () => Nil) {
 
   private val facts = table.facts
 
@@ -36,20 +37,33 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
 
   /** Reads `files`, and those that it was asked about before. */
   def factory(files: PlannedFiles): PartitionReaderFactory = synchronized {
+    val more = later()
+    if (more != known) {
+      known = more
+      readers.clear()
+    }
     files.shapes.map(_._1).foreach(shape => readers.getOrElseUpdate(shape, reader(shape)))
     new ShapedReaderFactory(readers.toMap, readsColumns)
   }
 
   /** Each is made once: Spark asks several times, and each one broadcasts Hadoop's configuration. */
   private val readers = mutable.Map.empty[FileShape, (PartitionReaderFactory, ShapedSchema)]
+  private var known: Seq[Predicate] = Nil
 
   private def reader(shape: FileShape): (PartitionReaderFactory, ShapedSchema) = {
     val schema = table.physical.forRead(required, shape)
     val filters = predicates.flatMap(Predicates.onFiles(_, table.physical.path(_, shape), table.physical.typeOf))
     val configuration = SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings)
     val factory = ReadInternals.parquetReader(
-      schema.columns, filters.toArray, configuration, schema.constants, schema.position)
+      schema.columns, filters.toArray, configuration, schema.constants, schema.position, wanted(shape))
     (factory, schema)
+  }
+
+  /** Files that others wrote may have filters of any column. */
+  private def wanted(shape: FileShape): Option[BloomCondition] = {
+    def path(column: Seq[String]) =
+      if (shape.names.isEmpty && !table.hasBloomFilter(column)) None else table.physical.path(column, shape)
+    BloomCondition.of(predicates ++ known, path, table.physical.typeOf)
   }
 }
 

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -110,5 +111,23 @@ private[lakelog] final class ShapedReaderFactory(
 private final class Mapped[T](inner: PartitionReader[T], change: T => T) extends PartitionReader[T] {
   override def next(): Boolean = inner.next()
   override def get(): T = change(inner.get())
+  override def currentMetricsValues(): Array[CustomTaskMetric] = inner.currentMetricsValues()
+  override def close(): Unit = inner.close()
+}
+
+/** A file, or a part of one, that has none of the rows that are wanted. */
+private[lakelog] final class NothingToRead[T] extends PartitionReader[T] {
+  override def next(): Boolean = false
+  override def get(): T = throw new NoSuchElementException("There is no row")
+  override def close(): Unit = {}
+}
+
+/** Reports to Spark what Bloom filters were asked while a task has read its files. */
+private[lakelog] final class CountedReader[T](
+    inner: PartitionReader[T], counts: BloomCounts) extends PartitionReader[T] {
+  override def next(): Boolean = inner.next()
+  override def get(): T = inner.get()
+  override def currentMetricsValues(): Array[CustomTaskMetric] = inner.currentMetricsValues() ++ Seq(
+    PlanMetrics.of(new RowGroupsAsked, counts.asked), PlanMetrics.of(new RowGroupsLeftOut, counts.leftOut))
   override def close(): Unit = inner.close()
 }

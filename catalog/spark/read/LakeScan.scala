@@ -31,12 +31,14 @@ private[lakelog] object ScanUse {
 /**
  * A scan of one version of a table. Its files are planned once, when Spark first needs them.
  *
+ * Of rows that a MERGE may change, only those matter that have one of its `keys`. These are known once the scan is read.
+ *
  * Two scans are equal when they read the same from the same version, so that Spark reads it once.
  */
 private[lakelog] final class LakeScan(
     val table: LakeTable, together: ReadTogether, required: StructType, val predicates: Seq[Predicate],
     val limit: Option[Int], options: CaseInsensitiveStringMap, val use: ScanUse,
-    val top: Option[TopRows])
+    val top: Option[TopRows], keys: Option[MergeKeys] = None)
   extends Scan with Batch with SupportsReportStatistics with SupportsReportPartitioning
   with SupportsRuntimeV2Filtering {
 
@@ -76,6 +78,7 @@ private[lakelog] final class LakeScan(
     else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = {
+    if (!StatementInternals.isExplained) useKeys()
     val all = files
     val read = limit.map(all.first).getOrElse(all)
     val splitBytes = splitBytesAtFirst(read)
@@ -112,7 +115,7 @@ private[lakelog] final class LakeScan(
     use match {
       case _: ScanUse.WholeFiles => Nil
       case _ => predicates
-    })
+    }, () => if (use.isInstanceOf[ScanUse.WholeFiles]) Nil else ofKeys ++ runtimePredicates)
 
   /** A statement that changes rows has an order of its own for them. */
   private lazy val keyed = new KeyedFiles(facts, required, isWanted = use == ScanUse.Query)
@@ -156,8 +159,12 @@ private[lakelog] final class LakeScan(
     case ScanUse.Places =>
       val partitioning = facts.partitionFields.filter(_.transform.isIdentity)
       if (partitioning.length == 1) partitionColumns(partitioning) else Array.empty
-    case ScanUse.Query => partitionColumns(facts.partitionFields)
+    case ScanUse.Query => (partitionColumns(facts.partitionFields) ++ filteredColumns).distinct
   }
+
+  /** Columns of which tasks find out by Bloom filters whether a file has a value that a join looks for. */
+  private def filteredColumns: Array[NamedReference] =
+    required.fieldNames.filter(name => table.hasBloomFilter(Seq(name))).map(name => SchemaInternals.reference(Seq(name)))
 
   private def partitionColumns(fields: Seq[PartitionField]): Array[NamedReference] = {
     val read = required.fieldNames.toSet
@@ -166,7 +173,17 @@ private[lakelog] final class LakeScan(
       .toArray
   }
 
-  override def filter(more: Array[Predicate]): Unit = runtimePredicates = more.toSeq.map(LakeScan.orNull)
+  override def filter(more: Array[Predicate]): Unit =
+    runtimePredicates = more.toSeq.filterNot(asksForMany).map(LakeScan.orNull)
+
+  /** Of so many values, some are likely to be in any file; the values of partitions are few. */
+  private def asksForMany(predicate: Predicate): Boolean = predicate.children.length > LakeScan.ValuesMost &&
+    predicate.references.forall(column => table.hasBloomFilter(column.fieldNames.toSeq))
+
+  @volatile private var ofKeys: Seq[Predicate] = Nil
+
+  /** Spark makes the partitions only when it executes the statement: what it has planned before is the same then. */
+  private def useKeys(): Unit = ofKeys = keys.toSeq.flatMap(_.predicates)
 
   /** The version that is read. */
   def version: Long = together.version(table)
@@ -175,7 +192,7 @@ private[lakelog] final class LakeScan(
   def files: PlannedFiles = filesOf(version)
 
   private def filesOf(version: Long): PlannedFiles = synchronized {
-    val wanted = predicates ++ runtimePredicates
+    val wanted = predicates ++ runtimePredicates ++ ofKeys
     planned match {
       case Some((`version`, `wanted`, files)) => files
       case _ =>
@@ -210,6 +227,8 @@ private[lakelog] final class LakeScan(
 }
 
 private[lakelog] object LakeScan {
+
+  private val ValuesMost = 10000
 
   /** Spark lists the partitions whose rows are to be changed, NULL among them, which no IN finds. */
   private def orNull(predicate: Predicate): Predicate = (predicate.name, predicate.children.toList) match {

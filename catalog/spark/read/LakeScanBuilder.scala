@@ -75,7 +75,8 @@ private[lakelog] final class LakeScanBuilder(
 
   /** For conflicts, a query that takes aggregates from metadata has read all rows. */
   override def build(): Scan = {
-    val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use, top)
+    val keys = MergeKeys.known(table)
+    val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use, top, keys)
     if (counts) together.reads(scan)
     built(scan)
     aggregates.foreach(_ => StreamOptions.refuseInBatch(options))

@@ -2,21 +2,30 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
 
-/** A number that the driver knows, in Spark's UI. Spark makes each anew by its class's constructor without arguments. */
-private[lakelog] abstract class DriverMetric(override val name: String, override val description: String)
+/**
+ * A number that the driver knows, or the tasks together, in Spark's UI. Spark makes each anew by its class's constructor
+ * without arguments.
+ */
+private[lakelog] abstract class ScanMetric(override val name: String, override val description: String)
   extends CustomSumMetric
 
-private[lakelog] class FilesPlanned extends DriverMetric("lakelogFilesPlanned", "files planned")
+private[lakelog] class RowGroupsAsked
+  extends ScanMetric("lakelogRowGroupsAsked", "row groups looked up in Bloom filters")
 
-private[lakelog] class FilesLeftOut extends DriverMetric("lakelogFilesLeftOut", "files left out")
+private[lakelog] class RowGroupsLeftOut
+  extends ScanMetric("lakelogRowGroupsLeftOut", "row groups left out by Bloom filters")
 
-private[lakelog] class DeletedRowsPassed extends DriverMetric("lakelogDeletedRows", "deleted rows in planned files")
+private[lakelog] class FilesPlanned extends ScanMetric("lakelogFilesPlanned", "files planned")
 
-private[lakelog] class PlanningTime extends DriverMetric("lakelogPlanningTime", "time of planning (ms)")
+private[lakelog] class FilesLeftOut extends ScanMetric("lakelogFilesLeftOut", "files left out")
 
-private[lakelog] class PlanRequests extends DriverMetric("lakelogPlanRequests", "requests of planning")
+private[lakelog] class DeletedRowsPassed extends ScanMetric("lakelogDeletedRows", "deleted rows in planned files")
 
-private[lakelog] class PlanBytes extends DriverMetric("lakelogPlanBytes", "bytes read by planning")
+private[lakelog] class PlanningTime extends ScanMetric("lakelogPlanningTime", "time of planning (ms)")
+
+private[lakelog] class PlanRequests extends ScanMetric("lakelogPlanRequests", "requests of planning")
+
+private[lakelog] class PlanBytes extends ScanMetric("lakelogPlanBytes", "bytes read by planning")
 
 /**
  * What the plans of one scan found and cost: it is planned anew where more filters are known, or where other tables of the
@@ -54,7 +63,8 @@ private[lakelog] final class PlanMetrics {
 private[lakelog] object PlanMetrics {
 
   val all: Array[CustomMetric] = Array(
-    new FilesPlanned, new FilesLeftOut, new DeletedRowsPassed, new PlanningTime, new PlanRequests, new PlanBytes)
+    new FilesPlanned, new FilesLeftOut, new DeletedRowsPassed, new PlanningTime, new PlanRequests, new PlanBytes,
+    new RowGroupsAsked, new RowGroupsLeftOut)
 
   def of(metric: CustomMetric, count: Long): CustomTaskMetric = new CustomTaskMetric {
     override def name: String = metric.name

@@ -39,6 +39,7 @@ private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan])
       case each: RowOperation
           if !RepeatableRows.lakesWithSubqueries(query).exists(_.facts.ownId == table.facts.ownId) =>
         each.keys = MergeKeys.of(rows, join, table, copies = each.isInstanceOf[CopyOnWrite])
+        each.keys.foreach(_.setFor(table))
       case _ =>
     }
     operation match {

@@ -31,6 +31,12 @@ private[lakelog] object ProcessState {
     /** The tables of each warehouse that the statement reads, by where its requests go. */
     val together: mutable.Map[AnyRef, ReadTogether] = mutable.Map.empty
 
+    /**
+     * What rows a MERGE looks for in its target, by where the table's requests go and its id, where the statement reads it for
+     * nothing else.
+     */
+    val keys: mutable.Map[(AnyRef, String), MergeKeys] = mutable.Map.empty
+
     /** What was said of namespaces, by the session of the catalog and the name. */
     val namespaces: mutable.Map[(AnyRef, Seq[String]), JMap[String, String]] = mutable.Map.empty
 

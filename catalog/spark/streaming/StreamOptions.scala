@@ -43,7 +43,7 @@ private[lakelog] object StreamOptions {
     }
 
   def of(options: CaseInsensitiveStringMap, table: LakeTable): StreamOptions = {
-    ofChanges.find(options.getBoolean(_, false)).foreach { name =>
+    ofChanges.find(YesOrNo.is(options, _)).foreach { name =>
       throw Failures.unsupported(
         s"lakelog does not know the option '$name': read the changes of ${table.name} by spark.readStream.changes. By " +
           s"spark.readStream.table, a stream reads the rows that are added; with $skips, it skips versions that " +
@@ -54,7 +54,7 @@ private[lakelog] object StreamOptions {
       throw Failures.unsupported(
         s"A stream reads ${table.name} as it changes, not one version of it: give its start by $version or $timestamp.")
     }
-    startingAt(options, StreamOptions(limit(options), options.getBoolean(skips, false)))
+    startingAt(options, StreamOptions(limit(options), YesOrNo.is(options, skips)))
   }
 
   private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>

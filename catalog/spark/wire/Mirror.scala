@@ -104,6 +104,7 @@ private[lakelog] object Mirror {
     "Asked" -> (Asked.of _: JObject => Message),
     "BatchLimits" -> (BatchLimits.of _: JObject => Message),
     "Begun" -> (Begun.of _: JObject => Message),
+    "BloomFacts" -> (BloomFacts.of _: JObject => Message),
     "ChangesEnd" -> (ChangesEnd.of _: JObject => Message),
     "ChangesFacts" -> (ChangesFacts.of _: JObject => Message),
     "ChecksumTaken" -> (ChecksumTaken.of _: JObject => Message),

@@ -180,6 +180,22 @@ private[lakelog] object Estimate extends Companion[Estimate] {
 }
 
 /**
+ * Which columns new files have Bloom filters of, each for `ndv` different values at most; `fpp` is how often it takes
+ * another value for one of them.
+ */
+private[lakelog] final case class BloomFacts(columns: Seq[Seq[String]], fpp: Double, ndv: Long)
+  extends Message {
+  override def members: Members = List("columns" -> put(columns), "fpp" -> put(fpp), "ndv" -> put(ndv))
+}
+
+private[lakelog] object BloomFacts extends Companion[BloomFacts] {
+  override def of(json: JObject): BloomFacts = BloomFacts(
+    take[Seq[Seq[String]]](json, "columns"),
+    take[Double](json, "fpp"),
+    take[Long](json, "ndv"))
+}
+
+/**
  * One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata. `write_modes` are
  * those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added. With `computes`, a write runs what
  * is stored, and `may_compute` says whether it may.
@@ -205,6 +221,7 @@ private[lakelog] final case class TableFacts(
     properties: Map[String, String],
     targetFileSizeBytes: Long,
     compressionCodec: String,
+    bloom: Option[BloomFacts] = None,
     writeModes: Map[String, String],
     computes: Boolean = false)
   extends Message {
@@ -229,6 +246,7 @@ private[lakelog] final case class TableFacts(
     "properties" -> put(properties),
     "target_file_size_bytes" -> put(targetFileSizeBytes),
     "compression_codec" -> put(compressionCodec),
+    "bloom" -> putIfAny(bloom),
     "write_modes" -> put(writeModes),
     "computes" -> putUnless(computes)(false))
 }
@@ -255,6 +273,7 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Map[String, String]](json, "properties"),
     take[Long](json, "target_file_size_bytes"),
     take[String](json, "compression_codec"),
+    takeIfAny[BloomFacts](json, "bloom"),
     take[Map[String, String]](json, "write_modes"),
     takeIfAny[Boolean](json, "computes").getOrElse(false))
 }

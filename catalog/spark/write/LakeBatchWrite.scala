@@ -66,7 +66,7 @@ private[lakelog] object LakeBatchWrite {
     val ids = if (hasIds) RowIds.own.values.toSeq else Nil
     val settings = WriteInternals.parquetWrite(
       StructType(table.physical.forWrite(schema).fields ++ ids), facts.compressionCodec,
-      SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings))
+      SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings), table.bloomSettings)
     WriterSettings(
       settings, facts.location, filePrefix, facts.specId, schema, ids, facts.partitionFields, table.physical.leaves,
       facts.targetFileBytes, identities, table.access.options.get("fsync").forall(_ != "off"))

@@ -18,7 +18,8 @@ import org.apache.spark.util.SerializableConfiguration
 private[lakelog] final class ParquetWriteSettings(
     val configuration: Broadcast[SerializableConfiguration],
     val codec: String,
-    val format: Map[String, String]) extends Serializable
+    val format: Map[String, String],
+    val bloom: Option[BloomSettings]) extends Serializable
 
 /**
  * All that a task needs to know to write its files. `schema` is that of the rows, with users' names; `behind` its columns,

@@ -19,8 +19,17 @@ def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, 
 
     Each has the version, time, hash and sidecars of the whole, which events refer to by their index.
     """
-    changes = tuple(_each_change(commit)) if commit.changes else (commit,)
-    return changes[::-1] if newest_first else changes
+    if not commit.changes:
+        return (commit,)
+    global _last
+    last = _last
+    if last is None or last[0] is not commit:
+        # All that waits in a process passes one version after another: each would make the same of it.
+        last = _last = commit, tuple(_each_change(commit))
+    return last[1][::-1] if newest_first else last[1]
+
+
+_last: tuple[Commit, tuple[Commit, ...]] | None = None
 
 
 def _each_change(commit: Commit) -> Iterator[Commit]:

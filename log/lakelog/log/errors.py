@@ -27,6 +27,20 @@ class LakelogError(Exception):
 
     kind: ClassVar[str] = "lakelog"
 
+    explained: ClassVar[bool] = False
+    """Whether there is more to say of its kind than each message does: then people are shown `pointer` behind it."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        if self.explained:
+            # A traceback shows it; the text stays what programs and other messages quote.
+            self.add_note(self.pointer)
+
+    @property
+    def pointer(self) -> str:
+        """How to read what to do about its kind, without a network; empty where the message says all."""
+        return f"(more: lakelog explain {self.kind})" if self.explained else ""
+
     @property
     def message(self) -> str:
         """The text, without the secrets that a path or a statement in it may have."""
@@ -46,6 +60,7 @@ class ConflictError(LakelogError):
     """
 
     kind = "conflict"
+    explained = True
 
     def __init__(self, message: str, *, version: int | None = None, by: str | None = None) -> None:
         super().__init__(message)
@@ -63,6 +78,7 @@ class CommitUnknown(LakelogError):
     """Whether the commit happened is not known. Retry with the same id and base to find out."""
 
     kind = "commit-unknown"
+    explained = True
 
     def __init__(self, message: str, *, commit_id: str, location: str) -> None:
         super().__init__(message)
@@ -80,6 +96,7 @@ class LogSealed(NotFound):
     """The log was sealed, as its table or namespace was dropped: look the name up again."""
 
     kind = "log-sealed"
+    explained = True
 
 
 class AlreadyExists(LakelogError):
@@ -104,6 +121,7 @@ class FormatError(LakelogError):
     """A stored object is truncated, altered, missing or not understood: check the warehouse by `lakelog fsck`."""
 
     kind = "format"
+    explained = True
 
 
 class UnsupportedFormat(FormatError):
@@ -116,6 +134,7 @@ class StorageError(LakelogError):
     """The store failed: retry. `without_effect` is True only where it is certain that nothing was changed."""
 
     kind = "storage"
+    explained = True
 
     def __init__(self, message: str, *, location: str, without_effect: bool = False) -> None:
         super().__init__(message)

@@ -21,6 +21,7 @@ from lakelog.cli import (
     contents,
     doctor,
     dropped,
+    explain,
     forget,
     fsck,
     health,
@@ -66,6 +67,7 @@ for command in (
     *iceberg.COMMANDS,
     *spark.COMMANDS,
     *completion.COMMANDS,
+    *explain.COMMANDS,
 ):
     cli.add_command(command)
 
@@ -84,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), 1)
     except LakelogError as error:
-        return _fail(str(error), 1)
+        return _fail(f"{error} {error.pointer}", 1)
     except BrokenPipeError:
         # The reader of our output closed it; Python would raise once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

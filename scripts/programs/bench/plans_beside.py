@@ -295,7 +295,10 @@ def _spark(folder: Path, temporary: Path, arguments: argparse.Namespace) -> None
     theirs = json.loads(done.stdout.splitlines()[-1])
     lines = []
     for question in texts:
-        for name, found in (("lakelog", ours[question]), (ICEBERG.rpartition(":")[2], theirs[question])):
+        for name, found in (
+            ("lakelog", ours[question]),
+            (f"Iceberg {ICEBERG.rpartition(':')[2]}", theirs[question]),
+        ):
             lines.append(
                 [
                     question,

@@ -1,6 +1,6 @@
 """A proxy before an S3 server that holds each request as long as S3 would: PUT, GET and LIST by times of their own.
 
-`python -m programs.bench.slow_s3 ENDPOINT PUT_MS GET_MS LIST_MS` prints its own endpoint, and once its input ends
+`python -m programs.bench.slow_s3 HOST:PORT PUT_MS GET_MS LIST_MS` prints its own endpoint, and once its input ends
 the seconds of processor that it took, and how many requests of each kind it passed on.
 """
 
@@ -62,12 +62,12 @@ async def _body(reader: asyncio.StreamReader, head: bytes) -> bytes:
     return await reader.readexactly(int(headers.get(b"content-length", b"0")))
 
 
-async def _run(endpoint: str, held_ms: list[float]) -> None:
-    host, _, port = endpoint.removeprefix("http://").partition(":")
+async def _run(server: str, held_ms: list[float]) -> None:
+    host, _, port = server.partition(":")
     kinds = ("PUT", "GET", "LIST")
     proxy = Proxy(host, int(port), {kind: ms / 1000 for kind, ms in zip(kinds, held_ms, strict=True)})
-    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, limit=HEAD_MAX)
-    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, limit=HEAD_MAX)
+    print(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     print(
         f"{time.process_time():.1f} {' '.join(f'{k}={n}' for k, n in sorted(proxy.passed.items()))}",

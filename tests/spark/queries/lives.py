@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.spark.queries import values
@@ -19,6 +20,12 @@ NAMES = {
     "nl": "struct<x:int,y:string collate UTF8_LCASE>", "au": "array<string collate UNICODE_CI>",
 }  # fmt: skip
 """Columns of one name have one type in all tables, until a table changes it, so that joins by name find partners."""
+
+FILTERED = frozenset(
+    ["tinyint", "smallint", "int", "bigint", "decimal", "string", "varchar", "binary", "date"]
+    + ["timestamp", "timestamp_ntz"]
+)
+"""Types of which files may have Bloom filters."""
 
 ROWS_AT_ONCE = [0, 1, 2, 3, 5, 8, 13]
 
@@ -109,11 +116,23 @@ def life(
     while len(living.steps) < steps:
         _grow(living)
     kept = chance.sample(range(len(living.steps)), min(chance.choice([0, 1, 1, 2]), len(living.steps)))
+    filtered = _filtered(columns)
+    if filtered:
+        properties += f", 'lakelog.bloom-filter.columns' = '{', '.join(filtered)}'"
+        features.append("Bloom filters")
     options = f"{layout} TBLPROPERTIES ({properties})"
     return Life(
         name, columns, options, tuple(living.steps), frozenset(kept), tuple(features + living.features),
         tuple(sorted(living.pinned)),
     )  # fmt: skip
+
+
+def _filtered(columns: Sequence[Column]) -> list[str]:
+    """Return the columns with Bloom filters: of every second table, all that may have one. No chance is taken for it,
+    so that the same seeds are the same lives."""
+    if len(columns) % 2:
+        return []
+    return [each.name for each in columns if each.type.partition("(")[0] in FILTERED]
 
 
 def _grow(living: _Living) -> None:

@@ -66,6 +66,7 @@ hook("aggregate", lambda original: lambda at, asked: (Known(known=False), b""))
             ("spark.sql.optimizer.runtime.bloomFilter.enabled", "false"),
         )
     ),
+    "Bloom filters": Switch(conf=(("parquet.filter.bloom.enabled", "false"),)),
     "partitioning": Switch(conf=(("spark.sql.sources.v2.bucketing.enabled", "false"),)),
     "nested columns": Switch(conf=(("spark.sql.optimizer.nestedSchemaPruning.enabled", "false"),)),
     "columns in batches": Switch(conf=(("spark.sql.parquet.enableVectorizedReader", "false"),)),

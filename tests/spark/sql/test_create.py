@@ -21,6 +21,30 @@ def parquet_files(place: str | Path) -> list[Path]:
     return list(Path(place).rglob("*.parquet"))
 
 
+@pytest.fixture
+def log(spark):
+    """What Spark's log says, as a Java writer."""
+    jvm = spark._jvm
+    log4j = jvm.org.apache.logging.log4j
+    written = jvm.java.io.StringWriter()
+    appender = log4j.core.appender.WriterAppender.createAppender(None, None, written, "test", False, False)
+    appender.start()
+    root = log4j.LogManager.getContext(False).getConfiguration().getRootLogger()
+    root.addAppender(appender, log4j.Level.WARN, None)
+    spark.sparkContext.setLogLevel("WARN")
+    yield written
+    spark.sparkContext.setLogLevel("OFF")
+    root.removeAppender("test")
+
+
+def test_options_of_a_file_source_are_kept_and_warned_of(lake, log):
+    lake.sql("CREATE TABLE lake.t (a INT) USING csv OPTIONS (header 'true', sep ';')")
+    lake.sql("INSERT INTO lake.t VALUES (1)")
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)] and lake.catalog.load_table("t").provider == "csv"
+    said = "The options header, sep are kept as properties and have no effect: they are for files of csv"
+    assert said in log.toString()
+
+
 def test_like_copies_what_sparks_own_catalog_copies(lake, memory, tmp_path):
     for place in (lake, memory):
         place.sql("CREATE NAMESPACE lake.a")
@@ -32,7 +56,7 @@ def test_like_copies_what_sparks_own_catalog_copies(lake, memory, tmp_path):
         assert outcome(lake, show) == outcome(memory, show)
     lake.sql(f"CREATE TABLE lake.a.e LIKE lake.a.src LOCATION '{tmp_path}/e'")
     lake.sql("CREATE TABLE lake.a.managed LIKE lake.a.e")
-    assert f"LOCATION '{tmp_path}/e'" in lake.sql("SHOW CREATE TABLE lake.a.e")[0][0]
+    assert f"LOCATION 'file:{tmp_path}/e'" in lake.sql("SHOW CREATE TABLE lake.a.e")[0][0]
     assert "LOCATION" not in lake.sql("SHOW CREATE TABLE lake.a.managed")[0][0]
     other = another_session(lake)
     other.sql("INSERT INTO lake.a.t (name, c) VALUES ('n', 'x')")

@@ -52,6 +52,7 @@ def test_other_extensions_keep_their_words_in_both_orders(lake, parser):
     behind, before = parser("other", "lakelog"), parser("lakelog", "other")
     for statement in STATEMENTS:
         assert OURS in behind.parsePlan(statement.format(ours)).toString()
+        assert OURS in before.parsePlan(statement.format(ours)).toString()
         for each in theirs:
             assert THEIRS in behind.parsePlan(statement.format(each)).toString()
             assert THEIRS in before.parsePlan(statement.format(each)).toString()
@@ -163,6 +164,22 @@ def test_half_a_statement_is_a_mistake_in_its_text(lake, statement):
     lake.sql("CREATE TABLE lake.t (id INT)")
     with pytest.raises(ParseException):
         lake.sql(statement)
+
+
+@pytest.mark.parametrize("option", ["mergeSchema", "overwriteSchema"])
+def test_an_option_that_is_neither_true_nor_false_is_refused(lake, option):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    rows = lake.spark.sql("SELECT 2 AS id")
+    for write in (
+        lambda: rows.write.mode("append").option(option, "maybe").saveAsTable(f"{lake.name}.t"),
+        lambda: rows.writeTo(f"{lake.name}.t").option(option, "maybe").append(),
+        lambda: rows.writeTo(f"{lake.name}.t").option(option, "maybe").createOrReplace(),
+    ):
+        with pytest.raises(AnalysisException, match=f"The option {option} is 'maybe': give true or false"):
+            write()
+    with pytest.raises(AnalysisException, match="readChangeFeed is 'yes': give true or false"):
+        lake.spark.read.option("readChangeFeed", "yes").table(f"{lake.name}.t").collect()
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)]
 
 
 def test_replace_where_replaces_nothing_where_a_row_does_not_match(lake):

@@ -98,7 +98,7 @@ def test_describe_extended_says_what_sparks_does_and_the_place(places):
         ("_version", "bigint"),
     ]
     assert [row for row in ours if row not in theirs] == [
-        ("Location", places[0].catalog.load_table("a.t").location, ""),
+        ("Location", f"file:{places[0].catalog.load_table('a.t').location}", ""),
         ("Is_managed_location", "true", ""),
     ]
     assert [row for row in theirs if row not in ours] == []
@@ -169,7 +169,7 @@ def test_show_create_table_makes_the_very_table(lake):
 def test_show_create_table_of_a_table_at_a_place_of_its_own_names_the_place(lake, tmp_path):
     lake.sql(f"CREATE TABLE lake.t (a INT) LOCATION '{tmp_path}/own'")
     made = lake.sql("SHOW CREATE TABLE lake.t")[0][0]
-    assert f"LOCATION '{tmp_path}/own'" in made
+    assert f"LOCATION 'file:{tmp_path}/own'" in made
     lake.sql("INSERT INTO lake.t VALUES (1)")
     lake.sql("DROP TABLE lake.t")
     lake.spark.sql(made)

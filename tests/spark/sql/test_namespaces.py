@@ -129,10 +129,10 @@ def test_a_location_is_where_the_tables_of_a_namespace_go(lake, tmp_path):
     lake.sql("INSERT INTO lake.a.t VALUES (3)")
     assert len(list(first.rglob("*.parquet"))) == 2 and len(list(second.rglob("*.parquet"))) == 1
     for place in (lake, another_session(lake)):
-        assert dict(place.sql("DESCRIBE NAMESPACE lake.a"))["Location"] == str(second)
+        assert dict(place.sql("DESCRIBE NAMESPACE lake.a"))["Location"] == f"file:{second}"
         assert place.sorted("SELECT id FROM lake.a.t UNION ALL SELECT id FROM lake.a.u") == [(1,), (2,), (3,)]
         assert "LOCATION" not in place.sql("SHOW CREATE TABLE lake.a.t")[0][0]
-    assert lake.spark.catalog.getDatabase(f"{lake.name}.a").locationUri == str(second)
+    assert lake.spark.catalog.getDatabase(f"{lake.name}.a").locationUri == f"file:{second}"
     assert lake.catalog.load_table("a.t").location.startswith(str(first))
     lake.sql("DROP NAMESPACE lake.a CASCADE")
     lake.sql("CALL lake.system.undrop_namespace('a')")

@@ -33,6 +33,7 @@ from lakelog.catalog.schema import (
     Written,
     assign_ids,
     check_alterable,
+    check_bloom_columns,
     check_columns_named,
     check_defined,
     check_iceberg,
@@ -247,6 +248,7 @@ def _stage(
     check_identity(stage)
     check_iceberg(schema, properties)
     check_columns_named(properties, schema)
+    check_bloom_columns(properties, schema)
     return stage
 
 

@@ -5,6 +5,7 @@ It must not know how rows are stored in data files, or what a statement changes.
 """
 
 from lakelog.catalog.logs.branch_log import (
+    LineLog,
     seen_on,
 )
 from lakelog.catalog.logs.cache import (
@@ -135,6 +136,7 @@ __all__ = [
     "Found",
     "FoundBy",
     "HasHead",
+    "LineLog",
     "LogCache",
     "LogChange",
     "NO_MAINTENANCE",

@@ -177,5 +177,8 @@ class _LineInTransaction(NoTransaction[TableState]):
     def own_since(self, view: View[TableState]) -> Sequence[Commit]:
         return [self._line.seen_here(commit) for commit in self._whole.own_since(seen_on(view, MAIN))]
 
+    def note_moved(self) -> None:
+        self._whole.note_moved()
+
     def note_rows_read(self, predicate: Filter | None) -> None:
         self._whole.note_rows_of_line_read(self._line.name, self._line.id, predicate)

@@ -33,6 +33,7 @@ from lakelog.catalog.state import (
     StreamCommitted,
     TableEvent,
     TableState,
+    decoded,
     encode,
 )
 from lakelog.log import Commit, Draft, Gathered, LogOptions, View
@@ -144,7 +145,7 @@ class NamespaceByData:
 
 
 def _decoded(draft: Draft, union: Any) -> list[Any]:
-    return [msgspec.convert(event, union, strict=True, str_keys=True) for event in draft.events]
+    return decoded(draft.events, union)
 
 
 def _left_to_its_author() -> CommitConflict:

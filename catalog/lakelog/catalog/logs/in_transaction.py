@@ -39,6 +39,11 @@ class InTransaction(Protocol[S]):
         """As `own_since`, after the view that `note_staged` was given."""
         ...
 
+    def note_moved(self) -> None:
+        """Note, of the step that is decided, that others have moved rows that it changes: it was judged row by row, and
+        may remove other files than when it was made."""
+        ...
+
     def note_rows_read(self, predicate: Filter | None) -> None:
         """Note, for later validation, that the rows which match were read; None stands for all rows."""
         ...
@@ -71,6 +76,9 @@ class NoTransaction(Generic[S]):
 
     def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
         return ()
+
+    def note_moved(self) -> None:
+        return None
 
     def note_rows_read(self, predicate: Filter | None) -> None:
         return None

@@ -243,6 +243,7 @@ class TransactionLog(TrackedLog[S]):
         write_as(self.all_facts())
         self._decided = drafts = []
         for step in self.steps:
+            self.transaction.is_moved = False
             try:
                 draft = step.decide(view, passed)
             except (NothingToDo, BatchCommitted):
@@ -252,6 +253,7 @@ class TransactionLog(TrackedLog[S]):
                 step,
                 draft,
                 alone=len(self.steps) == 1,
+                moved=self.transaction.is_moved,
                 went_back=goes_back(passed),
                 title=self._logs.title_of(self),
                 version=view.version,
@@ -300,6 +302,7 @@ class OwnPart(Generic[S]):
         self.rows_read: list[Filter | None] = []
         self.lines_read: list[tuple[str, str, Filter | None]] = []
         self.names_read: set[tuple[str, str | None]] = set()
+        self.is_moved = False
         self._staged: dict[str, View[S]] = {}
         self._whole = weakref.ref(log)
 
@@ -326,6 +329,9 @@ class OwnPart(Generic[S]):
 
     def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
         return self.own_since(self._staged[commit_id]) if commit_id in self._staged else ()
+
+    def note_moved(self) -> None:
+        self.is_moved = True
 
     def note_rows_read(self, predicate: Filter | None) -> None:
         if predicate not in self.rows_read:

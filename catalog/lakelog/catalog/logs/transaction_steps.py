@@ -63,16 +63,27 @@ def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
 
 
 def check_same(
-    step: Step[Any], again: Draft, *, alone: bool, went_back: bool, title: str, version: int, by: str
+    step: Step[Any],
+    again: Draft,
+    *,
+    alone: bool,
+    moved: bool,
+    went_back: bool,
+    title: str,
+    version: int,
+    by: str,
 ) -> None:
     """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
 
     It must remove exactly what the transaction saw; and the files and filters of later steps name columns and
-    partitions by the ids that this one gave them. A step whose batch of a stream another writer has committed is
+    partitions by the ids that this one gave them. Where others have `moved` its rows, each of them was looked for, and
+    the files are others. A step whose batch of a stream another writer has committed is
     refused, too. Where another writer `went_back` to an older version meanwhile, the same files may hold other rows.
     """
     before, now = _removed(step.draft), _removed(again)
-    if _deletes_rows(step.draft) or _deletes_rows(again):
+    if moved:
+        now = before
+    elif _deletes_rows(step.draft) or _deletes_rows(again):
         # It was checked row by row against other writers' deletes in the same files.
         before, now = {(path, 0) for path, _ in before}, {(path, 0) for path, _ in now}
     if now != before or (went_back and before):

@@ -30,6 +30,7 @@ from lakelog.catalog.files import (
     measured_columns,
 )
 from lakelog.catalog.parquet.beside import Beside
+from lakelog.catalog.parquet.bloom_filters import NONE, BloomFilters, bloom_filters_of
 from lakelog.catalog.parquet.dictionaries import columns_without_dictionary
 from lakelog.catalog.parquet.opening import footer_crc_of
 from lakelog.catalog.parquet.reshape import to_physical
@@ -204,6 +205,7 @@ class _Writing:
         self._with_nan: set[str] = set()
         self._plain: set[str] | None = None
         self._codec = codec_of(properties)
+        self._bloom = bloom_filters_of(schema, properties)
         self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
         self._open: dict[tuple[Any, ...], OpenFile] = {}
         self._closed = 0
@@ -233,7 +235,11 @@ class _Writing:
                 file = None
             if self._plain is None:
                 self._plain = columns_without_dictionary(piece)
-            file = file or OpenFile(self._physical, self._codec, self._with_nan, self._plain or ())
+            if file is None:
+                plain = self._plain or ()
+                file = OpenFile(
+                    self._physical, self._codec, self._with_nan, plain, self._bloom, piece.num_rows
+                )
             file.write(piece, self._floats)
             if places is not None:
                 file.place(places[start : start + length])
@@ -316,11 +322,17 @@ class OpenFile:
 
     Columns of floats that are `unbounded` have no statistics in it, nor have floats in nested columns: Parquet's bounds
     leave NaN out, so that a reader for which NaN is the largest number would skip it. Only such columns may have NaN.
-    Columns that are `plain` get no dictionary.
+    Columns that are `plain` get no dictionary. Filters by `bloom` are made for row groups of `rows` rows.
     """
 
     def __init__(
-        self, schema: pa.Schema, codec: str, unbounded: Collection[str], plain: Collection[str] = ()
+        self,
+        schema: pa.Schema,
+        codec: str,
+        unbounded: Collection[str],
+        plain: Collection[str] = (),
+        bloom: BloomFilters = NONE,
+        rows: int = 0,
     ) -> None:
         self.unbounded = frozenset(unbounded)
         self.statistics: dict[int, ColumnStats] = {}
@@ -337,7 +349,9 @@ class OpenFile:
             write_page_checksum=True,
             write_statistics=_bounded(schema, self.unbounded),
             use_dictionary=[path for path, _ in _leaves(schema) if path not in plain] if plain else True,
+            **bloom.options(rows),
         )
+        self._most_rows = bloom.ndv if bloom.columns else None
 
     @property
     def size_bytes(self) -> int:
@@ -349,7 +363,7 @@ class OpenFile:
             if column.physical in self.unbounded:
                 known = self.statistics.get(column.id)
                 self.statistics[column.id] = _with_values(known, rows.column(column.physical))
-        self._writer.write_table(rows)
+        self._writer.write_table(rows, row_group_size=self._most_rows)
 
     def place(self, places: Ints) -> None:
         """Note where the rows of a row group are on the curve."""

@@ -136,6 +136,8 @@ from lakelog.catalog.schema.predicate import (
 from lakelog.catalog.schema.properties import (
     ALL_COLUMNS,
     AUTO,
+    BLOOM_FPP,
+    BLOOM_NDV,
     COMPRESSION_CODEC,
     COPY_ON_WRITE,
     DELETED_RATIO,
@@ -155,7 +157,9 @@ from lakelog.catalog.schema.properties import (
     VACUUM_AGE,
     WRITE_MODES,
     Policy,
+    bloom_columns,
     check_alterable,
+    check_bloom_columns,
     check_columns_named,
     check_namespace_properties,
     check_policy,
@@ -219,6 +223,10 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "BLOOM_FPP",
+    "BLOOM_NDV",
+    "bloom_columns",
+    "check_bloom_columns",
     "COLUMNS_MAX",
     "BITS",
     "Bounds",

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lakelog.catalog.schema.schema import Schema, dotted
+from lakelog.catalog.schema.types import AtomicType, Field, StructType
 from lakelog.catalog.times import age_of
 from lakelog.log.errors import InvalidInput
 
 RESERVED = "lakelog."
 NEVER = "never"
 _SHARE = re.compile(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?")
+_CHANCE = re.compile(r"0\.(?!0*$)[0-9]{1,6}")
 SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
 
 _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
@@ -28,15 +30,16 @@ _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """A known property: a number of at least `minimum`, one of `choices`, or what its `form` says: any text, a share
-    from 0 to 1, or an age (90s, 12h, 7d), which may be NEVER."""
+    """A known property: a number from `minimum` to `maximum`, one of `choices`, or what its `form` says: any text, a
+    share from 0 to 1, a chance between these, or an age (90s, 12h, 7d), which may be NEVER."""
 
     name: str
     default: str
     about: str
     choices: tuple[str, ...] = ()
     minimum: int = 1
-    form: Literal["number", "text", "share", "age"] = "number"
+    maximum: int | None = None
+    form: Literal["number", "text", "share", "chance", "age"] = "number"
 
     def check(self, value: str) -> None:
         if self.form == "text":
@@ -49,6 +52,12 @@ class Property:
         elif self.form == "share":
             if not _SHARE.fullmatch(value):
                 raise InvalidInput(f"the property {self.name} is {value!r}: it must be a number from 0 to 1")
+        elif self.form == "chance":
+            if not _CHANCE.fullmatch(value):
+                raise InvalidInput(
+                    f"the property {self.name} is {value!r}: it must be a number between 0 and 1, of at most six "
+                    "digits, as 0.01"
+                )
         elif self.form == "age":
             if value != NEVER and not age_of(value):
                 raise InvalidInput(
@@ -58,6 +67,8 @@ class Property:
             raise InvalidInput(
                 f"the property {self.name} is {value!r}: it must be a whole number of at least {self.minimum}"
             )
+        elif self.maximum is not None and int(value) > self.maximum:
+            raise InvalidInput(f"the property {self.name} is {value!r}: it must be at most {self.maximum}")
 
 
 TARGET_FILE_SIZE = Property(
@@ -80,6 +91,29 @@ STATISTICS = Property(
     about="Columns, divided by commas, of which plans know the least and greatest value in each file, beside the first "
     "32, those of partitions, orders, clusters, keys and CHECKs, and those that are NOT NULL; `*` for all.",
     form="text",
+)
+
+BLOOM_COLUMNS = Property(
+    name="lakelog.bloom-filter.columns",
+    default="",
+    about="Columns, divided by commas, of which new data files have Bloom filters: tasks leave out row groups in which "
+    "a value that a filter or a MERGE wants is not.",
+    form="text",
+)
+BLOOM_FPP = Property(
+    name="lakelog.bloom-filter.fpp",
+    default="0.01",
+    about="In how many cases a Bloom filter may say of a value that it may be there, although it is not. A filter "
+    "takes about 10 bits for each different value at 0.01, 17 at 0.001, 26 at 0.0001.",
+    form="chance",
+)
+BLOOM_NDV = Property(
+    name="lakelog.bloom-filter.ndv",
+    default="1000000",
+    about="How many different values a Bloom filter is made for at most: row groups of tables that have some have no "
+    "more rows.",
+    minimum=1000,
+    maximum=20_000_000,
 )
 
 ISOLATION = Property(
@@ -153,6 +187,9 @@ KNOWN: Mapping[str, Property] = {
         TARGET_FILE_SIZE,
         COMPRESSION_CODEC,
         STATISTICS,
+        BLOOM_COLUMNS,
+        BLOOM_FPP,
+        BLOOM_NDV,
         ISOLATION,
         *WRITE_MODES.values(),
         ICEBERG,
@@ -202,6 +239,77 @@ def check_columns_named(properties: Mapping[str, str], schema: Schema) -> None:
                 f"the property {STATISTICS.name} names the column {name}, which the table does not have: name columns "
                 f"as in SQL, divided by commas, or {ALL_COLUMNS} for all"
             )
+
+
+def with_names_of(schema: Schema, before: Schema, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `properties` that name columns of `before` with what these are called in `schema`; one that names none
+    that is left is removed."""
+    changed = dict(properties)
+    for known in (STATISTICS, BLOOM_COLUMNS):
+        if names := columns_named(properties, known):
+            ids = {dotted(path): field.id for path, field in before.walk()}
+            now = {field.id: dotted(path) for path, field in schema.walk()}
+            kept = [now.get(ids[name]) if name in ids else name for name in names]
+            if kept != names:
+                changed[known.name] = ", ".join(name for name in kept if name is not None)
+                if not changed[known.name]:
+                    del changed[known.name]
+    return changed
+
+
+# Bloom filters: only of columns whose values are equal exactly where their bytes in a file are. Floating-point numbers
+# have two zeros and many NaNs, texts with a collation are equal in many spellings, a CHAR is compared with blanks.
+
+_FILTERED = frozenset(
+    ["byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"]
+    + ["decimal", "string", "varchar", "binary"]
+)
+
+
+def bloom_columns(properties: Mapping[str, str], schema: Schema) -> list[tuple[str, ...]]:
+    """Return the paths of the columns that new files have filters of, in the schema's order."""
+    named = set(columns_named(properties, BLOOM_COLUMNS))
+    if not named:
+        return []
+    return [path for path, field in _alone(schema.fields) if dotted(path) in named and _can_have(field)]
+
+
+def check_bloom_columns(properties: Mapping[str, str], schema: Schema) -> None:
+    """Raise InvalidInput where the property names a column that cannot have a filter, or that a table of that schema
+    does not have."""
+    named = columns_named(properties, BLOOM_COLUMNS)
+    if not named:
+        return
+    alone = {dotted(path): field for path, field in _alone(schema.fields)}
+    all = {dotted(path): field for path, field in schema.walk()}
+    for name in named:
+        where = f"the property {BLOOM_COLUMNS.name} names the column {name}"
+        if name not in all:
+            raise InvalidInput(
+                f"{where}, which the table does not have: name columns as in SQL, divided by commas"
+            )
+        if name not in alone:
+            raise InvalidInput(
+                f"{where}, of which a row has many: name columns, and fields of structs, of single values"
+            )
+        if not _can_have(alone[name]):
+            raise InvalidInput(
+                f"{where} of type {alone[name].type}, which has no Bloom filters: name columns of whole numbers, "
+                "decimals, dates, timestamps, STRING without a collation, VARCHAR or BINARY"
+            )
+
+
+def _alone(fields: Sequence[Field], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Yield the columns and fields of structs that a row has one value of at most."""
+    for field in fields:
+        path = (*above, field.name)
+        yield path, field
+        if isinstance(field.type, StructType):
+            yield from _alone(field.type.fields, path)
+
+
+def _can_have(field: Field) -> bool:
+    return isinstance(field.type, AtomicType) and field.type.family in _FILTERED
 
 
 def check_text(name: object, value: object) -> None:

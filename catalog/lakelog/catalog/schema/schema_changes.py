@@ -32,7 +32,13 @@ from lakelog.catalog.schema.partitioning import (
     spec_from_transforms,
     with_schema,
 )
-from lakelog.catalog.schema.properties import check_alterable, check_columns_named, check_properties
+from lakelog.catalog.schema.properties import (
+    check_alterable,
+    check_bloom_columns,
+    check_columns_named,
+    check_properties,
+    with_names_of,
+)
 from lakelog.catalog.schema.schema import Schema, bind_field, check_column_name, check_fields, dotted, find_in
 from lakelog.catalog.schema.spark_types import SparkType, checked_type
 from lakelog.catalog.schema.sql_literals import parse_literal
@@ -217,7 +223,12 @@ def _with_spec(table: Altered, spec: PartitionSpec) -> Altered:
 def _with_fields(table: Altered, fields: tuple[Field, ...], last_id: int | None = None) -> Altered:
     check_fields(fields)
     schema = Schema(fields=fields, last_id=table.schema.last_id if last_id is None else last_id)
-    return replace(table, schema=schema, specs=tuple(with_schema(spec, schema) for spec in table.specs))
+    return replace(
+        table,
+        schema=schema,
+        specs=tuple(with_schema(spec, schema) for spec in table.specs),
+        properties=with_names_of(schema, table.schema, table.properties),
+    )
 
 
 # An edit gets the siblings, which of them is meant, and the type that they are parts of (None for columns),
@@ -249,6 +260,7 @@ def _set_property(table: Altered, change: SetProperty) -> Altered:
         return replace(table, comment=change.value)
     check_properties({change.key: change.value})
     check_columns_named({change.key: change.value}, table.schema)
+    check_bloom_columns({change.key: change.value}, table.schema)
     return replace(table, properties={**table.properties, change.key: change.value})
 
 

@@ -37,6 +37,8 @@ _SETTINGS: dict[str, str | int | bool] = {
 }
 _OWN = "lakelog_rows_"
 _DATABASE = "memory"
+_TAKEN = frozenset({_DATABASE, "system", "temp", "information_schema", "pg_catalog"})
+"""What DuckDB takes for its own where it is the first part of a name: namespaces called so have another name in it."""
 
 
 class Rows(Protocol):
@@ -57,11 +59,13 @@ def answer_of(query: str, load: Callable[[Identifier], Rows]) -> Iterator[pa.Rec
         connection = duckdb.connect(":memory:", config={"temp_directory": folder})
         try:
             with _as_own(duckdb):
-                _make_views(connection, _names(connection, query), load)
+                tree = _parsed(connection, query)
+                names = _names(tree)
+                _make_views(connection, names, load)
                 for name, value in _SETTINGS.items():
                     connection.execute(f"SET {name} = ?", [value])
                 connection.execute("SET lock_configuration = true")
-                answer = connection.execute(query).to_arrow_reader(BATCH_ROWS)
+                answer = connection.execute(_text(connection, query, tree, names)).to_arrow_reader(BATCH_ROWS)
             yield pa.RecordBatchReader.from_batches(answer.schema, _batches(duckdb, answer))
         finally:
             connection.close()
@@ -88,8 +92,8 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition(os.linesep)[0]
 
 
-def _names(connection: Any, query: str) -> list[tuple[str, ...]]:
-    """Return the names of the tables that a query reads, each once, except for those that it makes itself."""
+def _parsed(connection: Any, query: str) -> Any:
+    """Return a query as DuckDB has parsed it; InvalidInput for what is not one SELECT."""
     (text,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchone()
     parsed = json.loads(text)
     if parsed["error"]:
@@ -99,6 +103,11 @@ def _names(connection: Any, query: str) -> list[tuple[str, ...]]:
         )
     if len(parsed["statements"]) != 1:
         raise InvalidInput(f"there are {len(parsed['statements'])} statements: give one SELECT")
+    return parsed
+
+
+def _names(parsed: Any) -> list[tuple[str, ...]]:
+    """Return the names of the tables that a query reads, each once, except for those that it makes itself."""
     named: dict[tuple[str, ...], None] = {}
     for node, own in _nodes(parsed, frozenset()):
         if node.get("type") == "SHOW_REF" and not node.get("query"):
@@ -140,19 +149,42 @@ def _make_views(connection: Any, names: list[tuple[str, ...]], load: Callable[[I
 
     In `a.b.c`, `a` is a database to DuckDB, which refuses a schema of the same name: `a.t` is then in its first one.
     """
-    databases = {name[0] for name in names if len(name) == 3}
-    if _DATABASE in databases:
-        raise InvalidInput(f"{_DATABASE} is DuckDB's own: write names below it as one, in double quotes")
+    databases = {_inside(name)[0] for name in names if len(name) == 3}
     for database in databases:
         connection.execute(f"ATTACH ':memory:' AS {_quoted(database)}")
-    for number, name in enumerate(names):
-        rows = load(identifier(name[0]) if len(name) == 1 else name)
+    for number, outside in enumerate(names):
+        rows = load(identifier(outside[0]) if len(outside) == 1 else outside)
         rows.to_duckdb(connection).create_view(f"{_OWN}{number}")
+        name = _inside(outside)
         schema = (name[0], "main") if len(name) == 2 and name[0] in databases else name[:-1]
         if schema:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(map(_quoted, schema))}")
         view = ".".join(map(_quoted, (*schema, name[-1])))
         connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_DATABASE}.main.{_OWN}{number}")
+
+
+def _inside(name: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the name by which DuckDB knows the table of that name."""
+    return (f"{_OWN}{name[0]}", *name[1:]) if len(name) > 1 and name[0].lower() in _TAKEN else name
+
+
+def _text(connection: Any, query: str, parsed: Any, names: list[tuple[str, ...]]) -> str:
+    """Return the query with the names that DuckDB knows, in its tables and in columns that are written with them."""
+    renamed = {name for name in names if _inside(name) != name}
+    if not renamed:
+        return query
+    for node, _ in _nodes(parsed, frozenset()):
+        if node.get("type") == "BASE_TABLE":
+            first = "catalog_name" if node["catalog_name"] else "schema_name"
+            name = (node["catalog_name"], node["schema_name"], node["table_name"])
+            if tuple(part for part in name if part) in renamed:
+                node[first] = f"{_OWN}{node[first]}"
+        if node.get("type") == "COLUMN_REF":
+            parts = node["column_names"]
+            if any(tuple(parts[: len(name)]) == name for name in renamed):
+                node["column_names"] = [f"{_OWN}{parts[0]}", *parts[1:]]
+    (text,) = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(parsed)]).fetchone()
+    return str(text)
 
 
 def _quoted(part: str) -> str:

@@ -19,7 +19,6 @@ from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import (
     DataFile,
     Positions,
-    RemovedFile,
     check_files,
     check_taken,
     check_written_by,
@@ -77,7 +76,9 @@ from lakelog.catalog.state import (
 )
 from lakelog.catalog.writes.files_since import FilesSince
 from lakelog.catalog.writes.identity_values import with_values
+from lakelog.catalog.writes.moved_contents import FirstReplaced, moved_conflict
 from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
+from lakelog.catalog.writes.row_rebase import Made
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 from lakelog.log import Carried, Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
@@ -189,8 +190,10 @@ def _commit(base: TableHead, change: ContentsChange, write: WriteRef | None, tok
     # Bound once: a name in the filter means the column that had it when the change was prepared.
     bound = None if change.filter is None else bind(change.filter, base.schema)
     partial = _partial_files(base, change, bound, write)
+    step: FirstReplaced | None = None
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        nonlocal step
         current = base.at(view)
         since = FilesSince(base, current, passed)
         if change.batch is not None:
@@ -204,25 +207,39 @@ def _commit(base: TableHead, change: ContentsChange, write: WriteRef | None, tok
         check_conflicts(change.operation, view, passed, written, base.name)
         _check_not_there(current, change.files)
         taken = taken_events(view, change.values, base.name)
+        batch = [] if change.batch is None else [change.batch.event()]
+        end = Draft(events=encode(batch), write=write, carries=tuple(change.carries))
+        if step is not None and since.rows_moved:
+            if _came_or_went(base, current, change, bound, since):
+                raise moved_conflict(change.operation, current, "with rows that this operation may replace")
+            by = write or WriteRef(id=base.logs.new_id(), version=base.version)
+            copied, rest = step.on(current, change.operation, by, change.files, since.commits)
+            return merged_drafts(
+                [
+                    Draft(events=encode(taken)),
+                    *_file_drafts(change, current, copied, rest),
+                    replace(end, write=by),
+                ]
+            )
         removed, some = _replaced_files(current, change, bound)
         if change.operation is Operation.DELETE and not (change.files or removed.num_rows or some.num_rows):
             raise NothingToDo("no row matches")
         replaced = Replaced()
         if some.num_rows:
             if partial is None:
+                if step is not None:
+                    raise moved_conflict(change.operation, current, "with rows that it should have seen")
                 raise FilesMatchInPart(
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
                     f"file of {base.name} but not all of them: use a filter on whole partitions"
                 )
             replaced = partial.replaced(current, some, since.moved_to)
-        batch = [] if change.batch is None else [change.batch.event()]
-        return merged_drafts(
-            [
-                Draft(events=encode(taken)),
-                *_file_drafts(change, current, as_removed(removed), replaced),
-                Draft(events=encode(batch), write=write, carries=tuple(change.carries)),
-            ]
-        )
+        whole = as_removed(removed)
+        if base.tracked.transaction.is_open and step is None and change.operation is not Operation.APPEND:
+            step = FirstReplaced(current, whole, replaced)
+        copied = Made(added=replaced.copies, removed=replaced.rewritten)
+        rest = Made(added=change.files, removed=[*whole, *replaced.emptied], changed=replaced.marked)
+        return merged_drafts([Draft(events=encode(taken)), *_file_drafts(change, current, copied, rest), end])
 
     base.check_own_steps(change.operation, Written(base.version, base.schema, lambda kind: True))
     with kept_by_commit(base.tracked, [] if partial is None else partial.written):
@@ -248,19 +265,17 @@ def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
         )
 
 
-def _file_drafts(
-    change: ContentsChange, current: TableHead, removed: Sequence[RemovedFile], replaced: Replaced
-) -> Iterator[Draft]:
+def _file_drafts(change: ContentsChange, current: TableHead, copied: Made, rest: Made) -> Iterator[Draft]:
     """Yield the changes of files: first that of rewritten files, if any, which adds no rows; then the rest."""
     metadata, text = current.metadata, _kept(change.filter_text)
-    files = with_ids([*replaced.copies, *change.files], current.state.next_row)
-    copies, new = files[: len(replaced.copies)], files[len(replaced.copies) :]
-    if replaced.rewritten:
-        event, blobs = files_event(Operation.DELETE_ROWS, copies, replaced.rewritten, metadata, text)
+    files = with_ids([*copied.added, *rest.added], current.state.next_row)
+    copies, new = files[: len(copied.added)], files[len(copied.added) :]
+    if not copied.is_nothing:
+        event, blobs = files_event(
+            Operation.DELETE_ROWS, copies, copied.removed, metadata, text, copied.changed
+        )
         yield Draft(events=encode([event]), blobs=blobs)
-    event, blobs = files_event(
-        change.operation, new, [*removed, *replaced.emptied], metadata, text, replaced.marked
-    )
+    event, blobs = files_event(change.operation, new, rest.removed, metadata, text, rest.changed)
     event = msgspec.structs.replace(event, of_changes=len(change.carries))
     yield Draft(events=encode([event]), blobs=blobs)
 
@@ -357,7 +372,17 @@ def _is_replaced(
     return any(_may_replace(files, change, bound, current.metadata) for files in found)
 
 
+def _came_or_went(
+    base: TableHead, current: TableHead, change: ContentsChange, bound: Bound | None, since: FilesSince
+) -> bool:
+    """Return whether others have added or removed rows that `change` replaces, which is not decided by them anew."""
+    kinds = (ChangeKind.ADDED_FILES, ChangeKind.REMOVED_FILES)
+    return any(_is_replaced(base, current, change, bound, kind, since) for kind in kinds)
+
+
 def _may_replace(files: pa.Table, change: ContentsChange, bound: Bound | None, metadata: Metadata) -> bool:
+    if change.operation is Operation.TRUNCATE:
+        return bool(files.num_rows)
     if change.operation is Operation.OVERWRITE_PARTITIONS:
         inside, unsure = _touched(files, change.files, metadata)
         return bool(pc.any(pc.or_(inside, unsure), min_count=0).as_py())

@@ -33,12 +33,8 @@ class FilesSince:
     def __init__(self, base: TableHead, head: TableHead, passed: Sequence[Commit]) -> None:
         self._base = base
         self._head = head
-        events = [
-            (commit, event)
-            for commit in passed
-            if commit.version > base.version
-            for event in table_events(commit)
-        ]
+        self.commits = [commit for commit in passed if commit.version > base.version]
+        events = [(commit, event) for commit in self.commits for event in table_events(commit)]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
         self.types_changed = any(
             isinstance(event, SchemaChanged | RolledBack)

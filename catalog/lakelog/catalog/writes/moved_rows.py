@@ -3,7 +3,7 @@
 A file that a change rewrites holds rows that it only copies. Where others have deleted some of these, or have rewritten
 the file as well, the copies are dead: the rows are elsewhere, or gone. Rows that the change itself updates or deletes
 have to be as they were, wherever they are now. So every row stays live once, and no file is written again. A compaction
-only copies rows.
+only copies rows. For a step of a transaction, an earlier one's copies may be dead, too, and their rows elsewhere.
 """
 
 from __future__ import annotations
@@ -56,25 +56,36 @@ def moves(
     `only_deletes`: the change writes copies and nothing else, so that a row may be deleted by both. `only_copies`: nor
     does it delete any row. Unclear where rows that may have moved, or the copies of a delete, have no ids.
     """
-    gone = [each for each in disturbed if each.died is None]
     copies = _Copies(reader, written if any(each.taken is None for each in disturbed) else None)
     if only_deletes:
         copies.check_all()
     found: dict[str, BitMap] = {}
-    for ids in _ids(reader, ((each.file, each.taken) for each in gone if each.taken is not None)):
+    for ids in _ids(reader, _taken(disturbed)):
         if not _add(found, since.places(ids)):
             return None
-    for ids in _ids(reader, ((each.file, None) for each in gone if each.taken is None)):
-        rest = ids[~copies.bury(ids)]
-        if only_copies and len(rest):
-            raise Unclear("rows of a file that was to be rewritten are in none of the new files")
-        if not _add(found, since.places(rest)):
-            return None
-    for ids in _ids(reader, ((each.file, each.died) for each in disturbed if each.died is not None)):
-        if not copies.bury(ids).all() and not only_deletes:
-            # The change has updated or deleted a row that others have updated or deleted.
-            return None
+    rewritten = [each for each in disturbed if each.taken is None]
+    for is_gone in (True, False):
+        for ids in _ids(
+            reader, ((each.file, each.died) for each in rewritten if (each.died is None) is is_gone)
+        ):
+            rest = ids[~copies.bury(ids)]
+            if only_deletes and not is_gone:
+                continue
+            if only_copies and len(rest):
+                raise Unclear("rows of a file that was to be rewritten are in none of the new files")
+            # Else the change has updated or deleted a row that others have updated or deleted.
+            if not _add(found, since.places(rest)):
+                return None
     return Moves(found, copies.dead)
+
+
+def _taken(disturbed: Sequence[Disturbed]) -> Iterator[tuple[DataFile, BitMap]]:
+    """Yield the rows that a change deletes by their positions, and that are no longer there."""
+    for each in disturbed:
+        if each.taken is not None:
+            rows = each.taken if each.died is None else each.taken & each.died
+            if rows:
+                yield each.file, rows
 
 
 def _ids(reader: RowReader, rows: Iterable[tuple[DataFile, BitMap | None]]) -> Iterator[Numbers]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ from lakelog.catalog.files import (
     FIRST_ROW,
     NOT_KNOWN,
     PART_ROWS,
+    UNCOMMITTED,
     VERSION,
     DataFile,
     Deletes,
@@ -86,6 +88,7 @@ class RowReader:
         from pyroaring import BitMap
 
         metadata = self._base.metadata
+        file = _with_present_ids(file)
         gone = self.vector(file.deletes, file.physical_rows) if positions is None else BitMap()
         for _, index in self.indexes(files_to_arrow([file], metadata.schema, metadata.specs)):
             here = BitMap(range(index.start, index.start + index.rows))
@@ -129,6 +132,12 @@ class RowReader:
             )
         except NotFound as error:
             raise Unclear(f"a data file is gone: {error}") from error
+
+
+def _with_present_ids(file: DataFile) -> DataFile:
+    """Return the entry of a file without ids for rows that the same transaction has added: they get them at its end."""
+    is_own = file.version is None and file.first_row is not None
+    return msgspec.structs.replace(file, version=UNCOMMITTED) if is_own else file
 
 
 def _keys(files: pa.Table) -> list[_Key]:

@@ -90,12 +90,19 @@ class Rebase:
         return "with rows that this operation should have seen" if self._has_unseen_rows() else None
 
     def _why_not_over_removed(self) -> str | None:
+        why = self.disturbance()
+        if why is not None:
+            return why
+        if self._is_serializable and self.prepared.change.depends_on_rows_read and self._lost_rows():
+            return "with rows that this operation has read"
+        return None
+
+    def disturbance(self) -> str | None:
+        """Return why the rows that the change names cannot be changed as they were to be, wherever they are now."""
         found = ((path, self._why_not(path)) for path in sorted(self.prepared.before))
         disturbed = {path: why for path, why in found if why is not None}
         if disturbed and not self._is_moved(disturbed):
             return next(iter(disturbed.values()))
-        if self._is_serializable and self.prepared.change.depends_on_rows_read and self._lost_rows():
-            return "with rows that this operation has read"
         return None
 
     def _why_not(self, path: str) -> str | None:
@@ -136,7 +143,7 @@ class Rebase:
                 files_to_arrow(prepared.files, metadata.schema, metadata.specs),
                 prepared.reader,
                 self._since,
-                only_deletes=change.operation is Operation.DELETE_ROWS,
+                only_deletes=change.operation is Operation.DELETE_ROWS and not self._is_step,
                 only_copies=change.operation is Operation.COMPACT,
             )
         except Unclear:
@@ -145,6 +152,7 @@ class Rebase:
             disturbed.update(dict.fromkeys(disturbed, "the same rows were deleted or updated"))
             return False
         self.moves = found
+        prepared.tracked.transaction.note_moved()
         return True
 
     def _died(self, path: str) -> BitMap | None:
@@ -163,19 +171,20 @@ class Rebase:
     def _may_move(self) -> bool:
         """Whether rows may be looked for by their ids. A compaction looks only into its own files and those that it
         rewrites, and keeps each row that is live now: how that came about is no matter."""
-        if self.prepared.change.operation is Operation.COMPACT:
-            return not self.prepared.tracked.transaction.is_open
-        return self._is_by_rows
+        return self.prepared.change.operation is Operation.COMPACT or self._is_by_rows
 
     @property
     def _is_by_rows(self) -> bool:
-        """Whether ids and versions of rows show what others have changed. Rows of a transaction have none yet, and what
-        comes back has old ones."""
-        return (
-            not self.prepared.tracked.transaction.is_open
-            and not self._files_since.types_changed
-            and not any(event.operation in _GOING_BACK for _, event in self._files_since.events)
+        """Whether ids and versions of rows show what others have changed: what comes back has old ones. Rows that are
+        new in a transaction have none yet, and stay where they are."""
+        return not self._files_since.types_changed and not any(
+            event.operation in _GOING_BACK for _, event in self._files_since.events
         )
+
+    @property
+    def _is_step(self) -> bool:
+        """Whether the change is a step of a transaction."""
+        return self.prepared.tracked.transaction.is_open
 
     def _unless_disproved(self, ask: Callable[[RowsSince], bool]) -> bool:
         """Return an answer by rows; true where there is none."""
@@ -190,7 +199,7 @@ class Rebase:
 
     @property
     def _may_overlap(self) -> bool:
-        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.transaction.is_open)
+        return _is_harmless_overlap(self.prepared.change, self._is_step)
 
     @property
     def _only_deletes_passed(self) -> bool:
@@ -297,9 +306,23 @@ class Rebase:
         return self.prepared.vector(file) | positions
 
 
-def draft_of(rebases: Sequence[Rebase]) -> Draft:
-    """Return the commit that makes changes which were prepared by one write, on one state, all at once."""
-    prepared, head = rebases[0].prepared, rebases[0].head
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a change of rows makes of files: `added` as they come, `changed` before and after."""
+
+    added: Sequence[DataFile] = ()
+    removed: Sequence[RemovedFile] = ()
+    changed: Sequence[tuple[DataFile, DataFile]] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.added or self.removed or self.changed)
+
+
+def made(rebases: Sequence[Rebase], earlier: Made | None = None) -> Made:
+    """Return what changes make that were prepared by one write, on one state, all at once; where other rows of the same
+    files were deleted by an `earlier` change of the same commit, after that."""
+    prepared = rebases[0].prepared
     own = {path: file for each in rebases for path, file in each.new_files.items()}
     files: dict[str, DataFile] = {}
     vectors: dict[str, BitMap] = {}
@@ -307,23 +330,39 @@ def draft_of(rebases: Sequence[Rebase]) -> Draft:
         there, more = each.vectors()
         files |= there
         vectors |= more
+    for before, after in _changed_by(earlier):
+        if before.path in vectors:
+            files[before.path] = after
+            vectors[before.path] = vectors[before.path] | prepared.vector(after)
     emptied, changed = with_deletes(prepared.tracked, prepared.write, files, vectors)
-    added = _without_dead(own, emptied, changed)
-    removed = [
-        *(removed_file(file) for each in rebases for file in each.removed),
-        *(file for file in emptied if file.path not in own),
-    ]
-    changed = [pair for pair in changed if pair[0].path not in own]
-    if not (added or removed or changed):
+    return Made(
+        added=_without_dead(own, emptied, changed),
+        removed=[
+            *(removed_file(file) for each in rebases for file in each.removed),
+            *(file for file in emptied if file.path not in own),
+        ],
+        changed=[pair for pair in changed if pair[0].path not in own],
+    )
+
+
+def _changed_by(earlier: Made | None) -> Sequence[tuple[DataFile, DataFile]]:
+    return () if earlier is None else earlier.changed
+
+
+def draft_of(rebases: Sequence[Rebase]) -> Draft:
+    """Return the commit that makes changes which were prepared by one write, on one state, all at once."""
+    prepared, head = rebases[0].prepared, rebases[0].head
+    found = made(rebases)
+    if found.is_nothing:
         raise NothingToDo("all rows that were to be deleted or copied are gone, or elsewhere")
     condition = prepared.change.condition
     event, blobs = files_event(
         prepared.change.operation,
-        with_ids(added, head.state.next_row),
-        removed,
+        with_ids(found.added, head.state.next_row),
+        found.removed,
         head.metadata,
         None if condition is None else normalized(str(condition)),
-        changed,
+        found.changed,
     )
     event = msgspec.structs.replace(
         event, inserted_rows=prepared.change.inserted, updated_rows=prepared.change.updated

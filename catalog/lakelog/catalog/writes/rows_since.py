@@ -54,11 +54,11 @@ class RowsSince:
     def took(self, bound: Bound) -> bool:
         """Return whether rows that may have matched on the base are gone since, or were changed."""
         gone, marked = (_matching(files, bound, self._base) for files in (self._gone, self._marked))
+        ids = []
         for rows in self._reader.rows(marked, _columns(bound)):
             died = are_among(rows.positions, numbers_of(self._died(rows.path)))
-            if (died & _may_be_true(bound, rows.rows)).any():
-                return True
-        ids = [
+            ids.append(known(rows.rows["_row_id"])[died & _may_be_true(bound, rows.rows)])
+        ids += [
             known(rows.rows["_row_id"])[_may_be_true(bound, rows.rows)]
             for rows in self._reader.rows(gone, _columns(bound))
         ]

@@ -96,6 +96,15 @@ class Estimate(Message, frozen=True, kw_only=True):
     most_bytes: int | None = None
 
 
+class BloomFacts(Message, frozen=True, kw_only=True):
+    """Which columns new files have Bloom filters of, each for `ndv` different values at most; `fpp` is how often it
+    takes another value for one of them."""
+
+    columns: tuple[Path, ...]
+    fpp: float
+    ndv: int
+
+
 class TableFacts(Answer, frozen=True, kw_only=True):
     """One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata.
 
@@ -123,6 +132,7 @@ class TableFacts(Answer, frozen=True, kw_only=True):
     properties: dict[str, str]
     target_file_size_bytes: int
     compression_codec: str
+    bloom: BloomFacts | None = None
     write_modes: dict[str, str]
     computes: bool = False
 

@@ -1,13 +1,16 @@
 package org.apache.spark.sql.lakelog
 
 import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
+import java.util.Locale
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.catalyst.parser.{NamedParameterContext, ParameterContext, ParseException, ParserInterface, PositionalParameterContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
+import org.apache.spark.sql.execution.SparkSqlParser
 
 /**
  * Spark's parser, which parses everything except lakelog's own statements.
@@ -31,10 +34,27 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
       case _ => None
     }
     own.getOrElse {
-      try method.invoke(spark, arguments: _*)
+      val text = Option(arguments).toSeq.flatten.collectFirst { case text: String => text }
+      val parser = if (text.exists(isOfSpark(method.getName, _))) LakeParser.sparks else spark
+      try method.invoke(parser, arguments: _*)
       catch { case failed: InvocationTargetException => throw declared(failed.getCause, arguments) }
     }
   }
+
+  /**
+   * Whether it is a statement of Spark's about one of lakelog's tables that the parser of another extension below might take for
+   * its own: Delta's takes ADD CONSTRAINT and CLUSTER BY of any table.
+   */
+  private def isOfSpark(method: String, text: String): Boolean =
+    method.startsWith("parsePlan") && !spark.isInstanceOf[SparkSqlParser] && {
+      val words = new StatementWords(text, spark)
+      LakeParser.ofTables.exists { case (verb, rest) =>
+        words.beginWith(verb) && rest.exists(begin => words.take(verb.toUpperCase(Locale.ROOT) +: begin: _*)) && {
+          words.take("IF", "NOT", "EXISTS")
+          words.name().flatMap(name => Try(words.partsOf(name)).toOption).exists(LakeNames.isTableOrPlace)
+        }
+      }
+    }
 
   /** Python has a context for every statement, be it without parameters. */
   private def isEmpty(parameters: ParameterContext): Boolean = parameters match {
@@ -67,6 +87,15 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
 }
 
 private[lakelog] object LakeParser {
+
+  private lazy val sparks: ParserInterface = new SparkSqlParser()
+
+  /** How statements about a table begin which Spark has, and others too. */
+  private val ofTables: Seq[(String, Seq[Seq[String]])] = Seq(
+    "alter" -> Seq(Seq("TABLE")),
+    "create" -> Seq(Seq("TABLE"), Seq("OR", "REPLACE", "TABLE")),
+    "replace" -> Seq(Seq("TABLE")),
+    "show" -> Seq(Seq("COLUMNS", "IN"), Seq("COLUMNS", "FROM")))
 
   def apply(spark: ParserInterface, statements: Seq[LakeStatement]): ParserInterface = {
     val own = new LakeParser(spark, statements)

@@ -261,12 +261,15 @@ def test_what_is_not_certain_is_a_conflict(
         updated(table, [4], "new", condition=col("id") == 4)
 
 
-def test_steps_of_a_transaction_are_judged_by_files(catalog: Catalog, table: Table) -> None:
-    tx = catalog.begin()
+def test_steps_of_a_transaction_are_judged_by_rows_too(catalog: Catalog, table: Table) -> None:
+    tx, other = catalog.begin(), catalog.begin()
     updated(tx.load_table("t"), [4], "new", condition=col("id") == 4)
+    updated(other.load_table("t"), [5], "other", condition=col("id") == 5)
     updated(table, [1, 5], "new", condition=BETWEEN)
-    with pytest.raises(CommitConflict, match="should have seen"):
-        tx.commit()
+    tx.commit()
+    with pytest.raises(CommitConflict):
+        other.commit()
+    assert [id for id, name in rows_of(table.refresh()) if name == "new"] == [1, 4, 5]
 
 
 def test_rows_without_ids_are_not_looked_for(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

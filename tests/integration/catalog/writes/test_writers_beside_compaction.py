@@ -43,6 +43,10 @@ def overwrite_a_file(table: Table) -> Table:
     return table.overwrite(rows(range(50, 53)), col("id") < 10)
 
 
+def overwrite_more(table: Table) -> Table:
+    return table.overwrite(rows(range(50, 53)), col("id") < 13)
+
+
 def overwrite_all(table: Table) -> Table:
     return table.overwrite(rows(range(50, 53)))
 
@@ -56,15 +60,28 @@ def overwrite_all(table: Table) -> Table:
         (lambda table: table.upsert(rows(range(18, 22)), on="id"), [*EVERY, 20, 21]),
         (overwrite_some, [*EVERY[3:], 50, 51, 52]),
         (overwrite_a_file, [*EVERY[10:], 50, 51, 52]),
+        (overwrite_more, [*EVERY[13:], 50, 51, 52]),
         (overwrite_all, [50, 51, 52]),
         (lambda table: table.truncate(), []),
     ],
 )
+@pytest.mark.parametrize("is_step", [False, True])
 def test_a_writer_goes_on_where_a_compaction_has_moved_its_rows(
-    catalog: Catalog, table: Table, write: Callable[[Table], Table], expected: list[int]
+    catalog: Catalog,
+    table: Table,
+    is_step: bool,
+    write: Callable[[Table], Table],
+    expected: list[int],
 ) -> None:
-    compacted = compact(table)
-    after = write(table)
+    if is_step:
+        with catalog.transaction() as tx:
+            assert ids(write(tx.load_table("t"))) == expected
+            compacted = compact(table)
+            assert ids(tx.load_table("t")) == expected
+        after = table.refresh()
+    else:
+        compacted = compact(table)
+        after = write(table)
     assert ids(after) == expected and after.version == compacted.version + 1
     assert not [each for each in catalog.fsck(deep=True).found if each.kind != "data-file-unused"]
 
@@ -111,6 +128,53 @@ def test_what_others_did_before_or_after_the_compaction_is_in_the_way(
         with pytest.raises(CommitConflict):
             write(now)
         assert rows_of(table.refresh()) == before
+
+
+TAKING: list[Callable[[Table], Table]] = [
+    lambda table: table.delete(col("id") < 10),
+    lambda table: table.truncate(),
+    overwrite_a_file,
+]
+
+
+@pytest.mark.parametrize("compacts", [False, True])
+@pytest.mark.parametrize("write", TAKING)
+def test_rows_that_a_step_should_have_seen_are_a_conflict_and_no_other_error(
+    catalog: Catalog, table: Table, write: Callable[[Table], Table], compacts: bool
+) -> None:
+    for change in (
+        lambda: table.refresh().append(rows(range(9, 11))),
+        lambda: deleted(table.refresh(), [ids(table)[0]]),
+        lambda: updated(table.refresh(), [ids(table)[1]], "new"),
+    ):
+        tx = catalog.begin("snapshot")
+        write(tx.load_table("t"))
+        change()
+        if compacts:
+            compact(table)
+        before = rows_of(table.refresh())
+        with pytest.raises(CommitConflict):
+            tx.commit()
+        assert rows_of(table.refresh()) == before
+
+
+def test_steps_on_a_branch_go_on_where_a_compaction_of_it_has_moved_their_rows(
+    catalog: Catalog, table: Table
+) -> None:
+    table.create_branch("b")
+    with catalog.transaction() as tx:
+        branch = tx.load_table("t").at(ref="b")
+        branch = (
+            branch.update({"name": "'new'"}, col("id") < 3).delete(col("id") == 2).append(rows(range(40, 41)))
+        )
+        branch.delete(col("id") >= 18)
+        table.refresh().at(ref="b").compact(deleted_ratio=0)
+        compact(table)
+    after = table.refresh()
+    assert ids(after) == EVERY
+    found = rows_of(after.at(ref="b"))
+    assert [id for id, name in found if name == "new"] == [0, 1]
+    assert [id for id, _ in found] == [id for id in EVERY if id not in (2, 18, 19)]
 
 
 def test_what_others_did_elsewhere_is_not_in_the_way_of_an_overwrite(catalog: Catalog) -> None:

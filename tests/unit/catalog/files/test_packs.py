@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -275,6 +275,21 @@ def test_a_forged_part_is_an_error(change: Any, message: str) -> None:
     stored, _ = a_pack()
     with pytest.raises(FormatError, match=message):
         forged(stored, change).chunks(stored.fetch)
+
+
+@pytest.mark.parametrize("extra", [False, True])
+def test_what_is_taken_of_a_forged_leaf_is_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, extra: bool
+) -> None:
+    monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
+    stored, _ = a_pack()
+
+    def change(of: Mapping[str, pa.Table]) -> tuple[str, pa.Table]:
+        files = of["files"].set_column(0, "path", pa.array(["../up"] * 8))
+        return "files", files.append_column("p9", pa.nulls(8, pa.int32())) if extra else files
+
+    with pytest.raises(FormatError, match=r"the manifest 0.*which is not one of a data file"):
+        plan_scan(forged(stored, change), stored.fetch, condition("<", "day", 3), [SPEC])
 
 
 def test_a_leaf_of_another_length_than_its_snapshot_says_is_an_error_though_its_parts_are_kept(

@@ -1,0 +1,132 @@
+"""Delta's and Iceberg's own extensions beside lakelog's, as released, in both orders of `spark.sql.extensions`.
+
+On Spark 4.2, which Delta is built for. Iceberg has no release for it yet: its extension loads and is asked, its catalog
+does not load. Each order is a Spark of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakelog.spark import spark_conf
+from lakelog.testing import maven
+
+pytestmark = pytest.mark.slow
+
+DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+EXTENSIONS = {
+    "lakelog": "org.apache.spark.sql.lakelog.LakeExtensions",
+    "Delta": "io.delta.sql.DeltaSparkSessionExtension",
+    "Iceberg": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+}
+WORKER = """
+import json, sys
+from pyspark.sql import SparkSession
+settings, statements = json.load(sys.stdin)
+builder = SparkSession.builder.master("local[2]")
+for key, value in settings.items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+answers = []
+for statement in statements:
+    try:
+        answers.append([row.asDict() for row in spark.sql(statement).collect()])
+    except Exception as error:
+        answers.append(str(error)[:1000])
+print("answers:" + json.dumps(answers, default=str))
+"""
+FILLED = (
+    "INSERT INTO {t} VALUES (1, 1), (2, 2)",
+    "INSERT INTO {t} VALUES (3, 3)",
+    "UPDATE {t} SET k = 9 WHERE id = 1",
+    "DELETE FROM {t} WHERE id = 2",
+    "MERGE INTO {t} t USING (SELECT 3L AS id, 7 AS k UNION ALL SELECT 5L, 5) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+)
+ROWS = "SELECT * FROM {t} ORDER BY id"
+WORDS = (
+    "DESCRIBE HISTORY {t}",
+    "OPTIMIZE {t}",
+    "VACUUM {t} DRY RUN",
+    "RESTORE TABLE {t} TO VERSION AS OF 4",
+    "SELECT count(*) AS n FROM table_changes('{t}', 1)",
+)
+LAKELOGS = (
+    "ALTER TABLE {t} CLUSTER BY (id)",
+    "OPTIMIZE {t} ZORDER BY (id)",
+    "ALTER TABLE {t} ADD CONSTRAINT low CHECK (id > 0)",
+    "ALTER TABLE {t} DROP CONSTRAINT low",
+    "ALTER TABLE {t} CREATE BRANCH side",
+    "SHOW BRANCHES IN {t}",
+    "ALTER TABLE {t} WRITE ORDERED BY id",
+    "ALTER TABLE {t} ADD PARTITION FIELD bucket(4, id)",
+    "SHOW COLUMNS IN {t}",
+    "CALL lake.system.rewrite_data_files(table => 's.t')",
+    "CREATE TABLE lake.s.copy CLUSTER BY (id) AS SELECT * FROM {t}",
+    "CREATE TABLE lake.s.clone SHALLOW CLONE {t}",
+)
+
+
+@pytest.mark.parametrize("order", [("Delta", "Iceberg", "lakelog"), ("lakelog", "Iceberg", "Delta")], ids=str)
+def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
+    statements = [
+        "CREATE NAMESPACE lake.s",
+        "CREATE TABLE lake.s.t (id BIGINT, k INT)",
+        "CREATE TABLE default.d (id BIGINT, k INT) USING delta "
+        "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
+    ]
+    for table, own in (("lake.s.t", LAKELOGS), ("default.d", ("DESCRIBE DETAIL {t}",))):
+        statements += [each.format(t=table) for each in (*FILLED, ROWS, *WORDS, *own)]
+    joined = "SELECT count(*) AS n FROM lake.s.t JOIN default.d USING (id)"
+    answers = run(order, tmp_path, [*statements, joined])
+    failed = {statement: answer for statement, answer in answers.items() if isinstance(answer, str)}
+    assert not failed
+
+    rows = [{"id": 1, "k": 9}, {"id": 3, "k": 7}, {"id": 5, "k": 5}]
+    assert answers[ROWS.format(t="lake.s.t")] == answers[ROWS.format(t="default.d")] == rows
+    assert [each["operation"] for each in answers["DESCRIBE HISTORY lake.s.t"]][:2] == ["merge", "delete"]
+    assert [each["operation"] for each in answers["DESCRIBE HISTORY default.d"]][:2] == ["MERGE", "DELETE"]
+    assert "rewritten_files" in answers["OPTIMIZE lake.s.t"][0]
+    assert "metrics" in answers["OPTIMIZE default.d"][0]
+    assert "expired_versions_count" in answers["VACUUM lake.s.t DRY RUN"][0]
+    assert [each["name"] for each in answers["SHOW BRANCHES IN lake.s.t"]] == ["main", "side"]
+    assert answers["DESCRIBE DETAIL default.d"][0]["format"] == "delta"
+    assert answers[joined] == [{"n": 2}]
+
+
+def run(order: tuple[str, ...], folder: Path, statements: list[str]) -> dict[str, Any]:
+    """Return the rows of each statement, or its error, in a Spark with the extensions in that order."""
+    conf = spark_conf(str(folder / "lake"), fsync=False)
+    jars = [conf["spark.jars"]]
+    for package in (DELTA, ICEBERG):
+        name = package.split(":", 1)[1].replace(":", "-")
+        found = maven.jars(f"beside-{name}", (package,), ("org.apache.spark:*", "org.apache.hadoop:*"))
+        jars += [str(jar) for jar in found if jar.name.startswith(("delta-", "iceberg-"))]
+    settings = conf | {
+        "spark.jars": ",".join(jars),
+        "spark.sql.extensions": ",".join(EXTENSIONS[each] for each in order),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "spark"),
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER],
+        input=json.dumps([settings, statements]),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+    said = [line for line in done.stdout.splitlines() if line.startswith("answers:")]
+    assert said, done.stderr[-4000:]
+    return dict(zip(statements, json.loads(said[0].removeprefix("answers:")), strict=True))
