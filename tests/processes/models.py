@@ -15,6 +15,7 @@ from tests.processes.journal import Asked
 
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.logs import TableHead
+from lakelog.catalog.state.decoded_events import namespace_events, table_events
 from lakelog.catalog.state.events import (
     EntryLinked,
     EntryRenamed,
@@ -25,8 +26,6 @@ from lakelog.catalog.state.events import (
     TableAltered,
     TableCreated,
     TableReplaced,
-    namespace_events,
-    table_events,
 )
 from lakelog.log import Commit
 from lakelog.log.errors import NotFound

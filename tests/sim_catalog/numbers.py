@@ -13,7 +13,8 @@ from tests.sim_catalog.world import CatalogWorld, Request
 
 from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.schema.spark_types import schema_from_spark
-from lakelog.catalog.state.events import FilesChanged, IdentityTaken, table_events
+from lakelog.catalog.state.decoded_events import table_events
+from lakelog.catalog.state.events import FilesChanged, IdentityTaken
 
 NAME = "numbers.t"
 IDENTITY = {"identity.start": 1, "identity.step": 2, "identity.allowExplicitInsert": False}

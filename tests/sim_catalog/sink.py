@@ -15,7 +15,8 @@ from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog, CatalogNames, StreamBatch
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.state.events import FilesChanged, StreamCommitted, table_events
+from lakelog.catalog.state.decoded_events import table_events
+from lakelog.catalog.state.events import FilesChanged, StreamCommitted
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
 

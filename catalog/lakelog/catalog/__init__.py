@@ -18,6 +18,8 @@ from lakelog.catalog.backups import (
     BackupCutGone,
     BackupProblem,
     CheckedBackup,
+    Copied,
+    CopiedTable,
     LeftOut,
     LogInBackup,
     RestoredTable,
@@ -223,6 +225,8 @@ from lakelog.log.errors import (
 )
 
 __all__ = [
+    "Copied",
+    "CopiedTable",
     "Bounds",
     "Ranks",
     "Materialized",

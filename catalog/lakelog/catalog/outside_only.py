@@ -57,6 +57,27 @@ class OutsideOnly:
     def backups(self, *given: object, **named: object) -> NoReturn:
         self.backup()
 
+    def copy(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def copy_table(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def finish_copy(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def backup_parts(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def copy_parts(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def verify_parts(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
+    def restore_parts(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
     def verify_backup(self, *given: object, **named: object) -> NoReturn:
         self.backup()
 

@@ -63,7 +63,7 @@ private[lakelog] final class BloomFilters(
             val within = values.filter(BloomFilters.isWithin(chunk.getStatistics, _))
             within.nonEmpty && (chunk.getBloomFilterOffset <= 0 || {
               asked = true
-              mayHave(chunk, within.map(BloomFilters.hash))
+              mayHave(chunk, within.map(hash))
             })
           }
         }
@@ -74,6 +74,16 @@ private[lakelog] final class BloomFilters(
       if (!found) counts.leftOut += 1
     }
     found
+  }
+
+  /** Of this reader alone: it computes hashes in a buffer of its own, which no other thread may use. */
+  private val hashing = new BlockSplitBloomFilter(BloomFilters.BlockBytes.toInt)
+
+  private def hash(value: Any): Long = value match {
+    case number: Int => hashing.hash(number)
+    case number: Long => hashing.hash(number)
+    case bytes: Binary => hashing.hash(bytes)
+    case other => throw new IllegalStateException(s"$other is no value of a file")
   }
 
   /**
@@ -158,15 +168,6 @@ private[lakelog] object BloomFilters {
     val bytes = number.toByteArray
     val sign: Byte = if (number.signum < 0) -1 else 0
     Array.fill(size - bytes.length)(sign) ++ bytes
-  }
-
-  private val hashing = new BlockSplitBloomFilter(BlockBytes.toInt)
-
-  private def hash(value: Any): Long = value match {
-    case number: Int => hashing.hash(number)
-    case number: Long => hashing.hash(number)
-    case bytes: Binary => hashing.hash(bytes)
-    case other => throw new IllegalStateException(s"$other is no value of a file")
   }
 
   /** Whether a value is between the bounds of a column, as far as these are known. */

@@ -63,7 +63,7 @@ def main() -> None:
                     place = f"s3://lake/w{number}" if s3 is not None else str(Path(folder) / f"w{number}")
                     held = arguments.held.split(",")
                     direct = {} if s3 is None else s3.options
-                    with _slowly(None if s3 is None else s3.endpoint, held) as (settings, requests):
+                    with slowly(None if s3 is None else s3.endpoint, held) as (settings, requests):
                         found = _run(place, direct, settings, processes, threads, arguments)
                     lines.append([run, *found, *requests])
     header = [
@@ -149,7 +149,7 @@ def _run(
 
 
 @contextmanager
-def _slowly(endpoint: str | None, held: list[str]) -> Iterator[tuple[dict[str, str], list[str]]]:
+def slowly(endpoint: str | None, held: list[str]) -> Iterator[tuple[dict[str, str], list[str]]]:
     """Give the settings of clients of the proxy, and a list that has what it counted once the block has ended."""
     counted: list[str] = []
     if endpoint is None:

@@ -182,6 +182,12 @@ def test_parts_of_files_are_left_out_and_rows_keep_their_places(lake):
     assert lake.sql("SELECT count(*) FROM lake.t") == [(9999,)]
 
 
+def test_tasks_side_by_side_ask_for_values_of_their_own(four_files):
+    keys = [id * 8 + file for file in range(4) for id in range(0, 500, 2)]
+    query = f"SELECT count(*) FROM lake.t WHERE k IN ({', '.join(map(str, keys))})"
+    assert [four_files.sql(query)[0][0] for _ in range(4)] == [len(keys)] * 4
+
+
 def test_what_cannot_have_a_filter_is_refused(lake):
     with pytest.raises(Exception, match=r"names the column c of type char\(3\), which has no Bloom filters"):
         lake.sql(f"CREATE TABLE lake.x (k INT, c CHAR(3)) TBLPROPERTIES ('{COLUMNS}' = 'k, c')")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
+from tests.spark.conftest import children
 
 
 @pytest.fixture
@@ -201,6 +206,22 @@ def test_versions_that_have_expired_fail_with_what_to_do(table, streams):
 
 
 @pytest.mark.adapter
+def test_a_checkpoint_past_a_moment_that_was_restored_is_refused(table, streams, tmp_path):
+    shutil.copytree(table.warehouse, tmp_path / "then")
+    add(table, 4)
+    assert streams.batches(streams.table("a.t"), "c") == [[1, 2, 3, 4]]
+    for child in children(table.spark):
+        os.kill(child, signal.SIGKILL)
+    shutil.rmtree(table.warehouse)
+    shutil.copytree(tmp_path / "then", table.warehouse)
+    with pytest.raises(StreamingQueryException, match="has read version 4 of .*, whose newest is 3"):
+        streams.batches(streams.table("a.t"), "c")
+    add(table, 5, 6)
+    with pytest.raises(StreamingQueryException, match="is another commit now.*with a new checkpoint"):
+        streams.batches(streams.table("a.t"), "c")
+    assert streams.batches(streams.table("a.t", startingVersion=4), "d") == [[5, 6]]
+
+
 def test_a_stream_is_joined_with_another_table_as_that_is_then(table, streams):
     table.sql("CREATE TABLE lake.a.names AS SELECT 1 AS x, 'one' AS name")
     names = table.spark.table(f"{table.name}.a.names")

@@ -48,6 +48,8 @@ INSIDE = {
     "TableHead": "what the rooms hand to each other; users have Table",
     "Changelog": "what Changes reads, and engines by their own requests",
     "FileSet": "of a table's state; users have files by `Table.plan`",
+    "Parts": "what an engine's jobs do of a backup, and no user",
+    "ToVerify": "what an engine's jobs do of a backup, and no user",
     "LogCache": "of a catalog; never made or taken by a user",
     "TableState": "what a table's log amounts to; users have the members of Table",
     "TrackedLog": "of a catalog; never made or taken by a user",

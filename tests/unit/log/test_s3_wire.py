@@ -9,6 +9,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakelog.log import LogOptions, PermissionDenied, StorageError
-from lakelog.log.stores import s3_clients
+from lakelog.log.stores import s3_clients, s3_wire
 from lakelog.log.stores.http_connection import Server
 from lakelog.log.stores.ranges import ObjectRange
 from lakelog.log.stores.s3_place import Place, place_of
@@ -232,6 +233,16 @@ def test_requests_of_one_thread_are_under_way_at_the_same_time(server: Scripted,
     assert sorted(found, key=bool) == [None, *[b"ok"] * 4] and server.connections == 5
     server.gate = threading.Barrier(1)
     assert store.get_many([str(number) for number in range(100)]) == [b""] * 100
+
+
+def test_no_more_connections_are_made_than_allowed_and_none_waits_for_ever(
+    server: Scripted, store: S3Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_wire, "CONNECTIONS_MAX", 3)
+    store.clients._made.wire = Wire(place_at(server.server_address[1]), 5, 5)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda each: store.get_many([f"{each}/{n}" for n in range(20)]), range(8)))
+    assert found == [[b""] * 20] * 8 and server.connections <= 3
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ from lakelog.catalog.logs.scope import (
     Target,
     Unreadable,
     chosen_scope,
+    in_turn,
     no_progress,
 )
 from lakelog.catalog.logs.stored_vectors import (
@@ -184,6 +185,7 @@ __all__ = [
     "merged_drafts",
     "new_token",
     "no_files",
+    "in_turn",
     "no_progress",
     "no_such_namespace",
     "no_such_table",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +29,17 @@ NO_MAINTENANCE = (
 
 def no_progress(message: str) -> None:
     """Ignore the progress."""
+
+
+def in_turn(progress: Progress) -> Progress:
+    """Return the same, for several threads."""
+    lock = threading.Lock()
+
+    def show(message: str) -> None:
+        with lock:
+            progress(message)
+
+    return show
 
 
 @dataclass(frozen=True, slots=True)

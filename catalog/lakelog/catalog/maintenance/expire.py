@@ -12,6 +12,7 @@ order: it writes the cut, then reads what the logs have recorded. So at least on
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,7 +23,16 @@ import pyarrow as pa
 from lakelog.catalog.ddl import NeededVersions
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import is_elsewhere
-from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, Unreadable, no_progress
+from lakelog.catalog.logs import (
+    NameTree,
+    Progress,
+    Scope,
+    Target,
+    TrackedLog,
+    Unreadable,
+    in_turn,
+    no_progress,
+)
 from lakelog.catalog.maintenance.adopted import sizes_of
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.reachable import first_readable, lost_with, total
@@ -106,6 +116,10 @@ def what_to_keep(
     return lambda now_us: Keep(since=until_us(now_us, age))
 
 
+LOGS_AT_ONCE = 8
+"""Most have little to do: what takes long is the round trips of one after the other."""
+
+
 def expire_logs(
     tree: NameTree,
     scope: Scope,
@@ -137,21 +151,30 @@ def _each(
     tree: NameTree, scope: Scope, keep: Keep, cuts: NeededVersions, progress: Progress, *, dry_run: bool
 ) -> list[Expired]:
     done: list[Expired] = [_skipped(each) for each in scope.unreadable]
-    work: list[tuple[Target[Any], str]] = [(target, "table") for target in scope.tables]
-    work += [(target, "namespace") for target in scope.namespaces]
-    for number, (target, kind) in enumerate(work, start=1):
-        progress(f"{number:,} of {len(work):,}: {target.name}")
+    show = in_turn(progress)
+
+    needed = threading.Lock()
+
+    def log(work: tuple[Target[Any], str]) -> Expired:
+        target, kind = work
         try:
-            found = _plan(target, kind, keep, cuts.get(target.tracked.location), progress)
-            if not dry_run and found.commits:
-                found = _do(tree, target, found, progress)
+            with needed:
+                cut = cuts.get(target.tracked.location)
+            found = _plan(target, kind, keep, cut, show)
+            return _do(tree, target, found, show) if not dry_run and found.commits else found
         except LakelogError as error:
             if scope.is_one_table:
                 raise
-            found = Expired(
+            return Expired(
                 kind=kind, name=target.name, location=target.tracked.log.location, error=str(error)
             )
-        done.append(found)
+
+    count = len(scope.tables) + len(scope.namespaces)
+    for kind, targets in (("table", scope.tables), ("namespace", scope.namespaces)):
+        for begin in range(0, len(targets), LOGS_AT_ONCE):
+            some: list[Target[Any]] = list(targets[begin : begin + LOGS_AT_ONCE])
+            show(f"{len(done) + 1:,} of {count:,}: {some[0].name}")
+            done += tree.logs.in_parallel(log, [(target, kind) for target in some])
     return done
 
 

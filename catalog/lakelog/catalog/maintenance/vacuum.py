@@ -24,11 +24,12 @@ from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
 from lakelog.catalog.files import started_at, without
 from lakelog.catalog.iceberg import unneeded
-from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
+from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, in_turn, no_progress
 from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.expire import LOGS_AT_ONCE
 from lakelog.catalog.maintenance.listing import bounds_of, listed
 from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
@@ -163,15 +164,25 @@ def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuum
             done += _leftovers(namespace, asked)
         except LakelogError as error:
             done.append(_failed("namespace", namespace, error))
-    for number, target in enumerate(scope.tables, start=1):
-        asked.progress(f"{number:,} of {len(scope.tables):,}: {target.name}")
+    together = replace(asked, progress=in_turn(asked.progress))
+
+    def table(target: Target[TableState]) -> list[Vacuumed]:
+        found: list[Vacuumed] = []
         try:
-            done.append(_table(tree, target, asked, now_us))
-            done += _adopted(tree, target, asked)
+            found.append(_table(tree, target, together, now_us))
+            found += _adopted(tree, target, together)
         except LakelogError as error:
             if scope.is_one_table:
                 raise
-            done.append(_failed("table", target, error))
+            found.append(_failed("table", target, error))
+        return found
+
+    # Most tables have little to list and less to delete: what takes long is the round trips of one after the other.
+    for begin in range(0, len(scope.tables), LOGS_AT_ONCE):
+        some = scope.tables[begin : begin + LOGS_AT_ONCE]
+        asked.progress(f"{begin + 1:,} of {len(scope.tables):,}: {some[0].name}")
+        for found in tree.logs.in_parallel(table, some):
+            done += found
     return done
 
 

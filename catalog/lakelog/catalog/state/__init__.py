@@ -37,6 +37,11 @@ from lakelog.catalog.state.conflicts import (
     changes,
     rule,
 )
+from lakelog.catalog.state.decoded_events import (
+    decoded,
+    namespace_events,
+    table_events,
+)
 from lakelog.catalog.state.events import (
     AdoptedDeleted,
     BranchFilesChanged,
@@ -86,10 +91,7 @@ from lakelog.catalog.state.events import (
     TablePurged,
     TableReplaced,
     TableRestored,
-    decoded,
     encode,
-    namespace_events,
-    table_events,
 )
 from lakelog.catalog.state.history import (
     OPERATIONS,

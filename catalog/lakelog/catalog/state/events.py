@@ -7,9 +7,8 @@ not know shows a wrong table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -27,9 +26,7 @@ from lakelog.catalog.schema import (
 )
 from lakelog.catalog.state.clones import Origin
 from lakelog.catalog.state.imported_source import ImportedSource
-from lakelog.log import Commit, Json
-from lakelog.log.decoding import said
-from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
+from lakelog.log import Json
 from lakelog.log.grammar import (
     CutObject,
     Folder,
@@ -41,7 +38,6 @@ from lakelog.log.grammar import (
     Name,
     Number,
     Word,
-    shortened,
 )
 from lakelog.log.secrets import masked, masked_properties
 
@@ -237,9 +233,8 @@ class FileChange(_Event, frozen=True, kw_only=True):
     A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
     `deleted_rows` the rows that are deleted by it; the other counts leave them out. `of_changes` counts the changes
     before this one in its version whose rows these are, each with `rows-appended`; 0: its own.
-
-    Of the rows that an update or a merge adds, `updated_rows` have the place of others, and `inserted_rows` are new;
-    the rest are copies. None where that is not known.
+    Of rows that an update or merge adds, `updated_rows` have the place of others, and `inserted_rows` are new; the rest
+    are copies. None where that is not known.
     """
 
     operation: Word
@@ -534,6 +529,10 @@ ready(NamespaceEvent, TableEvent)
 
 
 _PROPERTIES = {"properties", "set", "configs"}
+_LEFT_OUT: dict[str, Json] = {
+    "ranks": None, "changed_files": 0, "deleted_rows": 0, "of_changes": 0, "inserted_rows": None, "updated_rows": None,
+    "apart": False,
+}  # fmt: skip
 
 
 def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
@@ -550,79 +549,7 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
         encoded["filter"] = masked(event.filter)
     if isinstance(event, RolledBack | RefSet | ClonePromised | TableCloned) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
-    if isinstance(event, ClusteringChanged) and event.ranks is None:
-        del encoded["ranks"]
-    if isinstance(event, FileChange) and not event.changed_files:
-        # Most changes have no vectors: without them, these members are left out.
-        del encoded["changed_files"], encoded["deleted_rows"]
-    if isinstance(event, FileChange) and not event.of_changes:
-        del encoded["of_changes"]
-    for member in ("inserted_rows", "updated_rows"):
-        if member in encoded and encoded[member] is None:
+    for member, default in _LEFT_OUT.items():
+        if member in encoded and encoded[member] == default:
             del encoded[member]
-    if isinstance(event, RefSet) and not event.apart:
-        # Left out where false, as most are.
-        del encoded["apart"]
     return encoded
-
-
-def namespace_events(commit: Commit) -> list[NamespaceEvent]:
-    """Decode the events of a commit of a namespace's log. UnsupportedFormat for an event that is not known here."""
-    return _decode(commit, NamespaceEvent, "namespace")
-
-
-def table_events(commit: Commit) -> list[TableEvent]:
-    """Decode the events of a commit of a table's log. UnsupportedFormat for an event that is not known here."""
-    return _decode(commit, TableEvent, "table")
-
-
-def _tags(union: Any) -> set[str]:
-    return {struct.__struct_config__.tag for struct in get_args(union)}
-
-
-class _OfNamespace(msgspec.Struct):
-    events: list[NamespaceEvent]
-
-
-class _OfTable(msgspec.Struct):
-    events: list[TableEvent]
-
-
-_HELD: dict[Any, type[_OfNamespace] | type[_OfTable]] = {NamespaceEvent: _OfNamespace, TableEvent: _OfTable}
-"""What msgspec knows of a union is found out for each call, unless the union stands in a Struct: this takes a tenth."""
-
-
-def decoded(events: Sequence[Mapping[str, Json]], union: Any) -> list[Any]:
-    """Return events of one of the two unions. Raises msgspec's errors, and those of the events."""
-    return msgspec.convert({"events": events}, _HELD[union], strict=True, str_keys=True).events
-
-
-def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
-    with suppress(ValueError, TypeError, ArithmeticError, RecursionError, LakelogError):
-        return decoded(commit.events, union)
-    try:
-        # Each by itself, as an error says what is wrong with one event.
-        return [msgspec.convert(event, union, strict=True, str_keys=True) for event in commit.events]
-    except LakelogError as error:
-        raise FormatError(
-            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read "
-            f"({shortened(error.message)}): it was written by a faulty client, or by a newer one"
-        ) from error
-    except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        known, others = _tags(union), _tags(NamespaceEvent) | _tags(TableEvent)
-        for event in commit.events:
-            kind = event.get("event")
-            if kind not in known and kind in others:
-                raise InvalidInput(
-                    f"the log {commit.log_id} is not a {what}'s: its version {commit.version} says {kind}"
-                ) from None
-            if kind not in known:
-                raise UnsupportedFormat(
-                    f"version {commit.version} of the {what} log {commit.log_id} holds the event "
-                    f"{shortened(repr(kind))}, "
-                    "which this version of lakelog does not know: upgrade lakelog to read it"
-                ) from None
-        raise FormatError(
-            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read "
-            f"({said(error)}): it was written by a faulty client, or by a newer one"
-        ) from None

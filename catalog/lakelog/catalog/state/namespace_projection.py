@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from lakelog.catalog.schema import ready, state_of
-from lakelog.catalog.state.events import namespace_events
+from lakelog.catalog.state.decoded_events import namespace_events
 from lakelog.catalog.state.link import Link
 from lakelog.catalog.state.name_pages import Page, Pages, PageSource, StoredPage
 from lakelog.catalog.state.namespace_state import (

@@ -21,6 +21,9 @@ _DELETING = {each.word for each in (Operation.DELETE, Operation.DELETE_ROWS, Ope
 _CHANGING = {Operation.UPDATE.word, Operation.MERGE.word}
 _OF_FILES = ("files-changed", "branch-files-changed")
 
+LIMIT = 1 << 63
+"""Numbers from here on are those of a faulty client, and no column has them."""
+
 
 class RowCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of rows; None where one is not known. `copied` are rows that were written once more as they were,
@@ -62,7 +65,7 @@ def rows_of_event(event: Mapping[str, Any]) -> RowCounts | None:
     except (TypeError, ValueError, AttributeError):
         return UNKNOWN  # no fold takes what such a client wrote
     numbers = () if found is None else (found.inserted, found.updated, found.deleted, found.copied)
-    return UNKNOWN if any(number is not None and number < 0 for number in numbers) else found
+    return UNKNOWN if any(number is not None and not 0 <= number < LIMIT for number in numbers) else found
 
 
 def _counted(event: Mapping[str, Any]) -> RowCounts | None:
@@ -96,4 +99,4 @@ def _of_changed_rows(event: Mapping[str, Any], added: int, gone: int, *, is_upda
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+    return None if one is None or other is None or one + other >= LIMIT else one + other

@@ -40,7 +40,7 @@ from lakelog.catalog.state.clones import (
     loaded_promises,
     stored_promises,
 )
-from lakelog.catalog.state.events import (
+from lakelog.catalog.state.decoded_events import (
     table_events,
 )
 from lakelog.catalog.state.imported_source import ImportedSource

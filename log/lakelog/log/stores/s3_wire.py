@@ -8,6 +8,7 @@ only where no connection was made. What a request costs is noted as it is sent.
 
 import base64
 import hashlib
+import threading
 import weakref
 import xml.etree.ElementTree as ET
 from collections import deque
@@ -94,6 +95,7 @@ class Wire:
 
     def __post_init__(self) -> None:
         self._idle: deque[HttpConnection] = deque()
+        self._free = threading.BoundedSemaphore(CONNECTIONS_MAX)
         weakref.finalize(self, _close, self._idle)
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,20 +134,27 @@ class Wire:
         return _Request(operation, arguments.get("Key"), method, kind, query_of(query), headers, body)
 
     def _ask(self, requests: Sequence[_Request]) -> list[Answer | Exception]:
-        """Send them all, and then read the answers in turn."""
+        """Send them all, and then read the answers in turn. A caller that has some under way does not wait for more
+        connections, but reads: so no two wait for each other."""
         found: list[Answer | Exception] = []
         under_way: deque[HttpConnection | Exception] = deque()
         begun = 0
         try:
             for request in requests:
-                while begun < len(requests) and len(under_way) < AT_ONCE_MAX:
-                    under_way.append(self._begin(requests[begun]))
+                while begun < len(requests) and begun - len(found) < AT_ONCE_MAX:
+                    if not self._free.acquire(blocking=begun == len(found)):
+                        break
                     begun += 1
+                    under_way.append(self._begin(requests[begun - 1]))
                 found.append(self._end(request, under_way))
+                self._free.release()
         finally:
-            for left in under_way:  # only where a caller was interrupted
+            # Only where a caller was interrupted.
+            for left in under_way:
                 if isinstance(left, HttpConnection):
                     left.close()
+            for _ in range(begun - len(found)):
+                self._free.release()
         return found
 
     def _begin(self, request: _Request) -> HttpConnection | Exception:
@@ -201,7 +210,7 @@ class Wire:
         except OSError as error:
             found = error
         under_way.popleft()
-        if connection.reusable and len(self._idle) < CONNECTIONS_MAX:
+        if connection.reusable:
             self._idle.append(connection)
         else:
             connection.close()

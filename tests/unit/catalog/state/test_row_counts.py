@@ -61,8 +61,7 @@ def test_numbers_of_several_statements_are_added_up_as_far_as_they_are_known() -
     assert counted() is counted(moved) is None
 
 
-@pytest.mark.parametrize("forged", ["many", [1], 1.5, {"a": 1}, -1])
+@pytest.mark.parametrize("forged", ["many", [1], {"a": 1}, -1, 1 << 63])
 def test_what_is_no_number_is_unknown(forged: Any) -> None:
     event = {"event": "files-changed", "operation": "append", "added_rows": forged}
-    found = rows_of_events([event])
-    assert found in (UNKNOWN, RowCounts(inserted=1))
+    assert rows_of_events([event]) == UNKNOWN
