@@ -1,7 +1,7 @@
-"""Delta's and Iceberg's own extensions beside lakelog's, as released, in both orders of `spark.sql.extensions`.
+"""Delta's own extension beside lakelog's, as released, in both orders of `spark.sql.extensions`.
 
-On Spark 4.2, which Delta is built for. Iceberg has no release for it yet: its extension loads and is asked, its catalog
-does not load. Each order is a Spark of its own.
+On Spark 4.2, which Delta is built for; each order is a Spark of its own. Iceberg has no release for 4.2 yet, and the
+one for 4.1 breaks statements of other extensions there: `docs/compatibility.md`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from lakelog.testing import maven
 pytestmark = pytest.mark.slow
 
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
-ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 EXTENSIONS = {
     "lakelog": "org.apache.spark.sql.lakelog.LakeExtensions",
     "Delta": "io.delta.sql.DeltaSparkSessionExtension",
-    "Iceberg": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 }
 WORKER = """
 import json, sys
@@ -74,7 +72,7 @@ LAKELOGS = (
 )
 
 
-@pytest.mark.parametrize("order", [("Delta", "Iceberg", "lakelog"), ("lakelog", "Iceberg", "Delta")], ids=str)
+@pytest.mark.parametrize("order", [("Delta", "lakelog"), ("lakelog", "Delta")], ids=str)
 def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
     statements = [
         "CREATE NAMESPACE lake.s",
@@ -104,11 +102,9 @@ def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
 def run(order: tuple[str, ...], folder: Path, statements: list[str]) -> dict[str, Any]:
     """Return the rows of each statement, or its error, in a Spark with the extensions in that order."""
     conf = spark_conf(str(folder / "lake"), fsync=False)
-    jars = [conf["spark.jars"]]
-    for package in (DELTA, ICEBERG):
-        name = package.split(":", 1)[1].replace(":", "-")
-        found = maven.jars(f"beside-{name}", (package,), ("org.apache.spark:*", "org.apache.hadoop:*"))
-        jars += [str(jar) for jar in found if jar.name.startswith(("delta-", "iceberg-"))]
+    name = DELTA.split(":", 1)[1].replace(":", "-")
+    found = maven.jars(f"beside-{name}", (DELTA,), ("org.apache.spark:*", "org.apache.hadoop:*"))
+    jars = [conf["spark.jars"], *(str(jar) for jar in found if jar.name.startswith("delta-"))]
     settings = conf | {
         "spark.jars": ",".join(jars),
         "spark.sql.extensions": ",".join(EXTENSIONS[each] for each in order),

@@ -50,8 +50,8 @@ def spark_conf(
     `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
     chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only; with
     `as_of_namespace`, the name of a cut of that namespace shows what is in it.
-    `maintenance` says whether the session compacts what it writes (auto), only where a property of tables and
-    namespaces says so (on-demand, the default), or nothing (off).
+    `maintenance` says whether the session compacts what it writes (auto, the default), only where a property of tables
+    and namespaces says so (on-demand), or nothing (off).
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
     `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
     too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's

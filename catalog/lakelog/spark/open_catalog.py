@@ -33,7 +33,7 @@ SETTINGS = STORE | {
     stored_code.SETTING,
 }
 MAINTENANCES = ("auto", "on-demand", "off")
-MAINTENANCE_DEFAULT = "on-demand"
+MAINTENANCE_DEFAULT = "auto"
 STATEMENT_TEXTS = ("normalized", "full", "none")
 
 AT_ONCE = 16

@@ -208,9 +208,9 @@ def test_the_statements_that_health_advises_run_and_maintain_finds_nothing_left(
         lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.maintenance.vacuum-age' = '31d')")
 
 
-@pytest.mark.parametrize("by", ["setting", "property"])
-def test_spark_compacts_by_itself_after_a_commit_by_its_setting_or_by_a_property(make_lake, by):
-    lake = make_lake(**({"maintenance": "auto"} if by == "setting" else {}))
+@pytest.mark.parametrize("by", ["default", "property"])
+def test_spark_compacts_by_itself_after_a_commit_by_default_or_by_a_property(make_lake, by):
+    lake = make_lake(**({"maintenance": None} if by == "default" else {}))
     lake.sql("CREATE TABLE lake.t (id INT)")
     table = lake.catalog.load_table("t")
     for id in range(13 if by == "property" else 14):

@@ -32,7 +32,7 @@ def error_of(refusal: Refusal, commit_id: str, version: int) -> LakelogError:
             continue
         if issubclass(kind, ConflictError):
             return kind(message, version=refusal.version or None, by=refusal.by)
-        if kind.__init__ is Exception.__init__:  # others are made of more than a message
+        if kind.__init__ is LakelogError.__init__:  # others are made of more than a message
             return kind(message)
     return ConflictError(message, version=refusal.version or version, by=refusal.by)
 

@@ -23,6 +23,7 @@ from lakelog.catalog.upkeep.compacting import step
 from lakelog.log import LogOptions, open_store
 from lakelog.log.errors import FormatError, InvalidInput, StorageError
 from lakelog.log.stores.counting_store import CountingStore
+from lakelog.spark.open_catalog import OpenCatalog
 
 SCHEMA = pa.schema({"id": pa.int64()})
 AUTO = {"lakelog.maintenance": "auto"}
@@ -162,6 +163,19 @@ def test_a_catalog_s_default_holds_where_no_property_says_otherwise(
 ) -> None:
     catalog = Catalog(f"memory://{uuid.uuid4().hex}", maintenance=default)
     table = catalog.create_table("orders", SCHEMA, properties=own)
+    for id in range(15):
+        table = table.append(rows(id))
+    while begun:
+        begun.pop()()
+    assert table.refresh().file_count == files
+
+
+@pytest.mark.parametrize(("settings", "files"), [({}, 1), ({"maintenance": "on-demand"}, 15)])
+def test_sessions_of_spark_keep_what_they_write_unless_a_setting_says_otherwise(
+    begun: list[Callable[[], None]], settings: dict[str, str], files: int
+) -> None:
+    catalog = OpenCatalog({"warehouse": f"memory://{uuid.uuid4().hex}", **settings}, "4.3").outside
+    table = catalog.create_table("orders", SCHEMA)
     for id in range(15):
         table = table.append(rows(id))
     while begun:
