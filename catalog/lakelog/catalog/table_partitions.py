@@ -25,7 +25,7 @@ from lakelog.catalog.schema import identity_fields
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes import file_changes
 from lakelog.log import WriteRef
-from lakelog.log.errors import AlreadyExists, NotFound
+from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
 
 
 def listed(head: TableHead, where: Values | None) -> pa.Table:
@@ -64,19 +64,20 @@ def truncate(head: TableHead, partitions: Sequence[Values], token: Token | None)
 
 def plan_rename(head: TableHead, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:
     """Return the files that may have rows of the partition `old`, and the columns that an engine rewriting them
-    changes and checks; None where it cannot: a value is missing, or others are made of it, which is Python's to say."""
+    changes and checks; None where it cannot, as others are made of them. InvalidInput for NULL in a column that is NOT NULL."""
     metadata = head.metadata
     values = renamed_columns(metadata, old, new)
-    is_missing = any(
-        field.name in values and not values[field.name].is_valid and not field.nullable
-        for field in metadata.schema.fields
-    )
+    for field in metadata.schema.fields:
+        if field.name in values and not values[field.name].is_valid and not field.nullable:
+            raise InvalidInput(
+                f"the column {field.name} of {head.name} is NOT NULL, so no partition can have NULL for it: give a value"
+            )
     is_made = any(
         field.generated is not None and not values.keys().isdisjoint((field.name, *field.generated.columns))
         for field in metadata.schema.fields
     ) or any(field.name in values for field, _ in identity_fields(metadata.schema))
     files = head.plan(predicate_of(metadata, [old]))
-    return files, None if is_missing or is_made else tuple(values)
+    return files, None if is_made else tuple(values)
 
 
 def rename(

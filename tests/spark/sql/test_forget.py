@@ -102,7 +102,7 @@ TYPES = {
     "limited": ("VARCHAR(9)", "CONCAT('b', id, ' ')", "limited = 'b3 '", "limited LIKE '%3%'"),
     "padded": ("CHAR(5)", "CONCAT('c', id)", "padded = 'c3'"),
     "day": ("DATE", "DATE'2026-01-01' + CAST(id AS INT)", "day > DATE'2026-01-03'"),
-    "at": ("TIMESTAMP", "timestamp_micros(id * 1000001)", "at <= TIMESTAMP'1970-01-01 00:00:02.000002'"),
+    "at": ("TIMESTAMP", "timestamp_micros(id * 1000001)", "at <= TIMESTAMP'1970-01-01 00:00:02.000002Z'"),
 }
 
 
