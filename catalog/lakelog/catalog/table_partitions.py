@@ -64,13 +64,14 @@ def truncate(head: TableHead, partitions: Sequence[Values], token: Token | None)
 
 def plan_rename(head: TableHead, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:
     """Return the files that may have rows of the partition `old`, and the columns that an engine rewriting them
-    changes and checks; None where it cannot, as others are made of them. InvalidInput for NULL in a column that is NOT NULL."""
+    changes and checks; None where it cannot, as others are made of them. InvalidInput for NULL where that cannot be."""
     metadata = head.metadata
     values = renamed_columns(metadata, old, new)
     for field in metadata.schema.fields:
         if field.name in values and not values[field.name].is_valid and not field.nullable:
             raise InvalidInput(
-                f"the column {field.name} of {head.name} is NOT NULL, so no partition can have NULL for it: give a value"
+                f"the column {field.name} of {head.name} is NOT NULL, so no partition can have NULL for it: give a "
+                "value"
             )
     is_made = any(
         field.generated is not None and not values.keys().isdisjoint((field.name, *field.generated.columns))
