@@ -50,6 +50,9 @@ private[lakelog] final case class TableFacts(own: wire.TableFacts) {
   /** The columns by which writes cluster their rows. */
   def clustering: Seq[Seq[String]] = own.clustering
 
+  /** Along what they order them, once the table has been clustered. */
+  lazy val curve: Option[Curve] = own.curve.map(new Curve(_))
+
   /** Data files are closed when they reach about this size. */
   def targetFileBytes: Long = own.targetFileSizeBytes
   def compressionCodec: String = own.compressionCodec

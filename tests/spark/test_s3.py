@@ -63,7 +63,7 @@ def test_python_reads_what_spark_wrote_to_s3(on_s3):
     assert sorted(catalog.load_table("t").to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
 
 
-def test_executors_copy_and_delete_objects_on_s3(on_s3, tmp_path):
+def test_executors_copy_objects_on_s3(on_s3, tmp_path):
     from lakelog.catalog import Catalog
 
     lake, options = on_s3
@@ -74,23 +74,6 @@ def test_executors_copy_and_delete_objects_on_s3(on_s3, tmp_path):
     texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}
     catalog = Catalog(target, options=texts)
     assert sorted(catalog.load_table("t").to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
-    # As a vacuum with more than 100,000 objects has them deleted.
-    store, jvm = catalog.places.store(target), lake.spark.sparkContext._jvm
-    keys = [f"x/{folder}/{number}.parquet" for folder in range(2) for number in range(300)]
-    for key in keys:
-        store.put(key, b"")
-    urls = jvm.java.util.ArrayList()
-    for key in (*keys, "x/0/never.parquet"):
-        urls.add(f"{target}/{key}")
-    adapter = jvm.org.apache.spark.sql.lakelog
-    converters = jvm.scala.jdk.javaapi.CollectionConverters
-    chosen = jvm.scala.Predef.Map()
-    settings = adapter.Locations.hadoopSettings(
-        getattr(chosen, "from")(converters.asScala(jvm.java.util.HashMap(texts)))
-    )
-    job = adapter.wire.DeleteObjects("w", "vacuum", converters.asScala(urls).toSeq())
-    adapter.DeleteJob.run(job, settings)
-    assert not list(store.list_after("x/")) and catalog.load_table("t").row_count == 5
 
 
 def test_a_bucket_that_is_missing_is_named(make_lake, lakelog_s3):

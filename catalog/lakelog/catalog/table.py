@@ -34,8 +34,9 @@ from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
 from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, clustering_goal, goal_of
 from lakelog.catalog.table_version import TableVersion
-from lakelog.catalog.upkeep import Health, health_of_table
+from lakelog.catalog.upkeep import Health, check_clustered, health_of_table
 from lakelog.catalog.upkeep import cluster as cluster_rows
+from lakelog.catalog.upkeep import ranked as with_ranks
 from lakelog.catalog.writes import (
     Clause,
     Does,
@@ -220,19 +221,32 @@ class Table(TableVersion):
         return self._with(compaction_commit.compact(head.refreshed(), goal, filter, progress or no_progress))
 
     def cluster(
-        self, *, limit_bytes: int | None = None, progress: Callable[[str], None] | None = None
+        self,
+        filter: Filter | None = None,
+        *,
+        limit_bytes: int | None = None,
+        full: bool = False,
+        progress: Callable[[str], None] | None = None,
     ) -> Table:
         """Put the rows in the order of the table's clustering (`CLUSTER BY`), as far as that is worth its writing.
 
         No row changes. Files without that order are rewritten, together with others where these are not much larger: so
         a call after some new rows rewrites little more than these. It ends when nothing is due, or once about
-        `limit_bytes` were read; the next call goes on. InvalidInput for a table that is not clustered; conflicts as
-        `compact`.
+        `limit_bytes` were read; the next call goes on. With `filter`, only of files that may have matching rows.
+        With `full`, no file overlaps another afterwards, whatever that rewrites. InvalidInput for a table that is not
+        clustered; conflicts as `compact`.
         """
         head = self._writable("cluster").refreshed()
-        goal = clustering_goal(self.properties, limit_bytes)
-        head, _ = cluster_rows(head, goal, limit_bytes, progress or no_progress)
+        goal = clustering_goal(self.properties, limit_bytes, full=full)
+        head, _ = cluster_rows(head, goal, limit_bytes, progress or no_progress, filter)
         return self._with(head)
+
+    def ranked(self, *, dry_run: bool = False) -> Table:
+        """Return the newest version, with boundaries along which its rows can be clustered: for engines that rewrite
+        files as `plan_clustering` says. InvalidInput for a table that is not clustered, also in a dry run."""
+        head = self._writable("cluster").refreshed()
+        check_clustered(head)
+        return self._with(head if dry_run else with_ranks(head))
 
     def health(self, *, listing: bool = False) -> Health:
         """Return how the newest version of the table is, from its metadata, and what is to be done about it (see

@@ -34,9 +34,19 @@ from lakelog.catalog.schema import (
     schema_to_arrow,
     values_json,
 )
-from lakelog.catalog.state import MAIN, Goal, Group, HistoryEntry, Ref, RowCounts, entries_of
+from lakelog.catalog.state import (
+    MAIN,
+    ClusteringGoal,
+    Goal,
+    Group,
+    HistoryEntry,
+    Ref,
+    RowCounts,
+    entries_of,
+)
 from lakelog.catalog.times import time_text
 from lakelog.catalog.tools import ArrowRows, as_html
+from lakelog.catalog.upkeep import plan_next as plan_next_clustering
 from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
 from lakelog.log.errors import InvalidInput
 
@@ -344,6 +354,13 @@ class TableVersion(ArrowRows):
     ) -> tuple[pa.Table, list[Group]]:
         """Return the files to rewrite next, and their groups, for `commit_compaction`."""
         return compaction_commit.plan_groups(self.head, goal, filter, until=until, limit_bytes=limit_bytes)
+
+    def plan_clustering(
+        self, goal: ClusteringGoal, filter: Filter | None, *, until: int, key: Sequence[int]
+    ) -> tuple[pa.Table, list[Group]]:
+        """Return the files to put in order next, and their groups, for `commit_compaction`. DoneInPart where the table
+        is clustered by other columns than `key` by now."""
+        return plan_next_clustering(self.head, goal, filter, until=until, key=key)
 
     def partitions(self, where: Values | None = None) -> pa.Table:
         """Return the partitions that have these values: a column for each field, and `files`, `rows` and `bytes`.

@@ -19,9 +19,12 @@ from lakelog.catalog.schema import (
     Expression,
     ForeignKey,
     PartitionSpec,
+    Ranks,
     Schema,
     SortOrder,
     bloom_columns,
+    bounds_now,
+    is_of,
     schema_to_spark,
     shown_names,
     transform_to_json,
@@ -32,8 +35,10 @@ from lakelog.spark.requests.base import FoundBy, Ref
 from lakelog.spark.requests.tables import (
     BloomFacts,
     ConstraintFacts,
+    CurveFacts,
     Estimate,
     PartitionFacts,
+    RankedColumn,
     SortFacts,
     TableFacts,
 )
@@ -54,6 +59,7 @@ def of_table(table: Table, *, past: bool = False, step: int = 0) -> TableFacts:
         comment=table.comment,
         constraints=constraint_facts(table.constraints, table.schema),
         estimates=_estimates(table),
+        curve=_curve(table.metadata.ranks, table.metadata.clustering, table.schema),
         **_definition(
             table.schema, table.spec, table.sort_order, table.metadata.clustering, table.properties
         ),
@@ -93,6 +99,19 @@ def _ref(table: Table) -> Ref | None:
     if table.ref_id is None:
         return None
     return Ref(name=table.ref, id=table.ref_id, kind=table.refs[table.ref].kind)
+
+
+def _curve(ranks: Ranks | None, clustering: Sequence[int], schema: Schema) -> CurveFacts | None:
+    if ranks is None or not is_of(ranks, clustering):
+        return None
+    return CurveFacts(
+        generation=ranks.generation,
+        bits=ranks.bits,
+        columns=tuple(
+            RankedColumn(column=tuple(schema.path_of(each.id)), bounds=bounds_now(each, schema))
+            for each in ranks.columns
+        ),
+    )
 
 
 def _estimates(table: Table) -> tuple[Estimate, ...]:

@@ -20,7 +20,8 @@ private[lakelog] object TransformFunctions {
 
   val names: Seq[String] = Seq("bucket", "truncate", "years", "months", "days", "hours")
 
-  def named(name: String): Option[UnboundFunction] =
+  def named(name: String): Option[UnboundFunction] = if (name == CurveFunction.name) Some(CurveFunction)
+  else
     spellings.get(name.toLowerCase(Locale.ROOT)).map(new UnboundTransform(name.toLowerCase(Locale.ROOT), _))
 }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
  *
  * {{{
  * DESCRIBE | DESC HISTORY t [LIMIT number]
- * OPTIMIZE t [WHERE condition] [ZORDER BY (column, …)]
+ * OPTIMIZE t [FULL] [WHERE condition] [ZORDER BY (column, …)]
  * VACUUM t [RETAIN number HOURS] [DRY RUN]
  * RESTORE [TABLE] t TO VERSION AS OF number | TIMESTAMP AS OF time
  * SHOW BRANCHES | TAGS IN | FROM t
@@ -62,7 +62,7 @@ private[lakelog] object ForeignStatements extends LakeStatement {
     }
 
   private def optimized(words: StatementWords): InWords = {
-    if (words.are("FULL")) words.fail(": compact takes all files that need it, so leave this out")
+    val full = words.take("FULL")
     val where = if (words.take("WHERE")) Some(words.until("ZORDER")) else None
     val columns = if (!words.take("ZORDER", "BY")) Nil
     else if (words.take("(")) {
@@ -70,7 +70,7 @@ private[lakelog] object ForeignStatements extends LakeStatement {
       words.expect(")")
       columns
     } else namesOf(words)
-    Optimize(where, columns)
+    Optimize(where, columns, full)
   }
 
   private def namesOf(words: StatementWords): Seq[Seq[String]] = {

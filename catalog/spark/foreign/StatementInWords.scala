@@ -79,8 +79,9 @@ private[lakelog] final case class ShowHistory(limit: Option[Long]) extends InWor
   }
 }
 
-/** A compaction. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */
-private[lakelog] final case class Optimize(where: Option[String], columns: Seq[Seq[String]]) extends InWords {
+/** A compaction, or a clustering where the table has one. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */
+private[lakelog] final case class Optimize(where: Option[String], columns: Seq[Seq[String]], full: Boolean)
+  extends InWords {
   override val name = "OPTIMIZE"
 
   override def inOwn(table: LakeTable): String = {
@@ -92,7 +93,10 @@ private[lakelog] final case class Optimize(where: Option[String], columns: Seq[S
         s"${table.name} $now, so that its files cannot be ordered by ${wanted.mkString(", ")}: give it that layout by " +
           s"ALTER TABLE ${table.name} CLUSTER BY (${wanted.mkString(", ")}), then OPTIMIZE it.")
     }
-    InWords.call("compact", table, where.map("where" -> InWords.literal(_)).toSeq: _*)
+    if (full && clustered.isEmpty) throw Failures.unsupported(
+      s"${table.name} has no CLUSTER BY, and compact takes all files that need it: leave FULL out.")
+    val arguments = where.map("where" -> InWords.literal(_)).toSeq ++ (if (full) Seq("full" -> "true") else Nil)
+    InWords.call(if (clustered.isEmpty) "compact" else "cluster", table, arguments: _*)
   }
 }
 

@@ -14,18 +14,25 @@ private[lakelog] object RowInternals {
     fields.map(partitionValue(_, schema).dataType)
 
   private def partitionValue(field: PartitionField, schema: StructType): Expression =
-    transformed(field.transform, field.column,
-      name => {
-        val index = schema.fieldIndex(name)
-        BoundReference(index, schema(index).dataType, nullable = true)
-      })
+    transformed(field.transform, field.column, in(schema))
+
+  /** Computes where rows of `schema` are on a curve, on an executor. */
+  def placeOn(curve: Curve, schema: StructType): CurvePlace = CurvePlace(curve, curve.columns.map(value(_, in(schema))))
+
+  private def in(schema: StructType)(name: String): Expression = {
+    val index = schema.fieldIndex(name)
+    BoundReference(index, schema(index).dataType, nullable = true)
+  }
 
   /** A transform of the column at that path, where `top` stands for a top-level column. */
   def transformed(transform: PartitionTransform, path: Seq[String], top: String => Expression): Expression = {
-    val column = path.tail.foldLeft(top(path.head)) { (parent, name) =>
-      GetStructField(parent, parent.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
-    }
+    val column = value(path, top)
     if (transform.isIdentity) column else TransformExpression(transform, column)
+  }
+
+  /** The column at that path, where `top` stands for a top-level column. */
+  def value(path: Seq[String], top: String => Expression): Expression = path.tail.foldLeft(top(path.head)) {
+    (parent, name) => GetStructField(parent, parent.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
   }
 
   /**

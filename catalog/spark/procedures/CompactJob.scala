@@ -36,7 +36,7 @@ private[lakelog] object CompactJob {
   private val TriesMax = 5
 }
 
-/** A table while it is compacted: only files count that it had at first, and it has to stay the same table. */
+/** A table while its files are rewritten: only files count that it had at first, and it has to stay the same table. */
 private[lakelog] final class CompactedTable(val name: String) {
 
   private val first = ProcedureTables.load(name)
@@ -44,19 +44,20 @@ private[lakelog] final class CompactedTable(val name: String) {
 
   /** What is to be done next, up to about so many bytes. */
   def next(
-      goal: wire.CompactionGoal, condition: Option[wire.Expression], limitBytes: Long, mostBytes: Long)
-      : CompactBatch = {
+      goal: wire.CompactionGoal, condition: Option[wire.Expression], limitBytes: Long, mostBytes: Long): CompactBatch =
+    CompactBatch.plan(table(), wire.PlanCompaction(_, goal, condition, first.facts.version, limitBytes), mostBytes)
+
+  /** Its newest version. */
+  def table(): LakeTable = {
     val table = known.getOrElse(newest())
     known = None
-    val wanted = (version: wire.LoadedTable) =>
-      wire.PlanCompaction(version, goal, condition, until = first.facts.version, limitBytes = limitBytes)
-    CompactBatch.plan(table, wanted, mostBytes)
+    table
   }
 
   private def newest(): LakeTable = {
     val now = ProcedureTables.load(name)
     if (now.facts.ownId != first.facts.ownId) throw Failures.invalid(
-      s"$name was dropped and re-created while it was compacted: compact the new table.")
+      s"$name was dropped and re-created while its files were rewritten: call it again for the new table.")
     now
   }
 }
@@ -76,13 +77,14 @@ private[lakelog] object Compacted {
 
 /**
  * Files that are rewritten together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
- * are to be `spread`.
+ * are to be `spread`. No new file has rows on both sides of the place `cut` of the table's curve.
  */
 private[lakelog] final case class CompactGroup(
-    files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean)
+    files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean, cut: Option[Long] = None)
 
 /** What is rewritten by one job, and committed at once. */
-private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactGroup], mostBytes: Long) {
+private[lakelog] final class CompactBatch(
+    table: LakeTable, groups: Seq[CompactGroup], mostBytes: Long, what: String) {
 
   def isEmpty: Boolean = groups.isEmpty
 
@@ -90,12 +92,16 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
 
   def bytes: Long = groups.map(_.bytes).sum
 
+  /** What it would do, where nothing is done: how large the new files will be is not known then. */
+  def expected: Compacted = Compacted(
+    groups.map(_.files.length.toLong).sum, bytes, groups.map(_.tasks.toLong).sum, bytes, groups.map(_.deleted).sum)
+
   /** What was done, and whether that is all of it: others may have changed some of the files first. */
   def run(): (Compacted, Boolean) = {
     val facts = table.facts
     val write = new TableWrite(table.access, facts.reference, table.access.ask(wire.BeginWrite(facts.reference)))
     val text =
-      s"lakelog compaction of ${table.name}: ${groups.map(_.files.length).sum} files in ${groups.length} groups"
+      s"lakelog $what of ${table.name}: ${groups.map(_.files.length).sum} files in ${groups.length} groups"
     val written = CompactRows.write(table, groups, write.filePrefix, mostBytes, text)
     val lost =
       try {
@@ -136,7 +142,8 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
 private[lakelog] object CompactBatch {
 
   def plan(
-      table: LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long): CompactBatch =
+      table: LakeTable, wanted: wire.LoadedTable => wire.Request[wire.CompactionPlan], mostBytes: Long,
+      what: String = "compaction"): CompactBatch =
     table.access.failures.table(table.access.ident) {
       val (answer, files) =
         table.access.channel.withFiles(wanted(table.facts.reference), table.facts.location)
@@ -145,7 +152,7 @@ private[lakelog] object CompactBatch {
         answer.groups.zip(starts).map { case (group, start) =>
           CompactGroup(
             files.at((start until start + group.files.toInt).toArray),
-            group.rows, group.sizeBytes, group.deleted, group.tasks.toInt, group.spread)
-        }, mostBytes)
+            group.rows, group.sizeBytes, group.deleted, group.tasks.toInt, group.spread, group.cut)
+        }, mostBytes, what)
     }
 }

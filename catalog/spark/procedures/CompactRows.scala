@@ -38,7 +38,9 @@ private[lakelog] object CompactRows {
     JobInternals.described(text) {
       val (rows, owners) = new CompactRows(session, table, own, made).of(groups)
       val found = new Array[Seq[wire.DataFile]](owners.length)
-      val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
+      val cuts = owners.map(groups(_).cut)
+      val task = (at: TaskContext, rows: Iterator[InternalRow]) =>
+        CompactTask.write(settings, cuts(at.partitionId()), at, rows)
       try context.runJob(rows, task, owners.indices,
           (i: Int, files: Array[String]) => found(i) = files.toSeq.map(wire.DataFile.parsed))
       catch {
@@ -110,7 +112,7 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
         value(plan, field.transform, field.column), if (field.ascending) Ascending else Descending,
         if (field.nullsFirst) NullsFirst else NullsLast, Nil)
     }
-    Sort(places(plan) ++ byOrder, global = false, plan)
+    Sort(places(plan) ++ (if (facts.curve.isEmpty) Nil else clustered(plan)) ++ byOrder, global = false, plan)
   }
 
   private def ranges(plan: LogicalPlan, tasks: Int): LogicalPlan = RepartitionByExpression(places(plan), plan, tasks)
@@ -118,20 +120,28 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
   /** By what rows belong into one file or another. */
   private def places(plan: LogicalPlan): Seq[SortOrder] = {
     val byPartition = facts.partitionFields.map(field => value(plan, field.transform, field.column))
-    val clustered = facts.clustering.map(value(plan, PartitionTransform("identity", Nil), _))
-    (byPartition ++ clustered).map(SortOrder(_, Ascending, NullsFirst, Nil))
+    ascending(byPartition) ++ facts.curve.fold(clustered(plan))(curve =>
+      ascending(Seq(CurvePlace(curve, curve.columns.map(RowInternals.value(_, column(plan)))))))
   }
 
-  private def value(plan: LogicalPlan, transform: PartitionTransform, column: Seq[String]): Expression =
-    RowInternals.transformed(transform, column, name => plan.output.find(_.name == name).get: Attribute)
+  private def clustered(plan: LogicalPlan): Seq[SortOrder] =
+    ascending(facts.clustering.map(RowInternals.value(_, column(plan))))
+
+  private def ascending(values: Seq[Expression]): Seq[SortOrder] = values.map(SortOrder(_, Ascending, NullsFirst, Nil))
+
+  private def value(plan: LogicalPlan, transform: PartitionTransform, path: Seq[String]): Expression =
+    RowInternals.transformed(transform, path, column(plan))
+
+  private def column(plan: LogicalPlan)(name: String): Attribute = plan.output.find(_.name == name).get
 }
 
 /** What one task of a compaction does. */
 private object CompactTask {
 
-  def write(settings: WriterSettings, context: TaskContext, rows: Iterator[InternalRow]): Array[String] = {
+  def write(
+      settings: WriterSettings, cut: Option[Long], context: TaskContext, rows: Iterator[InternalRow]): Array[String] = {
     val writer = new LakeDataWriter(
-      settings, context.partitionId(), s"${context.partitionId()}-${context.taskAttemptId()}")
+      settings, context.partitionId(), s"${context.partitionId()}-${context.taskAttemptId()}", cut)
     try {
       rows.foreach(writer.write)
       writer.commit().files

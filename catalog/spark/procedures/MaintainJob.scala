@@ -40,6 +40,7 @@ private final class TableUpkeep(asked: wire.KeepTable, catalog: String, limits: 
 
   private val name = SchemaInternals.quoted(catalog +: asked.table)
   private lazy val compacted = new CompactedTable(name)
+  private lazy val clustered = asked.clustering.map(new ClusteredTable(name, _))
   private var counts = Compacted.Nothing
   private var lost = 0
   private var isLeft = false
@@ -56,7 +57,7 @@ private final class TableUpkeep(asked: wire.KeepTable, catalog: String, limits: 
       isLeft = true
       false
     } else
-      try compact() || {
+      try compact() || cluster() || {
           count()
           false
         }
@@ -70,14 +71,20 @@ private final class TableUpkeep(asked: wire.KeepTable, catalog: String, limits: 
   private def compact(): Boolean = lost < TableUpkeep.LostMax && {
     // After a step that was lost, as little as possible at once.
     val most = if (lost > 0) 1L else limits.atMost(asked.goal.targetSizeBytes * CompactRows.filesAtOnce)
-    val batch = compacted.next(asked.goal, None, most, asked.mostBytes)
-    !batch.isEmpty && {
-      limits.add(batch.bytes)
-      val (more, isWhole) = batch.run()
-      counts = counts + more
-      if (!isWhole) lost += 1
-      true
-    }
+    done(compacted.next(asked.goal, None, most, asked.mostBytes))(_.run())
+  }
+
+  private def cluster(): Boolean = lost < TableUpkeep.LostMax && clustered.exists { table =>
+    val most = if (lost > 0) 1L else limits.atMost(table.bytesAtOnce)
+    done(table.next(None, most))(table.run)
+  }
+
+  private def done(batch: CompactBatch)(run: CompactBatch => (Compacted, Boolean)): Boolean = !batch.isEmpty && {
+    limits.add(batch.bytes)
+    val (more, isWhole) = run(batch)
+    counts = counts + more
+    if (!isWhole) lost += 1
+    true
   }
 
   private def count(): Unit = if (asked.statistics.nonEmpty) {

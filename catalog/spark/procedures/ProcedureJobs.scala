@@ -11,6 +11,7 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
   /** `call` is the one that waits for what comes of the job, where one does. */
   def run(job: wire.AnyJob, call: Option[GoingCall] = None): wire.AnyResult = job match {
     case compact: wire.Compact => CompactJob.run(compact, catalog)
+    case cluster: wire.Cluster => ClusterJob.run(cluster, catalog)
     case maintain: wire.Maintain => MaintainJob.run(maintain, catalog)
     case read: wire.ReadFooters =>
       JobInternals.described(s"lakelog: the footers of the files of ${named(read.source)}") {

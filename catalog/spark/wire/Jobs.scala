@@ -9,6 +9,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
   override def of(json: JObject): AnyJob =
     take[String](json, "kind") match {
       case "compact" => Compact.of(json)
+      case "cluster" => Cluster.of(json)
       case "footers" => ReadFooters.of(json)
       case "source" => FindSource.of(json)
       case "statistics" => ComputeStatistics.of(json)
@@ -41,14 +42,17 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
     }
 }
 
-/** What was rewritten and committed, and the version of the table after that. */
+/**
+ * What was rewritten and committed, and the version of the table after that. `is_left`: a limit came before the end.
+ */
 private[lakelog] final case class Compacted(
     rewrittenFiles: Long,
     rewrittenBytes: Long,
     addedFiles: Long,
     addedBytes: Long,
     deletedRows: Long,
-    currentVersion: Long)
+    currentVersion: Long,
+    isLeft: Boolean = false)
   extends AnyResult {
   override def members: Members = List(
     "kind" -> put("compact"),
@@ -57,7 +61,8 @@ private[lakelog] final case class Compacted(
     "added_files" -> put(addedFiles),
     "added_bytes" -> put(addedBytes),
     "deleted_rows" -> put(deletedRows),
-    "current_version" -> put(currentVersion))
+    "current_version" -> put(currentVersion),
+    "is_left" -> putUnless(isLeft)(false))
 }
 
 private[lakelog] object Compacted extends Companion[Compacted] {
@@ -67,7 +72,8 @@ private[lakelog] object Compacted extends Companion[Compacted] {
     take[Long](json, "added_files"),
     take[Long](json, "added_bytes"),
     take[Long](json, "deleted_rows"),
-    take[Long](json, "current_version"))
+    take[Long](json, "current_version"),
+    takeIfAny[Boolean](json, "is_left").getOrElse(false))
 }
 
 /**
@@ -372,6 +378,35 @@ private[lakelog] object Compact extends Companion[Compact] {
     take[Long](json, "most_bytes"))
 }
 
+/**
+ * Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL; begin
+ * nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted.
+ */
+private[lakelog] final case class Cluster(
+    table: Seq[String],
+    where: Option[String],
+    goal: ClusteringGoal,
+    limitBytes: Option[Long],
+    dry: Boolean)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("cluster"),
+    "table" -> put(table),
+    "where" -> putOrNull(where),
+    "goal" -> put(goal),
+    "limit_bytes" -> putOrNull(limitBytes),
+    "dry" -> put(dry))
+}
+
+private[lakelog] object Cluster extends Companion[Cluster] {
+  override def of(json: JObject): Cluster = Cluster(
+    take[Seq[String]](json, "table"),
+    takeIfAny[String](json, "where"),
+    take[ClusteringGoal](json, "goal"),
+    takeIfAny[Long](json, "limit_bytes"),
+    take[Boolean](json, "dry"))
+}
+
 /** Where files of another writer are: below a path, or in a table of the session catalog. */
 private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
   extends Message {
@@ -440,19 +475,21 @@ private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
 }
 
 /**
- * A table to be kept in shape: compacted with that goal, into files of at most so much, and the statistics of these
- * columns computed anew.
+ * A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other, if
+ * there is one, and the statistics of these columns computed anew.
  */
 private[lakelog] final case class KeepTable(
     table: Seq[String],
     goal: CompactionGoal,
     mostBytes: Long,
+    clustering: Option[ClusteringGoal] = None,
     statistics: Seq[String] = Nil)
   extends Message {
   override def members: Members = List(
     "table" -> put(table),
     "goal" -> put(goal),
     "most_bytes" -> put(mostBytes),
+    "clustering" -> putIfAny(clustering),
     "statistics" -> putUnless(statistics)(Nil))
 }
 
@@ -461,6 +498,7 @@ private[lakelog] object KeepTable extends Companion[KeepTable] {
     take[Seq[String]](json, "table"),
     take[CompactionGoal](json, "goal"),
     take[Long](json, "most_bytes"),
+    takeIfAny[ClusteringGoal](json, "clustering"),
     takeIfAny[Seq[String]](json, "statistics").getOrElse(Nil))
 }
 

@@ -111,6 +111,31 @@ private[lakelog] object SortFacts extends Companion[SortFacts] {
     take[String](json, "nulls"))
 }
 
+/** A column of a clustering, and the boundaries of its values, each above the one before. */
+private[lakelog] final case class RankedColumn(column: Seq[String], bounds: Seq[Scalar])
+  extends Message {
+  override def members: Members = List("column" -> put(column), "bounds" -> put(bounds))
+}
+
+private[lakelog] object RankedColumn extends Companion[RankedColumn] {
+  override def of(json: JObject): RankedColumn = RankedColumn(
+    take[Seq[String]](json, "column"),
+    take[Seq[Scalar]](json, "bounds"))
+}
+
+/** The curve along which new rows are ordered: that of a generation of boundaries, with ranks of so many bits. */
+private[lakelog] final case class CurveFacts(generation: Long, bits: Long, columns: Seq[RankedColumn])
+  extends Message {
+  override def members: Members = List("generation" -> put(generation), "bits" -> put(bits), "columns" -> put(columns))
+}
+
+private[lakelog] object CurveFacts extends Companion[CurveFacts] {
+  override def of(json: JObject): CurveFacts = CurveFacts(
+    take[Long](json, "generation"),
+    take[Long](json, "bits"),
+    take[Seq[RankedColumn]](json, "columns"))
+}
+
 /** A constraint with the names of its columns. `kind` is `check`, `primary-key`, `unique` or `foreign-key`. */
 private[lakelog] final case class ConstraintFacts(
     kind: String,
@@ -216,6 +241,7 @@ private[lakelog] final case class TableFacts(
     partitioning: Seq[PartitionFacts],
     sortOrder: Seq[SortFacts],
     clustering: Seq[Seq[String]],
+    curve: Option[CurveFacts] = None,
     constraints: Seq[ConstraintFacts],
     estimates: Seq[Estimate],
     properties: Map[String, String],
@@ -241,6 +267,7 @@ private[lakelog] final case class TableFacts(
     "partitioning" -> put(partitioning),
     "sort_order" -> put(sortOrder),
     "clustering" -> put(clustering),
+    "curve" -> putIfAny(curve),
     "constraints" -> put(constraints),
     "estimates" -> put(estimates),
     "properties" -> put(properties),
@@ -268,6 +295,7 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Seq[PartitionFacts]](json, "partitioning"),
     take[Seq[SortFacts]](json, "sort_order"),
     take[Seq[Seq[String]]](json, "clustering"),
+    takeIfAny[CurveFacts](json, "curve"),
     take[Seq[ConstraintFacts]](json, "constraints"),
     take[Seq[Estimate]](json, "estimates"),
     take[Map[String, String]](json, "properties"),

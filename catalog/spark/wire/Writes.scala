@@ -272,21 +272,27 @@ private[lakelog] object MakeToken extends Companion[MakeToken] {
 
 /**
  * Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
- * `fan_in` of about one size are there.
+ * `fan_in` of about one size are there, unless that is left to a clustering.
  */
-private[lakelog] final case class CompactionGoal(targetSizeBytes: Long, deletedRatio: Double, fanIn: Long = 1)
+private[lakelog] final case class CompactionGoal(
+    targetSizeBytes: Long,
+    deletedRatio: Double,
+    fanIn: Long = 1,
+    joins: Boolean = true)
   extends Message {
   override def members: Members = List(
     "target_size_bytes" -> put(targetSizeBytes),
     "deleted_ratio" -> put(deletedRatio),
-    "fan_in" -> putUnless(fanIn)(1))
+    "fan_in" -> putUnless(fanIn)(1),
+    "joins" -> putUnless(joins)(true))
 }
 
 private[lakelog] object CompactionGoal extends Companion[CompactionGoal] {
   override def of(json: JObject): CompactionGoal = CompactionGoal(
     take[Long](json, "target_size_bytes"),
     take[Double](json, "deleted_ratio"),
-    takeIfAny[Long](json, "fan_in").getOrElse(1))
+    takeIfAny[Long](json, "fan_in").getOrElse(1),
+    takeIfAny[Boolean](json, "joins").getOrElse(true))
 }
 
 /** The next groups of files to be rewritten, and the files one group after the other as an Arrow stream. */
@@ -314,14 +320,18 @@ private[lakelog] object PlanCompaction extends Companion[PlanCompaction] {
     take[Long](json, "limit_bytes"))
 }
 
-/** So many files that are rewritten together, by so many tasks if their rows are `spread`. */
+/**
+ * So many files that are rewritten together, by so many tasks if their rows are `spread`; no new file has rows on both
+ * sides of the place `cut` of the table's curve.
+ */
 private[lakelog] final case class CompactionGroup(
     files: Long,
     rows: Long,
     sizeBytes: Long,
     deleted: Long,
     tasks: Long,
-    spread: Boolean)
+    spread: Boolean,
+    cut: Option[Long] = None)
   extends Message {
   override def members: Members = List(
     "files" -> put(files),
@@ -329,7 +339,8 @@ private[lakelog] final case class CompactionGroup(
     "size_bytes" -> put(sizeBytes),
     "deleted" -> put(deleted),
     "tasks" -> put(tasks),
-    "spread" -> put(spread))
+    "spread" -> put(spread),
+    "cut" -> putIfAny(cut))
 }
 
 private[lakelog] object CompactionGroup extends Companion[CompactionGroup] {
@@ -339,7 +350,8 @@ private[lakelog] object CompactionGroup extends Companion[CompactionGroup] {
     take[Long](json, "size_bytes"),
     take[Long](json, "deleted"),
     take[Long](json, "tasks"),
-    take[Boolean](json, "spread"))
+    take[Boolean](json, "spread"),
+    takeIfAny[Long](json, "cut"))
 }
 
 private[lakelog] final case class CompactionPlan(groups: Seq[CompactionGroup])
@@ -349,6 +361,57 @@ private[lakelog] final case class CompactionPlan(groups: Seq[CompactionGroup])
 
 private[lakelog] object CompactionPlan extends Companion[CompactionPlan] {
   override def of(json: JObject): CompactionPlan = CompactionPlan(take[Seq[CompactionGroup]](json, "groups"))
+}
+
+/**
+ * Files shall be of about that size, in runs along the table's curve; those without an order wait until there are
+ * `fresh_min` of them. With `full`, all runs are merged. `key` are the ids of the columns that the table was clustered
+ * by when it began.
+ */
+private[lakelog] final case class ClusteringGoal(
+    targetSizeBytes: Long,
+    key: Seq[Long],
+    freshMin: Long = 1,
+    full: Boolean = false)
+  extends Message {
+  override def members: Members = List(
+    "target_size_bytes" -> put(targetSizeBytes),
+    "key" -> put(key),
+    "fresh_min" -> putUnless(freshMin)(1),
+    "full" -> putUnless(full)(false))
+}
+
+private[lakelog] object ClusteringGoal extends Companion[ClusteringGoal] {
+  override def of(json: JObject): ClusteringGoal = ClusteringGoal(
+    take[Long](json, "target_size_bytes"),
+    take[Seq[Long]](json, "key"),
+    takeIfAny[Long](json, "fresh_min").getOrElse(1),
+    takeIfAny[Boolean](json, "full").getOrElse(false))
+}
+
+/** The next groups of files to be put in order, and the files one group after the other as an Arrow stream. */
+private[lakelog] final case class PlanClustering(
+    table: LoadedTable,
+    goal: ClusteringGoal,
+    predicate: Option[Expression],
+    until: Long,
+    limitBytes: Long)
+  extends Request[CompactionPlan]("plan_clustering") {
+  override def members: Members = table.members ++ List(
+    "goal" -> put(goal),
+    "predicate" -> putOrNull(predicate),
+    "until" -> put(until),
+    "limit_bytes" -> put(limitBytes))
+  override def answer(json: JObject): CompactionPlan = CompactionPlan.of(json)
+}
+
+private[lakelog] object PlanClustering extends Companion[PlanClustering] {
+  override def of(json: JObject): PlanClustering = PlanClustering(
+    LoadedTable.of(json),
+    take[ClusteringGoal](json, "goal"),
+    takeIfAny[Expression](json, "predicate"),
+    take[Long](json, "until"),
+    take[Long](json, "limit_bytes"))
 }
 
 /** The files of a group give way to these. */

@@ -69,7 +69,7 @@ private[lakelog] object LakeBatchWrite {
       SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings), table.bloomSettings)
     WriterSettings(
       settings, facts.location, filePrefix, facts.specId, schema, ids, facts.partitionFields, table.physical.leaves,
-      facts.targetFileBytes, identities, table.access.options.get("fsync").forall(_ != "off"))
+      facts.targetFileBytes, identities, facts.curve, table.access.options.get("fsync").forall(_ != "off"))
   }
 
   /** Deletes files that are in no commit for certain. */

@@ -23,7 +23,7 @@ private[lakelog] final class ParquetWriteSettings(
 
 /**
  * All that a task needs to know to write its files. `schema` is that of the rows, with users' names; `behind` its columns,
- * rows have others. `sync` asks for files that survive a power failure.
+ * rows have others. Files say between which places of the `curve` their rows are. `sync` asks for files that survive a power failure.
  */
 private[lakelog] final case class WriterSettings(
     parquet: ParquetWriteSettings,
@@ -36,6 +36,7 @@ private[lakelog] final case class WriterSettings(
     leaves: Map[Seq[String], (Long, DataType)],
     targetBytes: Long,
     identities: Seq[IdentityStart],
+    curve: Option[Curve],
     sync: Boolean)
 
 private[lakelog] final class LakeWriterFactory(settings: WriterSettings) extends DataWriterFactory {
@@ -47,9 +48,11 @@ private[lakelog] final class LakeWriterFactory(settings: WriterSettings) extends
  * Writes the rows of one task to Parquet files: a new one for each partition and whenever one is large enough.
  *
  * Rows come clustered by partition, so one file is open at a time. The statistics of a file are taken from the footer
- * that its writer holds in memory, so nothing is read back.
+ * that its writer holds in memory, so nothing is read back. With a `cut`, no file has rows on both sides of that place of the
+ * curve, if they come in its order.
  */
-private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionId: Int, task: String)
+private[lakelog] final class LakeDataWriter(
+    settings: WriterSettings, partitionId: Int, task: String, cut: Option[Long] = None)
   extends DataWriter[InternalRow] {
   import LakeDataWriter._
 
@@ -61,6 +64,10 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
     else Some(new IdentityFiller(settings.identities, settings.schema, settings.behind, partitionId))
   private val files = ArrayBuffer.empty[wire.DataFile]
   private val paths = ArrayBuffer.empty[Path]
+
+  private val placeOf = settings.curve.map(RowInternals.placeOn(_, settings.schema)).orNull
+  private var low = Long.MaxValue
+  private var high = Long.MinValue
 
   private var key: UnsafeRow = _
   private var file: MeasuredFile = _
@@ -82,11 +89,20 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
         key = partition.copy()
       }
     }
+    val whole = if (filler.isEmpty) row else filler.get(row, isNew)
+    if (placeOf != null) place(placeOf.placeOf(whole))
     if (writer == null) open()
-    writer.write(if (filler.isEmpty) row else filler.get(row, isNew))
+    writer.write(whole)
     rows += 1
     allRows += 1
     if (rows % RowsBetweenSizeChecks == 0 && writer.getDataSize >= settings.targetBytes) close()
+  }
+
+  /** Notes where the next row is on the curve. */
+  private def place(at: Long): Unit = {
+    if (cut.exists(end => high < end && at >= end)) close()
+    if (at < low) low = at
+    if (at > high) high = at
   }
 
   override def commit(): FilesWritten = {
@@ -116,8 +132,13 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
       partition = partitionValues,
       stats = FooterStatistics.of(closing.getFooter, settings.leaves),
       crc = Some(file.crc),
-      footer = Some(file.footerCrc))
+      footer = Some(file.footerCrc),
+      curve = settings.curve.map(_.generation),
+      curveLow = settings.curve.map(_ => low),
+      curveHigh = settings.curve.map(_ => high))
     rows = 0
+    low = Long.MaxValue
+    high = Long.MinValue
   }
 
   private def open(): Unit = {

@@ -15,7 +15,8 @@ private[lakelog] final class RowOrder(facts: TableFacts) {
    * belong, those with the same `otherwise` stay together.
    */
   def distribution(otherwise: Seq[Expression] = Nil): Distribution =
-    if (clustering.nonEmpty) Distributions.ordered((byPartition ++ clustering).toArray)
+    if (clustering.nonEmpty)
+      Distributions.ordered((byPartition ++ (if (byPlace.isEmpty) clustering else byPlace)).toArray)
     else if (isPartitioned) Distributions.clustered(partitions.map(f => f.transform.toExpression(f.column)).toArray)
     else if (otherwise.nonEmpty) Distributions.clustered(otherwise.toArray)
     else Distributions.unspecified()
@@ -27,12 +28,16 @@ private[lakelog] final class RowOrder(facts: TableFacts) {
         if (field.ascending) SortDirection.ASCENDING else SortDirection.DESCENDING,
         if (field.nullsFirst) NullOrdering.NULLS_FIRST else NullOrdering.NULLS_LAST)
     }
-    (byPartition ++ clustering ++ byOrder).toArray
+    (byPartition ++ byPlace ++ clustering ++ byOrder).toArray
   }
 
   private def byPartition: Seq[SortOrder] = partitions.map { field =>
     Expressions.sort(field.transform.toExpression(field.column), SortDirection.ASCENDING, NullOrdering.NULLS_FIRST)
   }
+
+  /** By the place on the table's curve, where it has one. */
+  private def byPlace: Seq[SortOrder] = facts.curve.toSeq.map(curve =>
+    Expressions.sort(CurveFunction.of(curve), SortDirection.ASCENDING, NullOrdering.NULLS_FIRST))
 
   private def clustering: Seq[SortOrder] = facts.clustering.map { column =>
     Expressions.sort(SchemaInternals.reference(column), SortDirection.ASCENDING, NullOrdering.NULLS_FIRST)

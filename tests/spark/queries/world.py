@@ -149,7 +149,8 @@ class World:
                 writer.parquet(str(folder))
                 self.run(f"CALL lake.system.add_files('{self.name}.{name}', '{folder}')")
             case "compact":
-                self.run(f"CALL lake.system.compact('{self.name}.{name}')")
+                clustered = Catalog(self.warehouse).load_table(f"{self.name}.{name}").clustering
+                self.run(f"CALL lake.system.{'cluster' if clustered else 'compact'}('{self.name}.{name}')")
 
     def _rows(self, step: Step, state: State) -> str:
         names = ", ".join(["id", *(column.name for column in state.columns)])

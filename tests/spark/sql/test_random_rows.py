@@ -20,7 +20,7 @@ IDS = st.one_of(st.none(), st.integers(0, 12))
 TEXTS = st.sampled_from([None, "a", "b", "c"])
 NUMBERS = st.one_of(st.none(), st.integers(-3, 3))
 ROWS = st.tuples(IDS, TEXTS, NUMBERS)
-LAYOUTS = ("", "PARTITIONED BY (k)", "PARTITIONED BY (bucket(3, id))", "CLUSTER BY (v)")
+LAYOUTS = ("", "PARTITIONED BY (k)", "PARTITIONED BY (bucket(3, id))", "CLUSTER BY (v, k)")
 
 
 def literal(value: int | str | None) -> str:
@@ -191,6 +191,11 @@ def compact(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     return "CALL lake.system.compact('t', deleted_ratio => 0)", rows
 
 
+def cluster(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
+    """Of a table that is not clustered, a compaction."""
+    return "OPTIMIZE lake.t", rows
+
+
 def widen(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     return "ALTER TABLE lake.t ALTER COLUMN v TYPE BIGINT", rows
 
@@ -204,7 +209,8 @@ PARTITIONINGS = (
 """One after the other."""
 
 STEPS = (
-    insert, delete, delete_of_rows_in_the_table, update, update, merge, merge, merge, overwrite, compact, widen,
+    insert, delete, delete_of_rows_in_the_table, update, update, merge, merge, merge, overwrite, compact,
+    cluster, widen,
 )  # fmt: skip
 
 

@@ -127,13 +127,14 @@ def written_rows(
     row_ids: bool = False,
     target_size_bytes: int | None = None,
     cut: int | None = None,
+    first_number: int = 0,
     buffered_bytes: int = BUFFERED_BYTES,
 ) -> list[DataFile]:
     """Write rows that are checked, with `row_ids` followed by their ids and versions, and return the files.
 
     They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
-    table's property) that end at the place `cut` of its curve, and in row groups of `buffered_bytes`. Nothing is
-    committed.
+    table's property) that end at the place `cut` of its curve, and in row groups of `buffered_bytes`. The files
+    of a write are numbered, here from `first_number` on. Nothing is committed.
     """
     return rows_written_in(
         tracked.store,
@@ -145,6 +146,7 @@ def written_rows(
         row_ids=row_ids,
         target_size_bytes=target_size_bytes,
         cut=cut,
+        first_number=first_number,
         buffered_bytes=buffered_bytes,
     )
 
@@ -160,6 +162,7 @@ def rows_written_in(
     row_ids: bool = False,
     target_size_bytes: int | None = None,
     cut: int | None = None,
+    first_number: int = 0,
     buffered_bytes: int = BUFFERED_BYTES,
 ) -> list[DataFile]:
     """As `written_rows`, of the table at `prefix` of a store."""
@@ -178,6 +181,7 @@ def rows_written_in(
         properties={**metadata.properties, **size},
         curve=curve_of(metadata.ranks, metadata.clustering, metadata.schema),
         cut=cut,
+        first_number=first_number,
         row_ids=row_ids,
         buffered_bytes=buffered_bytes,
         in_parallel=options.in_parallel,

@@ -75,6 +75,7 @@ def write_files(
     properties: Mapping[str, str],
     curve: Curve | None = None,
     cut: int | None = None,
+    first_number: int = 0,
     row_ids: bool = False,
     buffered_bytes: int = BUFFERED_BYTES,
     in_parallel: InParallel = run_in_parallel,
@@ -87,7 +88,8 @@ def write_files(
     two files of the target size. On an error, the files that were put already are deleted.
 
     With a `curve`, rows are sorted by their places on it before all else, and files say between which places they are;
-    none has rows on both sides of the place `cut`, if rows come in the order of the curve.
+    none has rows on both sides of the place `cut`, if rows come in the order of the curve. Names of files of one write
+    have numbers, which begin with `first_number`.
     """
 
     def encode(part: pa.Table) -> None:
@@ -104,7 +106,16 @@ def write_files(
 
     generation = None if curve is None else curve.ranks.generation
     writing = _Writing(
-        store, prefix, write, schema, spec, properties, row_ids=row_ids, generation=generation, cut=cut
+        store,
+        prefix,
+        write,
+        schema,
+        spec,
+        properties,
+        row_ids=row_ids,
+        generation=generation,
+        cut=cut,
+        first_number=first_number,
     )
     try:
         with writing, Beside("lakelog-encode") as encoding:
@@ -187,6 +198,7 @@ class _Writing:
         row_ids: bool = False,
         generation: int | None = None,
         cut: int | None = None,
+        first_number: int = 0,
     ) -> None:
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
@@ -208,7 +220,7 @@ class _Writing:
         self._bloom = bloom_filters_of(schema, properties)
         self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
         self._open: dict[tuple[Any, ...], OpenFile] = {}
-        self._closed = 0
+        self._closed = first_number
         self._putting = Beside("lakelog-put")
         self._puts: list[Callable[[], None]] = []
         self._done: list[DataFile] = []

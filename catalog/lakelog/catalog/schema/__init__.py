@@ -32,8 +32,10 @@ from lakelog.catalog.schema.curve import (
     Ranks,
     boundaries_below,
     bounds_from,
+    bounds_now,
     clustering_from,
     curve_of,
+    is_of,
     order_within_files,
 )
 from lakelog.catalog.schema.definition import (
@@ -234,6 +236,8 @@ __all__ = [
     "Ints",
     "curve_of",
     "bounds_from",
+    "bounds_now",
+    "is_of",
     "Ranks",
     "Curve",
     "DECIMAL_PRECISION_LIMIT",

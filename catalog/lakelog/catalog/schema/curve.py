@@ -169,13 +169,15 @@ class Curve:
 
 def curve_of(ranks: Ranks | None, clustering: Sequence[int], schema: Schema) -> Curve | None:
     """Return the curve that rows of a table are ordered along: None where it has none yet, or none any more."""
-    if (
-        ranks is None
-        or not clustering
-        or tuple(clustering[:COLUMNS_MAX]) != tuple(b.id for b in ranks.columns)
-    ):
+    if ranks is None or not is_of(ranks, clustering):
         return None
     return Curve(ranks, schema)
+
+
+def is_of(ranks: Ranks, clustering: Sequence[int]) -> bool:
+    """Whether ranks are of the columns that the table is clustered by."""
+    ids = tuple(column.id for column in ranks.columns)
+    return bool(clustering) and tuple(clustering[:COLUMNS_MAX]) == ids
 
 
 def _bounds_as(bounds: Bounds, schema: Schema) -> pa.Array:

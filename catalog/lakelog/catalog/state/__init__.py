@@ -20,6 +20,7 @@ from lakelog.catalog.state.clones import (
 from lakelog.catalog.state.clustering import (
     ClusteringGoal,
     clustering_goal,
+    curve_to_plan_by,
     is_skewed,
     plan_clustering,
 )
@@ -174,6 +175,7 @@ from lakelog.catalog.state.writer import (
 
 __all__ = [
     "clustering_goal",
+    "curve_to_plan_by",
     "ClusteringGoal",
     "is_skewed",
     "plan_clustering",

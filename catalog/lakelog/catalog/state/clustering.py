@@ -1,10 +1,10 @@
 """Which files a clustering rewrites: those without an order of today, and runs that are worth to be merged. Pure.
 
 A run is a number of files that do not overlap on the curve; the files of a table make several, since each write adds
-one. Runs are merged from the smallest on: one goes with all that are smaller where it has at most `SHARE` of their size
-together. So a row that is rewritten is in a run more than twice as large then, at least, and a run that stays has more
-than that share of all that are smaller. Files of older boundaries of the same columns count as one run. Of what is
-merged, a file that overlaps no other stays as it is.
+one. Once there are more than `RUNS_MIN`, and so many for each tenfold that the table has of the smallest one's rows,
+they are merged from the smallest on: two at least, and one goes with all that are smaller where it has at most `SHARE`
+of their rows together. Files of older boundaries of the same columns count as one run. Of what is merged, a file that
+overlaps no other stays as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log10
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,15 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import CURVE, CURVE_HIGH, CURVE_LOW, converted
 from lakelog.catalog.schema import (
+    COLUMNS_MAX,
     TARGET_FILE_SIZE,
+    AtomicType,
+    Bounds,
     Curve,
     Metadata,
+    Ranks,
     boundaries_below,
+    curve_of,
     from_arrow,
     value_of,
     value_type,
@@ -31,10 +37,15 @@ from lakelog.catalog.schema import (
 from lakelog.catalog.state.compaction import FileSizes, Group, added_until
 from lakelog.log.errors import InvalidInput
 
-SHARE = 0.75
+SHARE = 0.9
+RUNS_MIN = 2.5
+RUNS_EACH_TENFOLD = 1.5
+"""So many runs stay as they are: two, and three for each hundredfold that the table is of the smallest one."""
 
 FILES_AT_ONCE = 64
 """About so many files of the target size are rewritten together, unless a limit says less."""
+
+_NO_GENERATION = 1 << 62
 
 SKEW_MAX = 0.125
 """Boundaries are computed anew once more than this share of the rows has one rank, as the bounds of files say."""
@@ -43,25 +54,44 @@ SKEW_MAX = 0.125
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusteringGoal:
     """Files of about `target_size_bytes`, `limit_bytes` of them at most rewritten together. With `fresh_min`, files
-    without an order wait until there are so many of them, or as many bytes as a file has."""
+    without an order wait until there are so many of them, or as many bytes as a file has. `full`: all runs are merged,
+    whatever that rewrites."""
 
     target_size_bytes: int
     limit_bytes: int
     fresh_min: int = 1
+    full: bool = False
 
 
-def clustering_goal(properties: Mapping[str, str], limit_bytes: int | None) -> ClusteringGoal:
+def clustering_goal(
+    properties: Mapping[str, str], limit_bytes: int | None, *, full: bool = False
+) -> ClusteringGoal:
     """Return the goal for a table with these properties. InvalidInput."""
     if limit_bytes is not None and limit_bytes < 1:
         raise InvalidInput(f"a limit of {limit_bytes} bytes leaves nothing to do: give more than 0")
     target = int(value_of(properties, TARGET_FILE_SIZE))
-    return ClusteringGoal(target_size_bytes=target, limit_bytes=FILES_AT_ONCE * target)
+    return ClusteringGoal(target_size_bytes=target, limit_bytes=FILES_AT_ONCE * target, full=full)
+
+
+def curve_to_plan_by(metadata: Metadata) -> Curve:
+    """Return the curve of a clustered table; where it has no boundaries yet, one of which no file has places."""
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    if curve is not None:
+        return curve
+    columns = []
+    for id in metadata.clustering[:COLUMNS_MAX]:
+        type = metadata.schema.field_by_id(id).type
+        assert isinstance(type, AtomicType), "other types have no order"
+        columns.append(Bounds(id=id, type=type.name))
+    ranks = Ranks(generation=_NO_GENERATION, first=_NO_GENERATION, columns=tuple(columns))
+    return Curve(ranks, metadata.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     place: int
     size: int
+    rows: int
     low: int
     high: int
 
@@ -69,19 +99,25 @@ class _File:
 def plan_clustering(
     files: pa.Table, metadata: Metadata, curve: Curve, goal: ClusteringGoal, *, until: int
 ) -> tuple[pa.Table, list[Group]]:
-    """Return the next files to be rewritten together, and their group; none where nothing is worth it.
+    """Return the next groups to be rewritten, each of a stretch of a partition, and their files, one group's after the
+    other's; none where nothing is worth it. Together they have about `limit_bytes` at most.
 
     `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count. A group's `cut` is
     where its new files end, so that what is beyond does not reach into runs that were not read.
     """
     files = files.filter(pc.and_(added_until(files, until), pc.greater(files["rows"], 0))).sort_by("path")
     planned = _Planned(files, metadata, curve, goal)
-    for places in planned.partitions():
-        found = planned.next_of(places)
-        if found is not None:
-            chosen, cut = found
-            return files.take(pa.array(chosen, pa.int64())), [planned.group(chosen, cut)]
-    return files.slice(0, 0), []
+    taken: list[int] = []
+    groups: list[Group] = []
+    total = 0
+    for chosen, cut in (each for places in planned.partitions() for each in planned.next_of(places)):
+        group = planned.group(chosen, cut)
+        if groups and total + group.size_bytes > goal.limit_bytes:
+            break
+        taken += chosen
+        groups.append(group)
+        total += group.size_bytes
+    return files.take(pa.array(taken, pa.int64())), groups
 
 
 def is_skewed(files: pa.Table, metadata: Metadata, curve: Curve) -> bool:
@@ -116,11 +152,46 @@ def _ends(files: pa.Table, id: int, metadata: Metadata) -> tuple[pa.Array, pa.Ar
     return lows, highs
 
 
+class _Run:
+    """Files that do not overlap, in the order of the curve."""
+
+    def __init__(self, files: list[_File]) -> None:
+        self.files = files
+        self.rows = sum(file.rows for file in files)
+        self._lows = [file.low for file in files]
+
+    def takes(self, file: _File) -> bool:
+        """Add a file, unless it overlaps one that is there."""
+        at = bisect_left(self._lows, file.low)
+        if at and _overlap(self.files[at - 1], file):
+            return False
+        end = at
+        while end < len(self.files) and self.files[end].low < file.high:
+            if _overlap(self.files[end], file):
+                return False
+            end += 1
+        self.files.insert(at, file)
+        self._lows.insert(at, file.low)
+        self.rows += file.rows
+        return True
+
+    def between(self, low: int, high: int) -> list[_File]:
+        """Return the files that overlap what lies between two places."""
+        at = max(0, bisect_left(self._lows, low) - 1)
+        end = bisect_left(self._lows, high)
+        return [file for file in self.files[at:end] if file.high > low]
+
+
 class _Planned:
     def __init__(self, files: pa.Table, metadata: Metadata, curve: Curve, goal: ClusteringGoal) -> None:
         self._files, self._metadata, self._curve, self._goal = files, metadata, curve, goal
         self._sizes = FileSizes(files)
-        self._writes: list[str] = files["write"].to_pylist()
+        # Where a list of files has been made for their bounds alone, their names say which write they are of.
+        self._writes: list[str] = (
+            files["write"].to_pylist()
+            if "write" in files.column_names
+            else ["-".join(path.split("-")[:2]) for path in files["path"].to_pylist()]
+        )
         self._specs: list[int] = files["spec"].to_pylist()
         count = files.num_rows
         self._generations, self._lows, self._highs = (
@@ -144,15 +215,16 @@ class _Planned:
             found.setdefault(key, []).append(place)
         return sorted(found.values(), key=lambda places: self._specs[places[0]] == self._metadata.spec.id)
 
-    def next_of(self, places: Sequence[int]) -> tuple[list[int], int | None] | None:
-        """Return the next files of one partition to be rewritten, and where the new ones are cut."""
+    def next_of(self, places: Sequence[int]) -> list[tuple[list[int], int | None]]:
+        """Return which files of one partition are rewritten together next, and where the new ones are cut."""
         ranks = self._curve.ranks
         fresh, old, ordered = [], [], []
         for place in places:
             generation = self._generations[place]
             low, high = self._lows[place], self._highs[place]
             if generation == ranks.generation and low is not None and high is not None:
-                ordered.append(_File(place, self._sizes.live_bytes(place), low, high))
+                size, rows = self._sizes.live_bytes(place), self._sizes.rows[place]
+                ordered.append(_File(place, size, rows, low, high))
             elif generation is not None and ranks.first <= generation < ranks.generation:
                 old.append(place)
             else:
@@ -160,15 +232,14 @@ class _Planned:
         fresh = self._worth(fresh)
         taken_bytes = self._bytes(fresh)
         if taken_bytes >= self._goal.limit_bytes:
-            return self._up_to_limit(fresh), None
-        merged, old = self._merged(taken_bytes, old, self._runs(ordered), bool(fresh))
+            return [(self._up_to_limit(fresh), None)]
+        within, old = self._merged(fresh, old, self._runs(ordered))
         if fresh or old:
             taken = [*fresh, *old]
-            within = [file for run in merged for file in run]
             if self._bytes(taken) >= self._goal.limit_bytes:
-                return self._up_to_limit(taken), None
-            return self._cut(taken, within)
-        return self._cut([], _overlapping([file for run in merged for file in run]))
+                return [(self._up_to_limit(taken), None)]
+            return [self._cut(taken, within)]
+        return [self._cut([], stretch) for stretch in _overlapping(within)]
 
     def _worth(self, fresh: list[int]) -> list[int]:
         is_enough = len(fresh) >= self._goal.fresh_min or self._bytes(fresh) >= self._goal.target_size_bytes
@@ -187,51 +258,47 @@ class _Planned:
             total += self._sizes.live_bytes(place)
         return chosen
 
-    def _runs(self, ordered: Sequence[_File]) -> list[list[_File]]:
-        """Return runs, each by its files in the order of the curve: those of large writes first, so that what was
-        written in place of a part of a run is in that run again."""
+    def _runs(self, ordered: Sequence[_File]) -> list[_Run]:
+        """Return runs: those of large writes first, so that what was written in place of a part of a run is in that run
+        again."""
         written: dict[str, int] = {}
         for file in ordered:
             write = self._writes[file.place]
             written[write] = written.get(write, 0) + file.size
-        runs: list[list[_File]] = []
-        lows: list[list[int]] = []
+        runs: list[_Run] = []
         for file in sorted(
             ordered, key=lambda file: (-written[self._writes[file.place]], file.low, file.high, file.place)
         ):
-            for run, starts in zip(runs, lows, strict=True):
-                at = bisect_left(starts, file.low)
-                if not _meets(run, at, file):
-                    run.insert(at, file)
-                    starts.insert(at, file.low)
-                    break
-            else:
-                runs.append([file])
-                lows.append([file.low])
+            if not any(run.takes(file) for run in runs):
+                runs.append(_Run([file]))
         return runs
 
-    def _merged(
-        self, fresh_bytes: int, old: list[int], runs: list[list[_File]], has_fresh: bool
-    ) -> tuple[list[list[_File]], list[int]]:
-        """Return the runs that are merged with what is fresh, and the files of older boundaries, if they are too."""
-        sizes = [(sum(file.size for file in run), number) for number, run in enumerate(runs)]
+    def _merged(self, fresh: list[int], old: list[int], runs: list[_Run]) -> tuple[list[_File], list[int]]:
+        """Return the files of runs that are merged with what is fresh, and those of older boundaries, if they are
+        too."""
+        if self._goal.full:
+            merged = fresh or old or len(runs) > 1
+            return ([file for run in runs for file in run.files] if merged else []), old
+        by_size = sorted(runs, key=lambda run: run.rows)
         if old:
-            sizes.append((self._bytes(old), -1))
-        sizes.sort()
-        total, count = fresh_bytes, 0
-        for number, (size, _) in enumerate(sizes):
-            if (has_fresh or number) and size <= SHARE * total:
-                count = number + 1
-            total += size
-        if count == 1 and not has_fresh:
-            count = 0
-        chosen = [number for _, number in sizes[:count]]
-        return [runs[number] for number in chosen if number >= 0], old if -1 in chosen else []
+            # They may have rows anywhere, and count as a run.
+            places = _Run([_File(-1, 0, self._rows(old), 0, self._curve.ranks.places)])
+            at = bisect_left([run.rows for run in by_size], places.rows)
+            by_size.insert(at, places)
+        if fresh:
+            places = _Run([_File(-2, 0, self._rows(fresh), 0, self._curve.ranks.places)])
+            found = [*places.files, *_joined(places, by_size, 1)]
+        else:
+            found = next(
+                filter(None, (_joined(run, by_size[at + 1 :], 0) for at, run in enumerate(by_size))), []
+            )
+        return [file for file in found if file.place >= 0], old if any(f.place == -1 for f in found) else []
 
-    def _cut(self, always: list[int], ordered: list[_File]) -> tuple[list[int], int | None] | None:
+    def _rows(self, places: Sequence[int]) -> int:
+        return sum(self._sizes.rows[place] for place in places)
+
+    def _cut(self, always: list[int], ordered: list[_File]) -> tuple[list[int], int | None]:
         """Return what is rewritten now: `always`, and of `ordered` as much of the curve as the limit allows."""
-        if not always and not ordered:
-            return None
         room = self._goal.limit_bytes - self._bytes(always)
         if sum(file.size for file in ordered) <= room:
             return [*always, *(file.place for file in ordered)], None
@@ -255,7 +322,33 @@ class _Planned:
 
     def group(self, places: Sequence[int], cut: int | None) -> Group:
         tasks = max(1, -(-self._bytes(places) // self._goal.target_size_bytes))
-        return self._sizes.group(places, tasks=tasks, spread=True, cut=cut)
+        # Rows of an earlier partitioning are of several partitions of today, as files are of any before they are split.
+        is_spread = tasks > 1 or self._specs[places[0]] != self._metadata.spec.id
+        return self._sizes.group(places, tasks=tasks, spread=is_spread, cut=cut)
+
+
+def _joined(first: _Run, larger: Sequence[_Run], count: int) -> list[_File]:
+    """Return what the files of `first` are merged with, and themselves: of larger runs, from the smallest on, what
+    overlaps. None where that is not worth it, or fewer than `count`."""
+    files, low, high = list(first.files), first.files[0].low, first.files[-1].high
+    rows, depth, ends = first.rows, 1, []
+    for run in larger:
+        part = run.between(low, high)
+        if not part:
+            continue
+        depth += 1
+        size = sum(file.rows for file in part)
+        ends.append((len(files) + len(part), size <= SHARE * rows))
+        files += part
+        rows += size
+        low, high = min(low, part[0].low), max(high, part[-1].high)
+    most = round(RUNS_MIN + RUNS_EACH_TENFOLD * log10(max(1, rows / max(1, first.rows))))
+    if depth <= most and not count:
+        return []
+    worth = max((end for end, is_small in ends if is_small), default=0)
+    least = ends[0][0] if depth > most and ends else 0
+    end = max(worth, least)
+    return files[:end]
 
 
 def _overlap(one: _File, other: _File) -> bool:
@@ -263,25 +356,31 @@ def _overlap(one: _File, other: _File) -> bool:
     return one.low < other.high and other.low < one.high
 
 
-def _meets(run: Sequence[_File], at: int, file: _File) -> bool:
-    """Whether a file overlaps one of a run, in which it would come at the place `at`."""
-    if at and _overlap(run[at - 1], file):
-        return True
-    while at < len(run) and run[at].low < file.high:
-        if _overlap(run[at], file):
-            return True
-        at += 1
-    return False
-
-
-def _overlapping(files: list[_File]) -> list[_File]:
-    """Return those files that overlap another one."""
+def _overlapping(files: list[_File]) -> list[list[_File]]:
+    """Return those files that overlap another one, by stretches of the curve between which there are files that do not:
+    new files must not reach across these."""
     by_low = sorted(files, key=lambda file: (file.low, file.high))
-    reach: _File | None = None
-    marked: set[int] = set()
+    stretches: list[list[_File]] = []
+    together: list[_File] = []
+    reach = -1
+    is_apart = True
     for file in by_low:
-        if reach is not None and _overlap(reach, file):
-            marked.update((reach.place, file.place))
-        if reach is None or file.high > reach.high:
-            reach = file
-    return [file for file in by_low if file.place in marked]
+        if together and file.low >= reach:
+            is_apart = _ended(together, stretches, is_apart)
+            together = []
+        together.append(file)
+        reach = max(reach, file.high)
+    if together:
+        _ended(together, stretches, is_apart)
+    return stretches
+
+
+def _ended(together: list[_File], stretches: list[list[_File]], is_apart: bool) -> bool:
+    """Note files of which each overlaps the next; return whether what follows is apart from what came before."""
+    if len(together) == 1:
+        return True
+    if is_apart or not stretches:
+        stretches.append(together)
+    else:
+        stretches[-1].extend(together)
+    return False

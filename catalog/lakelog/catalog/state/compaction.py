@@ -38,12 +38,14 @@ class Goal:
 
     With a `fan_in`, small files are joined only where so many of about the same size become one, or where the target
     is reached: a row is then rewritten about once for each time that its file grows by that factor, however often
-    such a compaction runs. Of each size, fewer files than that may stay.
+    such a compaction runs. Of each size, fewer files than that may stay. Unless it `joins`, small files are left to a
+    clustering.
     """
 
     target_size_bytes: int
     deleted_ratio: float
     fan_in: int = 1
+    joins: bool = True
 
     @property
     def most_bytes(self) -> int:
@@ -186,6 +188,8 @@ class _Planned:
 
     def _is_enough(self, chosen: Sequence[int], tasks: int) -> bool:
         """Whether so few files come of these that they are worth to be rewritten."""
+        if not self._goal.joins:
+            return False
         if self._goal.fan_in <= 1:
             return len(chosen) > tasks
         is_full = sum(map(self._sizes.live_bytes, chosen)) >= self._goal.target_size_bytes * SMALL * tasks
@@ -213,7 +217,9 @@ class _Planned:
     def _spread(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
         for chosen in self._cut(places, self._goal.target_size_bytes * SPREAD_TASKS_MAX):
             tasks = self._tasks(chosen)
-            is_emptied = self._goal.fan_in <= 1 and any(map(self._has_many_deleted, chosen))
+            is_emptied = (
+                self._goal.joins and self._goal.fan_in <= 1 and any(map(self._has_many_deleted, chosen))
+            )
             if is_emptied or self._is_enough(chosen, tasks):
                 yield chosen, self._sizes.group(chosen, tasks=tasks, spread=True)
             else:

@@ -9,7 +9,11 @@ from lakelog.catalog.upkeep.automatic import (
     KeepingUp,
 )
 from lakelog.catalog.upkeep.clustering import (
+    Clustered,
+    check_clustered,
     cluster,
+    plan_next,
+    ranked,
 )
 from lakelog.catalog.upkeep.compacting import (
     Compacted,
@@ -53,7 +57,11 @@ from lakelog.catalog.upkeep.words import (
 )
 
 __all__ = [
+    "Clustered",
+    "check_clustered",
     "cluster",
+    "plan_next",
+    "ranked",
     "ACTIONS",
     "Advice",
     "COMMITS_MAX",

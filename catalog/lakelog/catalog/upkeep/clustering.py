@@ -7,21 +7,23 @@ for the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict, DoneInPart
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import Progress, TableHead, Written, check_conflicts, no_files
-from lakelog.catalog.parquet import along_curve, live_rows, read_files, transformed, written_rows
+from lakelog.catalog.parquet import along_curve, leftovers, live_rows, read_files, transformed, written_rows
 from lakelog.catalog.schema import (
     BITS,
     COLUMNS_MAX,
     IDENTITY,
     AtomicType,
+    Filter,
     Metadata,
     Ranks,
     bounds_from,
@@ -35,12 +37,13 @@ from lakelog.catalog.state import (
     Group,
     Operation,
     TableState,
+    curve_to_plan_by,
     encode,
     is_skewed,
     plan_clustering,
 )
 from lakelog.catalog.upkeep.compacting import committed
-from lakelog.catalog.writes import compaction_commit
+from lakelog.catalog.writes import Rewritten, compaction_commit
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, StorageError
 
@@ -51,22 +54,32 @@ SAMPLE_ROWS = 256 * 1024
 """Boundaries are computed from about so many rows of so many files, of which the key columns are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a clustering has rewritten."""
+class Clustered(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read, and written in place of it. `lost` groups were changed by others first: what was written for them
+    is deleted again."""
 
-    files: int = 0
-    size_bytes: int = 0
-    added_files: int = 0
-    added_bytes: int = 0
+    read_files: int = 0
+    read_bytes: int = 0
+    written_files: int = 0
+    written_bytes: int = 0
+    deleted_rows: int = 0
+    lost: int = 0
 
-    def and_(self, group: Group, files: list[DataFile]) -> Done:
-        written = sum(file.size_bytes for file in files)
-        return Done(
-            self.files + group.files,
-            self.size_bytes + group.size_bytes,
-            self.added_files + len(files),
-            self.added_bytes + written,
+    def and_(self, other: Clustered) -> Clustered:
+        names = self.__struct_fields__
+        return Clustered(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], done: Sequence[Rewritten], lost: Collection[int]) -> Clustered:
+        stay = [at for at in range(len(groups)) if at not in lost]
+        written = [file for at in stay for file in done[at].files]
+        return cls(
+            read_files=sum(groups[at].files for at in stay),
+            read_bytes=sum(groups[at].size_bytes for at in stay),
+            written_files=len(written),
+            written_bytes=sum(file.size_bytes for file in written),
+            deleted_rows=sum(groups[at].deleted for at in stay),
+            lost=len(lost),
         )
 
 
@@ -165,43 +178,64 @@ def _type_of(metadata: Metadata, id: int) -> AtomicType:
     return type
 
 
-def plan_next(head: TableHead, goal: ClusteringGoal, *, until: int) -> tuple[pa.Table, list[Group]]:
-    """Return the files to be rewritten next, and their group (see `plan_clustering`)."""
-    check_clustered(head)
+def plan_next(
+    head: TableHead, goal: ClusteringGoal, filter: Filter | None = None, *, until: int, key: Sequence[int]
+) -> tuple[pa.Table, list[Group]]:
+    """Return the files to be rewritten next, of those that may have rows which match, and their groups (see
+    `plan_clustering`). DoneInPart where the table is not clustered by the columns `key` any more."""
     metadata = head.metadata
-    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
-    files = head.all_files()
-    if curve is None:
-        return files.slice(0, 0), []
-    return plan_clustering(files, metadata, curve, goal, until=until)
+    if tuple(metadata.clustering) != tuple(key):
+        raise DoneInPart(
+            f"the columns by which {head.name} is clustered were changed meanwhile. What was committed by the earlier "
+            "ones stays, and lost nothing. Cluster it again"
+        )
+    check_clustered(head)
+    files = compaction_commit.files_like(head, filter, "clustered")
+    return plan_clustering(files, metadata, curve_to_plan_by(metadata), goal, until=until)
 
 
 def rewritten(
-    head: TableHead, files: pa.Table, group: Group, goal: ClusteringGoal, check: Callable[[], None]
-) -> tuple[TableHead, list[DataFile], bool]:
-    """Rewrite the files of a group in one commit; return the newest version, the new files, and whether it was lost."""
+    head: TableHead, files: pa.Table, groups: Sequence[Group], goal: ClusteringGoal, check: Callable[[], None]
+) -> tuple[TableHead, Clustered]:
+    """Rewrite the files of groups in one commit; return the newest version, and what came of it."""
     metadata = head.metadata
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     assert curve is not None, "it was planned by its curve"
     write = head.begin_write()
-    rows = live_rows(head, files, check)
-    copied = written_rows(
-        head.tracked,
-        metadata,
-        write,
-        along_curve(rows, curve, metadata.schema),
-        row_ids=True,
-        target_size_bytes=goal.target_size_bytes,
-        cut=group.cut,
-    )
-    head, lost = committed(head, files, copied, write, check)
-    return head, copied, lost
+    done: list[Rewritten] = []
+    copied: list[DataFile] = []
+    first = 0
+    try:
+        for group in groups:
+            own = files.slice(first, group.files)
+            first += group.files
+            made = written_rows(
+                head.tracked,
+                metadata,
+                write,
+                along_curve(live_rows(head, own, check), curve, metadata.schema),
+                row_ids=True,
+                target_size_bytes=goal.target_size_bytes,
+                cut=group.cut,
+                first_number=len(copied),
+            )
+            copied += made
+            done.append(Rewritten(own["path"].to_pylist(), made))
+    except BaseException:
+        leftovers.delete(head.tracked, [file.path for file in copied])
+        raise
+    head, lost = committed(head, done, write, check)
+    return head, Clustered.of(groups, done, lost)
 
 
 def cluster(
-    head: TableHead, goal: ClusteringGoal, limit_bytes: int | None, progress: Progress
-) -> tuple[TableHead, Done]:
-    """Rewrite what is due, a group a commit, until nothing is, or about `limit_bytes` were read; return the newest
+    head: TableHead,
+    goal: ClusteringGoal,
+    limit_bytes: int | None,
+    progress: Progress,
+    filter: Filter | None = None,
+) -> tuple[TableHead, Clustered]:
+    """Rewrite what is due, some groups a commit, until nothing is, or about `limit_bytes` were read; return the newest
     version.
 
     InvalidInput for a table without a key, CommitConflict where other writers keep changing the same files; DoneInPart
@@ -212,36 +246,33 @@ def cluster(
         head.metadata.clustering,
         head.version,
         TRIES_MAX,
-        Done(),
+        Clustered(),
         0,
     )
-    while limit_bytes is None or done.size_bytes < limit_bytes:
-        if head.metadata.clustering != key:
-            raise DoneInPart(
-                f"the columns by which {head.name} is clustered were changed meanwhile: {commits} commits by the "
-                "earlier ones have happened, and lost nothing. Cluster it again"
-            )
+    while limit_bytes is None or done.read_bytes < limit_bytes:
         left = (
-            goal.limit_bytes if limit_bytes is None else min(goal.limit_bytes, limit_bytes - done.size_bytes)
+            goal.limit_bytes if limit_bytes is None else min(goal.limit_bytes, limit_bytes - done.read_bytes)
         )
-        files, groups = plan_next(head, replace(goal, limit_bytes=max(1, left)), until=until)
+        files, groups = plan_next(head, replace(goal, limit_bytes=max(1, left)), filter, until=until, key=key)
         if not groups:
             break
-        (group,) = groups
-        progress(f"clustering {group.files:,} files of {head.name}, {group.size_bytes:,} bytes")
+        total = sum(group.size_bytes for group in groups)
+        progress(f"clustering {files.num_rows:,} files of {head.name}, {total:,} bytes")
         base = head.version
         try:
-            head, copied, lost = rewritten(head, files, group, goal, lambda: None)
+            head, came = rewritten(head, files, groups, goal, lambda: None)
         except StorageError as error:
             if not commits:
                 raise
             raise DoneInPart(
                 f"of the clustering of {head.name}, {commits} commits have happened: {error}. Cluster the rest again"
             ) from error
-        if not lost:
-            done, commits = done.and_(group, copied), commits + 1
+        done = done.and_(came)
+        if came.lost < len(groups):
+            commits += 1
             # Its own files count, as long as all others are known to be older.
             until = head.version if head.version == base + 1 and until == base else until
+        if not came.lost:
             continue
         tries_left -= 1
         if not tries_left:

@@ -6,17 +6,17 @@ that its file grows by that factor. A step that loses to another client has cost
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet import copied_files, leftovers
 from lakelog.catalog.planning import Constant
-from lakelog.catalog.schema import Policy
-from lakelog.catalog.state import Goal, Group, goal_of
+from lakelog.catalog.schema import Metadata, Policy
+from lakelog.catalog.state import ClusteringGoal, Goal, Group, clustering_goal, goal_of
 from lakelog.catalog.writes import Rewritten, compaction_commit
 from lakelog.log import WriteRef
 
@@ -42,10 +42,23 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
         return Compacted(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
-def goal_by(head: TableHead, policy: Policy) -> Goal:
-    """Return what upkeep makes of a table's files."""
+def goal_by(head: TableHead, policy: Policy, *, joins: bool = True) -> Goal:
+    """Return what upkeep makes of a table's files; unless it `joins`, small ones are left to a clustering."""
     goal = goal_of(head.metadata.properties, None, policy.deleted_ratio)
-    return Goal(target_size_bytes=goal.target_size_bytes, deleted_ratio=goal.deleted_ratio, fan_in=FAN_IN)
+    return Goal(
+        target_size_bytes=goal.target_size_bytes,
+        deleted_ratio=goal.deleted_ratio,
+        fan_in=FAN_IN,
+        joins=joins,
+    )
+
+
+def clustering_by(metadata: Metadata) -> ClusteringGoal | None:
+    """Return how upkeep clusters a table: what has no order waits until there is enough of it. None for one that is not
+    clustered."""
+    if not metadata.clustering:
+        return None
+    return replace(clustering_goal(metadata.properties, None), fresh_min=FAN_IN)
 
 
 def due(
@@ -66,7 +79,7 @@ def step(
     write = head.begin_write()
     copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes, check=check)
     written = sum(file.size_bytes for file in copied)
-    head, lost = committed(head, files, copied, write, check)
+    head, lost = committed(head, [Rewritten(files["path"].to_pylist(), copied)], write, check)
     if lost:
         return head, Compacted(lost=1, wasted_bytes=written)
     return head, Compacted(
@@ -79,15 +92,13 @@ def step(
 
 
 def committed(
-    head: TableHead, files: pa.Table, copied: list[DataFile], write: WriteRef, check: Callable[[], None]
-) -> tuple[TableHead, bool]:
-    """Commit the copies of one group of files; return the newest version, and whether they were lost to other writers.
-    Then, and where `check` raises, nothing is left of them."""
-    with leftovers.kept_by_commit(head.tracked, copied):
+    head: TableHead, groups: Sequence[Rewritten], write: WriteRef, check: Callable[[], None]
+) -> tuple[TableHead, list[int]]:
+    """Commit the copies of groups of files; return the newest version, and which were lost to other writers. Of those,
+    and of all where `check` raises, nothing is left."""
+    with leftovers.kept_by_commit(head.tracked, [file for group in groups for file in group.files]):
         check()
-        head, lost = compaction_commit.commit(
-            head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None
-        )
+        head, lost = compaction_commit.commit(head, groups, write=write, token=None)
     if lost:
-        leftovers.delete(head.tracked, [file.path for file in copied])
-    return head, bool(lost)
+        leftovers.delete(head.tracked, [file.path for at in lost for file in groups[at].files])
+    return head, lost

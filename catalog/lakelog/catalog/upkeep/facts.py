@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,10 +16,27 @@ from lakelog.catalog.files import DELETED, TableEstimates, physical_rows
 from lakelog.catalog.maintenance import EXPIRE_DEFAULT_AGE
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.retention import DAY_US
-from lakelog.catalog.schema import Metadata
-from lakelog.catalog.state import HistoryEntry, Operation, goal_of, plan_compaction
+from lakelog.catalog.schema import Metadata, dotted
+from lakelog.catalog.state import (
+    HistoryEntry,
+    Operation,
+    curve_to_plan_by,
+    goal_of,
+    plan_clustering,
+    plan_compaction,
+)
 from lakelog.catalog.times import age_text
-from lakelog.catalog.upkeep.model import COMPACT, EXPIRE, STATISTICS, VACUUM, Advice, LastDay, SizeClass
+from lakelog.catalog.upkeep.compacting import clustering_by
+from lakelog.catalog.upkeep.model import (
+    CLUSTER,
+    COMPACT,
+    EXPIRE,
+    STATISTICS,
+    VACUUM,
+    Advice,
+    LastDay,
+    SizeClass,
+)
 from lakelog.catalog.upkeep.words import call, command_name, size_text
 
 SMALL = 0.75
@@ -127,7 +144,13 @@ class Subject:
 
 def advice_for(table: Subject, files: pa.Table) -> tuple[Advice, ...]:
     """Return what is well and what is not, each with the command that mends it."""
-    found = [*_compaction(table, files), *_expiry(table), *_vacuum(table), *_statistics(table, files)]
+    found = [
+        *_compaction(table, files),
+        *_clustering(table, files),
+        *_expiry(table),
+        *_vacuum(table),
+        *_statistics(table, files),
+    ]
     return tuple(found) or (
         Advice(level="good", what="No file needs to be rewritten, and no old version is kept."),
     )
@@ -136,7 +159,11 @@ def advice_for(table: Subject, files: pa.Table) -> tuple[Advice, ...]:
 def _compaction(table: Subject, files: pa.Table) -> list[Advice]:
     goal = goal_of(table.metadata.properties, None, table.deleted_ratio)
     is_own = goal == goal_of(table.metadata.properties, None, None)
-    rewritten, groups = plan_compaction(files, table.metadata, goal, until=_ALL_BYTES, limit_bytes=_ALL_BYTES)
+    # What belongs together in a clustered table is for its clustering to say.
+    planned = replace(goal, joins=not table.metadata.clustering)
+    rewritten, groups = plan_compaction(
+        files, table.metadata, planned, until=_ALL_BYTES, limit_bytes=_ALL_BYTES
+    )
     before, after = sum(group.files for group in groups), sum(group.tasks for group in groups)
     found: list[Advice] = []
     deleted, live = deleted_rows(files), int(pc.sum(files["rows"]).as_py() or 0)
@@ -170,6 +197,39 @@ def _compaction(table: Subject, files: pa.Table) -> list[Advice]:
         what = f"{deleted:,} rows ({share}) are deleted and still in their files, fewer than a compaction looks for."
         found.append(Advice(level="good", what=what))
     return found
+
+
+def _clustering(table: Subject, files: pa.Table) -> list[Advice]:
+    """What its upkeep would put in order next."""
+    goal = clustering_by(table.metadata)
+    if goal is None:
+        return []
+    found, groups = plan_clustering(
+        files,
+        table.metadata,
+        curve_to_plan_by(table.metadata),
+        replace(goal, limit_bytes=_ALL_BYTES),
+        until=_ALL_BYTES,
+    )
+    if not groups:
+        return []
+    size_bytes, after = sum(group.size_bytes for group in groups), sum(group.tasks for group in groups)
+    keys = ", ".join(map(dotted, map(table.metadata.schema.path_of, table.metadata.clustering)))
+    return [
+        Advice(
+            level="should" if found.num_rows * 2 > files.num_rows else "could",
+            what=f"{found.num_rows:,} of {files.num_rows:,} files ({size_text(size_bytes)}) are not in the order of "
+            f"CLUSTER BY ({keys}), or overlap too many others: clustering them would make about {after:,} files.",
+            command=f"lakelog cluster {table.name}",
+            sql=call("cluster", table.path),
+            action=CLUSTER,
+            reads_files=found.num_rows,
+            reads_bytes=size_bytes,
+            writes_files=after,
+            writes_bytes=size_bytes,
+            saves_files=max(0, found.num_rows - after),
+        )
+    ]
 
 
 def _expiry(table: Subject) -> list[Advice]:

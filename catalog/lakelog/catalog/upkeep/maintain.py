@@ -1,4 +1,4 @@
-"""Doing what is due, by the policy of each table: compaction step by step, then expiry, then vacuum.
+"""Doing what is due, by the policy of each table: compaction and clustering step by step, then expiry, then vacuum.
 
 It goes round: one step of each table at a time, so that no large table keeps the others waiting, until nothing is due
 or a limit is reached. What was done is no longer due, so the next run goes on where this one stopped. Nothing expires
@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
+import pyarrow as pa
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target
 from lakelog.catalog.maintenance import expire_logs, vacuum_logs, vacuum_wish, what_to_keep
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import OFF, Policy
-from lakelog.catalog.state import Goal, TableState
-from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, due, goal_by, step
-from lakelog.catalog.upkeep.model import COMPACT, EXPIRE, VACUUM
+from lakelog.catalog.state import ClusteringGoal, Goal, Group, TableState
+from lakelog.catalog.upkeep.clustering import Clustered, plan_next, ranked, rewritten
+from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, clustering_by, due, goal_by, step
+from lakelog.catalog.upkeep.model import CLUSTER, COMPACT, EXPIRE, VACUUM
 from lakelog.catalog.upkeep.policies import policy_for
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.secrets import masked, masked_urls
 
-ACTIONS = (COMPACT, EXPIRE, VACUUM)
-"""What is done here. `cluster` and `statistics` are for engines (see `due_in`)."""
+ACTIONS = (COMPACT, CLUSTER, EXPIRE, VACUUM)
+"""What is done here. `statistics` are for engines (see `due_in`)."""
 
 REFRESH_SHARE = 0.1
 """Statistics are computed anew once so large a share of the rows came later: so each row is read for them about ten
@@ -105,11 +107,14 @@ class _Stopped(LakelogError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
     """What an engine, which rewrites rows itself, is to do for the table at `path`: compact it with that goal, where
-    `compacts`, and compute the statistics of these columns anew."""
+    `compacts`, cluster it by its `key` with the other, where it has one, and compute the statistics of these columns
+    anew."""
 
     path: Identifier
     goal: Goal
     compacts: bool
+    clustering: ClusteringGoal | None
+    key: tuple[int, ...]
     statistics: tuple[str, ...]
 
 
@@ -123,12 +128,22 @@ def due_in(tree: NameTree, scope: Scope) -> list[Due]:
             if policy.mode == OFF or target.path is None:
                 continue
             head = TableHead(tree.logs, target.tracked, target.view, target.name)
-            goal = goal_by(head, policy)
+            clustering, key = clustering_by(head.metadata), head.metadata.clustering
+            goal = goal_by(head, policy, joins=clustering is None)
             _, groups = due(head, goal, until=head.version, limit_bytes=1)
-            each = Due(path=target.path, goal=goal, compacts=bool(groups), statistics=old_statistics(head))
+            if clustering is not None and not plan_next(head, clustering, until=head.version, key=key)[1]:
+                clustering = None
+            each = Due(
+                path=target.path,
+                goal=goal,
+                compacts=bool(groups),
+                clustering=clustering,
+                key=key,
+                statistics=old_statistics(head),
+            )
         except LakelogError:
             continue
-        if each.compacts or each.statistics:
+        if each.compacts or each.clustering or each.statistics:
             found.append(each)
     return found
 
@@ -201,6 +216,8 @@ class _Work:
                     return False
             if COMPACT in self._actions and self._compact(self._policy, limits):
                 return True
+            if CLUSTER in self._actions and self._cluster(limits):
+                return True
             self._let_go(self._policy, progress)
         except _Stopped:
             self._say(is_left=True)
@@ -221,26 +238,74 @@ class _Work:
     def _compact(self, policy: Policy, limits: Limits) -> bool:
         """Rewrite some of the files that are due; return whether there may be more. All at once in a dry run."""
         head = self._head if self._dry_run else self._head.refreshed()
-        goal = goal_by(head, policy)
+        goal = goal_by(head, policy, joins=not head.metadata.clustering)
         # After a step that was lost, as little as possible at once.
         most = 1 if self._lost else limits.bytes_left(FILES_AT_ONCE * goal.target_size_bytes)
         files, groups = due(head, goal, until=self._until, limit_bytes=_ALL_BYTES if self._dry_run else most)
         if not groups:
             return False
         if self._dry_run:
-            self._say(
-                compacted=Compacted(
+            self._plan(files, groups)
+            return False
+        try:
+            self._head, came = step(head, goal, files, groups, limits.check)
+        except CommitConflict:
+            came = Compacted(lost=1)
+        return self._came(came, groups, limits)
+
+    def _cluster(self, limits: Limits) -> bool:
+        """The same for what is not in the order of the table's clustering."""
+        head = self._head if self._dry_run else self._head.refreshed()
+        goal, key = clustering_by(head.metadata), head.metadata.clustering
+        if goal is None:
+            return False
+        most = 1 if self._lost else limits.bytes_left(goal.limit_bytes)
+        goal = replace(goal, limit_bytes=_ALL_BYTES if self._dry_run else most)
+        files, groups = plan_next(head, goal, until=self._until, key=key)
+        if not groups:
+            return False
+        if self._dry_run:
+            self._plan(files, groups)
+            return False
+        now = ranked(head)
+        if now.version != head.version:
+            # By other boundaries, others may be due; their commit is no row's.
+            head, self._until = (
+                now,
+                max(self._until, now.version) if now.version == head.version + 1 else self._until,
+            )
+            files, groups = plan_next(head, goal, until=self._until, key=key)
+            if not groups:
+                return False
+        try:
+            self._head, done = rewritten(head, files, groups, goal, limits.check)
+            if self._head.version == head.version + 1 and self._until == head.version:
+                self._until = self._head.version
+        except CommitConflict:
+            done = Clustered(lost=len(groups))
+        came = Compacted(
+            read_files=done.read_files,
+            read_bytes=done.read_bytes,
+            written_files=done.written_files,
+            written_bytes=done.written_bytes,
+            deleted_rows=done.deleted_rows,
+            lost=min(1, done.lost),
+        )
+        return self._came(came, groups, limits)
+
+    def _plan(self, files: pa.Table, groups: list[Group]) -> None:
+        self._say(
+            compacted=self.done.compacted.and_(
+                Compacted(
                     read_files=files.num_rows,
                     read_bytes=sum(group.size_bytes for group in groups),
                     written_files=sum(group.tasks for group in groups),
                     deleted_rows=sum(group.deleted for group in groups),
                 )
             )
-            return False
-        try:
-            self._head, came = step(head, goal, files, groups, limits.check)
-        except CommitConflict:
-            came = Compacted(lost=1)
+        )
+
+    def _came(self, came: Compacted, groups: list[Group], limits: Limits) -> bool:
         limits.read_bytes += sum(group.size_bytes for group in groups)
         self._say(compacted=self.done.compacted.and_(came))
         self._lost += came.lost

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-COMPACT, EXPIRE, VACUUM, STATISTICS = "compact", "expire", "vacuum", "statistics"
+COMPACT, CLUSTER, EXPIRE, VACUUM, STATISTICS = "compact", "cluster", "expire", "vacuum", "statistics"
 
 
 class _Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

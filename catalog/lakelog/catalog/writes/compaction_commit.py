@@ -53,19 +53,25 @@ def plan_groups(
     """Return the next groups to be rewritten, and their files (see `plan_compaction`), of the files that may have
     rows which match; with `only_own`, of those in the table's own folder. Unsupported for a filter that cannot be
     checked against the entries of files."""
-    metadata, files = head.metadata, head.all_files()
+    files = files_like(head, filter, "compacted")
     if only_own:
         files = files.filter(pc.starts_with(files["path"], "data/"))
-    if filter is not None:
-        bound = bind(as_predicate(filter), metadata.schema)
-        unknown = unknown_parts(bound)
-        if unknown:
-            raise Unsupported(
-                f"the condition {unknown[0]} cannot choose files to be compacted, because lakelog cannot decide which "
-                "files may have rows that match: compare columns with values"
-            )
-        files = files.filter(may_match(files, bound, metadata.specs))
-    return plan_compaction(files, metadata, goal, until=until, limit_bytes=limit_bytes)
+    return plan_compaction(files, head.metadata, goal, until=until, limit_bytes=limit_bytes)
+
+
+def files_like(head: TableHead, filter: Filter | None, what: str) -> pa.Table:
+    """Return the files that may have rows which match, to be compacted or so."""
+    metadata, files = head.metadata, head.all_files()
+    if filter is None:
+        return files
+    bound = bind(as_predicate(filter), metadata.schema)
+    unknown = unknown_parts(bound)
+    if unknown:
+        raise Unsupported(
+            f"the condition {unknown[0]} cannot choose files to be {what}, because lakelog cannot decide which "
+            "files may have rows that match: compare columns with values"
+        )
+    return files.filter(may_match(files, bound, metadata.specs))
 
 
 def commit(

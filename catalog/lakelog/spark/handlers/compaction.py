@@ -1,8 +1,10 @@
-"""Which files a compaction rewrites, and its commit."""
+"""Which files a compaction or a clustering rewrites, and its commit."""
 
 from __future__ import annotations
 
-from lakelog.catalog.state import Goal
+import pyarrow as pa
+
+from lakelog.catalog.state import ClusteringGoal, Goal, Group
 from lakelog.catalog.writes import Rewritten
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.frames import Beside
@@ -16,10 +18,29 @@ def plan(at: OpenCatalog, asked: ask.PlanCompaction) -> tuple[ask.CompactionPlan
         target_size_bytes=asked.goal.target_size_bytes,
         deleted_ratio=asked.goal.deleted_ratio,
         fan_in=asked.goal.fan_in,
+        joins=asked.goal.joins,
     )
     files, groups = at.loaded(asked).plan_compaction(
         goal, asked.predicate, until=asked.until, limit_bytes=asked.limit_bytes
     )
+    return _planned(files, groups)
+
+
+def plan_clustering(at: OpenCatalog, asked: ask.PlanClustering) -> tuple[ask.CompactionPlan, Beside]:
+    """The files of each group follow one another."""
+    goal = ClusteringGoal(
+        target_size_bytes=asked.goal.target_size_bytes,
+        limit_bytes=asked.limit_bytes,
+        fresh_min=asked.goal.fresh_min,
+        full=asked.goal.full,
+    )
+    files, groups = at.loaded(asked).plan_clustering(
+        goal, asked.predicate, until=asked.until, key=asked.goal.key
+    )
+    return _planned(files, groups)
+
+
+def _planned(files: pa.Table, groups: list[Group]) -> tuple[ask.CompactionPlan, Beside]:
     found = tuple(
         ask.CompactionGroup(
             files=group.files,
@@ -28,6 +49,7 @@ def plan(at: OpenCatalog, asked: ask.PlanCompaction) -> tuple[ask.CompactionPlan
             deleted=group.deleted,
             tasks=group.tasks,
             spread=group.spread,
+            cut=group.cut,
         )
         for group in groups
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.requests.jobs import Compact, Compacted
-from lakelog.spark.requests.writes import CompactionGoal
+from lakelog.spark.requests.jobs import Cluster, Compact, Compacted
+from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
 
 if TYPE_CHECKING:
     from lakelog.catalog.table import Table
@@ -35,6 +35,32 @@ def _compact(call: Call) -> Rows:
     return [[getattr(done, column.name) for column in _COLUMNS]]
 
 
+def _prepare_clustering(call: Call) -> Cluster:
+    """Boundaries that divide the rows are there before the job begins: they are computed from a sample."""
+    from lakelog.catalog.state import clustering_goal
+
+    limit_bytes = call["limit_bytes"]
+    table = call.loaded("table")
+    goal = clustering_goal(table.properties, limit_bytes, full=call["full"])
+    table = table.ranked(dry_run=call["dry_run"])
+    return Cluster(
+        table=tuple(call.table("table")),
+        where=call["where"],
+        goal=ClusteringGoal(
+            target_size_bytes=goal.target_size_bytes, key=table.metadata.clustering, full=goal.full
+        ),
+        limit_bytes=limit_bytes,
+        dry=call["dry_run"],
+    )
+
+
+def _cluster(call: Call) -> Rows:
+    done = call.came_of(Compacted)
+    return [[getattr(done, column.name) for column in _CLUSTERED]]
+
+
+_TABLE = Parameter("table", "STRING", "the table")
+
 _COLUMNS = (
     Column("rewritten_files", "BIGINT", "that the table no longer has"),
     Column("rewritten_bytes", "BIGINT"),
@@ -44,14 +70,43 @@ _COLUMNS = (
     Column("current_version", "BIGINT"),
 )
 
+_CLUSTERED = (*_COLUMNS, Column("is_left", "BOOLEAN", "the limit was reached before the end: call it again"))
+
 PROCEDURES = (
+    Procedure(
+        name="cluster",
+        description="Put the rows of a table in the order of its CLUSTER BY, as far as that is worth its writing.",
+        prepare=_prepare_clustering,
+        run=_cluster,
+        parameters=(
+            _TABLE,
+            Parameter(
+                "where", "STRING", "only files that may have rows that match; NULL: all", default="NULL"
+            ),
+            Parameter(
+                "limit_bytes",
+                "BIGINT",
+                "begin nothing more once so much was read; NULL: no limit",
+                default="NULL",
+            ),
+            Parameter(
+                "full",
+                "BOOLEAN",
+                "leave no two files that overlap, whatever that rewrites",
+                default="false",
+            ),
+            Parameter("dry_run", "BOOLEAN", "only report what would be rewritten first", default="false"),
+        ),
+        columns=_CLUSTERED,
+        in_transaction=False,
+    ),
     Procedure(
         name="compact",
         description="Rewrite small files of a table into larger ones, and files of which many rows are deleted.",
         prepare=_prepare,
         run=_compact,
         parameters=(
-            Parameter("table", "STRING", "the table"),
+            _TABLE,
             Parameter(
                 "where", "STRING", "only files that may have rows that match; NULL: all", default="NULL"
             ),

@@ -14,9 +14,10 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
 from lakelog.spark.procedures.statistics import commit_statistics
 from lakelog.spark.requests.jobs import KeepTable, KeptTable, Maintain, Maintained
-from lakelog.spark.requests.writes import CompactionGoal
+from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
 
 if TYPE_CHECKING:
+    from lakelog.catalog.upkeep import Due
     from lakelog.catalog.upkeep import Maintained as KeptOutside
 
 
@@ -56,14 +57,30 @@ def _prepare(call: Call) -> Maintain:
                     target_size_bytes=each.goal.target_size_bytes,
                     deleted_ratio=each.goal.deleted_ratio,
                     fan_in=each.goal.fan_in,
+                    joins=each.goal.joins,
                 ),
                 most_bytes=each.goal.most_bytes,
+                clustering=_clustering(call, each),
                 statistics=each.statistics,
             )
             for each in due
         ),
         limit_us=call["limit_time"],
         limit_bytes=call["limit_bytes"],
+    )
+
+
+def _clustering(call: Call, due: Due) -> ClusteringGoal | None:
+    """Return the goal of a table that is to be clustered, which has boundaries that divide its rows then."""
+    if due.clustering is None:
+        return None
+    try:
+        call.catalog.load_table(due.path).ranked()
+    except LakelogError:
+        return None  # it is due still, and what ails the table is reported by what else is done for it
+    goal = due.clustering
+    return ClusteringGoal(
+        target_size_bytes=goal.target_size_bytes, key=due.key, fresh_min=goal.fresh_min, full=goal.full
     )
 
 
@@ -166,8 +183,8 @@ PROCEDURES = (
     ),
     Procedure(
         name="maintain",
-        description="Do what is due for tables by their policies, in jobs: compact, compute old statistics anew, and "
-        "expire and vacuum where a policy says so.",
+        description="Do what is due for tables by their policies, in jobs: compact, cluster, compute old statistics "
+        "anew, and expire and vacuum where a policy says so.",
         prepare=_prepare,
         run=_maintain,
         parameters=(

@@ -9,7 +9,7 @@ from lakelog.catalog.schema import Expression, Scalar
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
 from lakelog.spark.requests.tables import TableFacts
-from lakelog.spark.requests.writes import CompactionGoal
+from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
 
 
 class _Job(Message, frozen=True, kw_only=True, tag_field="kind"):
@@ -23,6 +23,17 @@ class Compact(_Job, frozen=True, kw_only=True, tag="compact"):
     where: str | None
     goal: CompactionGoal
     most_bytes: int
+
+
+class Cluster(_Job, frozen=True, kw_only=True, tag="cluster"):
+    """Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL;
+    begin nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted."""
+
+    table: Path
+    where: str | None
+    goal: ClusteringGoal
+    limit_bytes: int | None
+    dry: bool
 
 
 class Source(Message, frozen=True, kw_only=True):
@@ -64,12 +75,13 @@ class ComputeStatistics(_Job, frozen=True, kw_only=True, tag="statistics"):
 
 
 class KeepTable(Message, frozen=True, kw_only=True):
-    """A table to be kept in shape: compacted with that goal, into files of at most so much, and the statistics of these
-    columns computed anew."""
+    """A table to be kept in shape: compacted with that goal, into files of at most so much, clustered with the other,
+    if there is one, and the statistics of these columns computed anew."""
 
     table: Path
     goal: CompactionGoal
     most_bytes: int
+    clustering: ClusteringGoal | None = None
     statistics: tuple[str, ...] = ()
 
 
@@ -137,6 +149,7 @@ class CopyRows(_Job, frozen=True, kw_only=True, tag="copy-rows"):
 
 AnyJob: TypeAlias = (
     Compact
+    | Cluster
     | ReadFooters
     | FindSource
     | ComputeStatistics
@@ -150,7 +163,8 @@ AnyJob: TypeAlias = (
 
 
 class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
-    """What was rewritten and committed, and the version of the table after that."""
+    """What was rewritten and committed, and the version of the table after that. `is_left`: a limit came before the
+    end."""
 
     rewritten_files: int
     rewritten_bytes: int
@@ -158,6 +172,7 @@ class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
     added_bytes: int
     deleted_rows: int
     current_version: int
+    is_left: bool = False
 
 
 class FooterFound(Message, frozen=True, kw_only=True):

@@ -70,6 +70,21 @@ class SortFacts(Transformed, frozen=True, kw_only=True):
     nulls: str
 
 
+class RankedColumn(Message, frozen=True, kw_only=True):
+    """A column of a clustering, and the boundaries of its values, each above the one before."""
+
+    column: Path
+    bounds: tuple[Scalar, ...]
+
+
+class CurveFacts(Message, frozen=True, kw_only=True):
+    """The curve along which new rows are ordered: that of a generation of boundaries, with ranks of so many bits."""
+
+    generation: int
+    bits: int
+    columns: tuple[RankedColumn, ...]
+
+
 class ConstraintFacts(Message, frozen=True, kw_only=True):
     """A constraint with the names of its columns. `kind` is `check`, `primary-key`, `unique` or `foreign-key`."""
 
@@ -127,6 +142,7 @@ class TableFacts(Answer, frozen=True, kw_only=True):
     partitioning: tuple[PartitionFacts, ...]
     sort_order: tuple[SortFacts, ...]
     clustering: tuple[Path, ...]
+    curve: CurveFacts | None = None
     constraints: tuple[ConstraintFacts, ...]
     estimates: tuple[Estimate, ...]
     properties: dict[str, str]

@@ -118,11 +118,12 @@ class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
 
 class CompactionGoal(Message, frozen=True, kw_only=True):
     """Files shall be of about that size, and have less than that share of deleted rows; small ones are joined where
-    `fan_in` of about one size are there."""
+    `fan_in` of about one size are there, unless that is left to a clustering."""
 
     target_size_bytes: int
     deleted_ratio: float
     fan_in: int = 1
+    joins: bool = True
 
 
 class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction"):
@@ -134,8 +135,29 @@ class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction")
     limit_bytes: int
 
 
+class ClusteringGoal(Message, frozen=True, kw_only=True):
+    """Files shall be of about that size, in runs along the table's curve; those without an order wait until there are
+    `fresh_min` of them. With `full`, all runs are merged. `key` are the ids of the columns that the table was clustered
+    by when it began."""
+
+    target_size_bytes: int
+    key: tuple[int, ...]
+    fresh_min: int = 1
+    full: bool = False
+
+
+class PlanClustering(OfLoaded, frozen=True, kw_only=True, tag="plan_clustering"):
+    """The next groups of files to be put in order, and the files one group after the other as an Arrow stream."""
+
+    goal: ClusteringGoal
+    predicate: Expression | None
+    until: int
+    limit_bytes: int
+
+
 class CompactionGroup(Message, frozen=True, kw_only=True):
-    """So many files that are rewritten together, by so many tasks if their rows are `spread`."""
+    """So many files that are rewritten together, by so many tasks if their rows are `spread`; no new file has rows on
+    both sides of the place `cut` of the table's curve."""
 
     files: int
     rows: int
@@ -143,6 +165,7 @@ class CompactionGroup(Message, frozen=True, kw_only=True):
     deleted: int
     tasks: int
     spread: bool
+    cut: int | None = None
 
 
 class CompactionPlan(Answer, frozen=True, kw_only=True):

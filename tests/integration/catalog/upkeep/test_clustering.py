@@ -320,3 +320,34 @@ def test_plans_are_pure_and_small_files_wait_where_asked(table: Table) -> None:
     goal = planning.ClusteringGoal(target_size_bytes=65_536, limit_bytes=1 << 40, fresh_min=3)
     found, groups = planning.plan_clustering(files, metadata, curve, goal, until=table.version)
     assert not groups and not found.num_rows
+
+
+def test_one_commit_serves_many_partitions_and_upkeep_says_and_does_it(catalog: Catalog) -> None:
+    table = items(catalog, partition_by=[{"transform": "bucket", "args": [16], "column": ["id"]}])
+    chance = random.Random(11)
+    for number in range(8):
+        table = table.append(rows(800, chance, number * 800))
+    before, version = of(table), table.version
+    (advice,) = [each for each in table.health().advice if each.action == "cluster"]
+    assert (advice.level, advice.command, advice.reads_files) == ("should", "lakelog cluster t", 128)
+    assert advice.sql == "CALL lake.system.cluster(table => '`t`')" and not catalog.plan_upkeep()[0].compacts
+    (due,) = catalog.maintain("t", dry_run=True)
+    assert due.compacted.read_files == 128 and other(catalog).version == version
+    (done,) = catalog.maintain("t")
+    table = table.refresh()
+    assert (done.compacted.read_files, done.compacted.written_files) == (128, 16)
+    assert table.version == version + 2 and of(table) == before, "boundaries, and one commit for all"
+    assert not [each for each in table.health().advice if each.action in ("cluster", "compact")]
+    assert catalog.plan_upkeep() == []
+    # What is deleted is the compaction's, which keeps the order.
+    table = table.delete("day < DATE'2025-06-01'")
+    (done,) = catalog.maintain("t")
+    assert done.compacted.deleted_rows > 0
+    assert table.refresh().head.all_files()["curve_low"].null_count == 0
+    first = other(catalog)
+    for number in range(8):
+        first = first.append(rows(200, chance, 90_000 + number * 200))
+    version, kept = first.version, of(first)
+    first = first.cluster("day >= DATE'2024-01-01'", full=True)
+    assert of(first) == kept and first.version == version + 1
+    assert first.file_count == 16, "of each partition one that overlaps no other"

@@ -1,0 +1,240 @@
+"""Clustering of TPC-H's lineitem by (l_shipdate, l_partkey): what filters read, and what it costs to keep it so.
+
+lakelog (`CLUSTER BY`, `CALL cluster`), Delta (`CLUSTER BY`, OPTIMIZE) and Iceberg (`rewrite_data_files` by zorder),
+each in a Spark of its own, get the same rows: most of them at once, a full pass, then the rest in many rounds, each
+followed by the format's own incremental step. What a filter has to read is counted from the footers of the live Parquet
+files, in one way for all; what was written, from the sizes of all files that came. No times are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import random
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow.parquet as pq
+
+from programs import story
+from programs.bench import tpch
+from programs.bench.rows.engines import ENGINES
+from programs.bench.rows.process import Worker
+
+FIRST_DAY, DAYS = dt.date(1992, 1, 2), 2_525
+KEYS = ("l_shipdate", "l_partkey")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a format says what is measured; `{t}` is the table, `{n}` its name in the catalog, `{b}` a file's size."""
+
+    create: str
+    full: str
+    step: str
+    settings: dict[str, str] = field(default_factory=dict)
+    before: str | None = None
+
+
+_ZORDER = (
+    "CALL lake.system.rewrite_data_files(table => '{n}', strategy => 'sort', "
+    "sort_order => 'zorder(l_shipdate, l_partkey)', options => map("
+)
+_SOURCE = "AS SELECT * FROM source WHERE false"
+
+FORMATS = {
+    "lakelog": Format(
+        create="CREATE TABLE {t} TBLPROPERTIES ('lakelog.write.target-file-size-bytes' = '{b}') " + _SOURCE,
+        before="ALTER TABLE {t} CLUSTER BY (l_shipdate, l_partkey)",
+        full="CALL lake.system.cluster('{n}')",
+        step="CALL lake.system.cluster('{n}')",
+    ),
+    "delta": Format(
+        create="CREATE TABLE {t} USING delta CLUSTER BY (l_shipdate, l_partkey) " + _SOURCE,
+        full="OPTIMIZE {t} FULL",
+        step="OPTIMIZE {t}",
+        settings={
+            "spark.databricks.delta.optimize.maxFileSize": "{b}",
+            "spark.databricks.delta.optimize.minFileSize": "{b}",
+        },
+    ),
+    "iceberg": Format(
+        create="CREATE TABLE {t} USING iceberg TBLPROPERTIES ('format-version' = '3', "
+        "'write.target-file-size-bytes' = '{b}', 'write.parquet.compression-codec' = 'zstd') " + _SOURCE,
+        full=_ZORDER + "'rewrite-all', 'true', 'target-file-size-bytes', '{b}'))",
+        step=_ZORDER + "'target-file-size-bytes', '{b}'))",
+    ),
+}
+
+
+class Measured:
+    """A format's table, and what was written for it."""
+
+    def __init__(self, worker: Worker, folder: Path, file_bytes: int) -> None:
+        self.worker, self.format = worker, FORMATS[worker.engine.name]
+        catalog = worker.engine.catalog
+        self.table, self._names = f"{catalog}.bench.items", {"n": "bench.items", "b": file_bytes}
+        self._folder = folder / worker.engine.name / "warehouse"
+        self._known: dict[Path, int] = {}
+        self._spans: dict[str, tuple[int, list[tuple[Any, Any]]]] = {}
+        self.asked = self.rewritten = 0
+        worker.check(f"CREATE NAMESPACE {catalog}.bench")
+        self.run(self.format.create)
+        if self.format.before is not None:
+            self.run(self.format.before)
+        self._came()
+
+    def run(self, sql: str) -> None:
+        self.worker.check(sql.format(t=self.table, **self._names))
+
+    def _came(self) -> int:
+        """Return how many bytes of data files came since it was asked last."""
+        there = {path: path.stat().st_size for path in self._folder.rglob("*.parquet")}
+        new = sum(size for path, size in there.items() if path not in self._known)
+        self._known = there
+        return new
+
+    def insert(self, where: str) -> None:
+        self.run(f"INSERT INTO {{t}} SELECT * FROM source WHERE {where}")
+        self.asked += self._came()
+
+    def pass_over(self, sql: str) -> None:
+        self.run(sql)
+        self.rewritten += self._came()
+
+    def reset(self) -> None:
+        self.asked = self.rewritten = 0
+
+    def files(self) -> list[tuple[int, list[tuple[Any, Any]]]]:
+        """Return the size of each live file, and between which values of the keys its rows are."""
+        paths = [row[0] for row in self.worker.check(f"SELECT DISTINCT input_file_name() FROM {self.table}")]
+        found = []
+        for path in paths:
+            if path not in self._spans:
+                place = Path(unquote(urlparse(path).path))
+                footer = pq.read_metadata(place)
+                self._spans[path] = (
+                    place.stat().st_size,
+                    [_span(footer, at) for at in self._columns(footer)],
+                )
+            found.append(self._spans[path])
+        return found
+
+    def _columns(self, footer: pq.FileMetaData) -> list[int]:
+        # lakelog names columns in files by their ids, and all formats write them in the table's order.
+        order = [row[0] for row in self.worker.check(f"DESCRIBE TABLE {self.table}")]
+        return [order.index(key) for key in KEYS]
+
+
+def _span(footer: pq.FileMetaData, column: int) -> tuple[Any, Any]:
+    found = [footer.row_group(at).column(column).statistics for at in range(footer.num_row_groups)]
+    return min(each.min for each in found), max(each.max for each in found)
+
+
+def _read(
+    files: Sequence[tuple[int, list[tuple[Any, Any]]]], wanted: Sequence[tuple[Any, Any]]
+) -> tuple[int, int]:
+    """Return how many files may have rows with values between those that are wanted of each key, and their bytes."""
+    sizes = [
+        size
+        for size, spans in files
+        if all(
+            low <= last and first <= high for (low, high), (first, last) in zip(spans, wanted, strict=True)
+        )
+    ]
+    return len(sizes), sum(sizes)
+
+
+def looked_at(measured: Measured, parts: int, seed: int = 1) -> list[str]:
+    """Return what filters read, on average over several: by a month, by 1 % of the parts, by a point."""
+    files = measured.files()
+    chance = random.Random(seed)
+    totals = {"month": [0, 0], "parts": [0, 0], "point": [0, 0]}
+    times = 100
+    for _ in range(times):
+        day = FIRST_DAY + dt.timedelta(days=chance.randrange(60, DAYS - 60))
+        part = chance.randrange(1, parts)
+        month, few = day + dt.timedelta(days=30), part + parts // 100
+        days, all_days = (day, month), (FIRST_DAY, FIRST_DAY + dt.timedelta(days=2 * DAYS))
+        for name, wanted in {
+            "month": (days, (0, parts)),
+            "parts": (all_days, (part, few)),
+            "point": ((day, day), (part, part)),
+        }.items():
+            count, size = _read(files, wanted)
+            totals[name][0] += count
+            totals[name][1] += size
+    whole = sum(size for size, _ in files)
+    return [
+        f"{len(files)}, {whole / 1e6:.0f} MB",
+        *(f"{count / times:.1f}, {size / times / 1e6:.1f} MB" for count, size in totals.values()),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench clustering",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor; 1 has 6 million rows")
+    parser.add_argument("--rounds", type=int, default=100, help="how many inserts come after the full pass")
+    parser.add_argument("--share", type=float, default=0.4, help="of the rows, that come in these rounds")
+    parser.add_argument("--file-mb", type=float, default=4, help="about how large files shall be")
+    parser.add_argument("--engines", default=",".join(FORMATS), help="names with commas (%(default)s)")
+    parser.add_argument("--spark", default="4.3", help="lakelog's Spark (%(default)s)")
+    parser.add_argument(
+        "--environments", default=".", help="the folder of the peers' environments (%(default)s)"
+    )
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as name:
+        folder = Path(name)
+        data = tpch.lineitem(folder, arguments.scale)
+        file_bytes = int(arguments.file_mb * 1e6)
+        lines = []
+        for engine in arguments.engines.split(","):
+            settings = {key: value.format(b=file_bytes) for key, value in FORMATS[engine].settings.items()}
+            worker = Worker(
+                ENGINES[engine], folder, Path(arguments.environments), arguments.spark, **settings
+            )
+            worker.check(f"CREATE TEMPORARY VIEW source AS SELECT * FROM parquet.`{data}`")
+            lines += _one(Measured(worker, folder, file_bytes), arguments)
+            worker.close()
+    headings = ["", "", "live files", "a month", "1 % of parts", "a point", "written / asked"]
+    story.table(headings, lines, title=f"lineitem, scale {arguments.scale:g}: files and bytes that are read")
+
+
+def _one(table: Measured, arguments: argparse.Namespace) -> list[list[str]]:
+    name, parts = table.worker.engine.name, int(200_000 * arguments.scale)
+    # Rows come as they were ordered, a part of the orders at a time: of all days and parts.
+    base = f"pmod(hash(l_orderkey), 1000) >= {int(1000 * arguments.share)}"
+    for at in range(5):
+        table.insert(f"{base} AND pmod(hash(l_orderkey, 1), 5) = {at}")
+    lines = [[name, "before", *looked_at(table, parts), "–"]]
+    table.pass_over(table.format.full)
+    lines.append(
+        [name, "after a full pass", *looked_at(table, parts), f"{table.rewritten / table.asked:.2f}"]
+    )
+    table.reset()
+    for number in range(arguments.rounds):
+        table.insert(
+            f"pmod(hash(l_orderkey), 1000) < {int(1000 * arguments.share)} AND "
+            f"pmod(hash(l_orderkey, 2), {arguments.rounds}) = {number}"
+        )
+        table.pass_over(table.format.step)
+        times = f"{table.rewritten / table.asked:.2f}"
+        story.say(f"{name}: round {number + 1} of {arguments.rounds}, {times} times rewritten")
+    lines.append([name, f"after {arguments.rounds} rounds", *looked_at(table, parts), times])
+    count = table.worker.check(f"SELECT count(*), sum(l_partkey) FROM {table.table}")
+    whole = table.worker.check("SELECT count(*), sum(l_partkey) FROM source")
+    if count != whole:
+        raise RuntimeError(f"{name} has {count}, not {whole}")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
