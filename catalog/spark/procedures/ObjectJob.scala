@@ -1,7 +1,10 @@
 package org.apache.spark.sql.lakelog
 
 import java.io.{FileNotFoundException, InputStream, OutputStream}
+import java.nio.channels.{Channels, FileChannel}
+import java.nio.file.{Files, Path => JPath, Paths, StandardCopyOption, StandardOpenOption}
 import java.security.MessageDigest
+import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
@@ -34,6 +37,9 @@ private[lakelog] object ObjectCopier {
 
   private val ChunkBytes = 1024 * 1024
 
+  /** What a crash leaves behind under such a name is in no listing of Python's, and vacuum deletes it. */
+  private val Temporary = ".lakelog-tmp-"
+
   /** The size and the SHA-256 of an object, "" where it is not there. */
   def copy(work: ObjectWork, configuration: Configuration): (Long, String) = {
     val source = new Path(work.source)
@@ -42,17 +48,34 @@ private[lakelog] object ObjectCopier {
       try {
         work.target.fold(hashed(from, None)) { target =>
           val place = new Path(target)
-          val files = system(place, configuration)
-          val out = files.create(place, true)
-          try {
-            val done = hashed(from, Some(out))
-            // What is noted as copied has to outlive the machine, and is on no disk yet; a bucket has it when it is closed.
-            if (files.getUri.getScheme == "file") out.hsync()
-            done
-          } finally out.close()
+          if (place.toUri.getScheme == "file") toFile(from, Paths.get(place.toUri.getPath))
+          else {
+            val out = system(place, configuration).create(place, true)
+            try hashed(from, Some(out))
+            finally out.close()
+          }
         }
       } finally from.close()
     } catch { case _: FileNotFoundException => (0L, "") }
+  }
+
+  /**
+   * Another attempt at the same may be killed after this one is done: a file is there as a whole, or not at all. What is
+   * noted as copied has to outlive the machine, and is on no disk yet; a bucket has it when it is closed.
+   */
+  private def toFile(from: InputStream, file: JPath): (Long, String) = {
+    Files.createDirectories(file.getParent)
+    val part = file.resolveSibling(s"$Temporary${UUID.randomUUID}")
+    try {
+      val channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+      val done = try {
+        val done = hashed(from, Some(Channels.newOutputStream(channel)))
+        channel.force(true)
+        done
+      } finally channel.close()
+      Files.move(part, file, StandardCopyOption.ATOMIC_MOVE)
+      done
+    } finally Files.deleteIfExists(part)
   }
 
   private def hashed(from: InputStream, to: Option[OutputStream]): (Long, String) = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from lakelog.catalog.files import ColumnStats, DataFile
+from lakelog.catalog.files import DataFile
 from lakelog.catalog.schema import Expression, Scalar
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
+from lakelog.spark.requests.sources import FooterFound, PartitionPlace, Source
 from lakelog.spark.requests.tables import TableFacts
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
 
@@ -34,17 +35,6 @@ class Cluster(_Job, frozen=True, kw_only=True, tag="cluster"):
     goal: ClusteringGoal
     limit_bytes: int | None
     dry: bool
-
-
-class Source(Message, frozen=True, kw_only=True):
-    """Where files of another writer are: below a path, or in a table of the session catalog."""
-
-    path: str | None = None
-    table: Path | None = None
-
-    def __post_init__(self) -> None:
-        if (self.path is None) == (self.table is None):
-            raise ValueError("files are below a path or in a table")
 
 
 class ReadFooters(_Job, frozen=True, kw_only=True, tag="footers"):
@@ -175,35 +165,12 @@ class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
     is_left: bool = False
 
 
-class FooterFound(Message, frozen=True, kw_only=True):
-    """A file of another writer: `schema` is the number of its schema among all, `stats` are by paths in the file.
-
-    `footer` is the CRC-32 of its footer. `old_calendar`: days before the year 1582 are those of the Julian calendar.
-    """
-
-    path: str
-    size: int
-    rows: int
-    footer: int
-    schema: int
-    partition: dict[str, Scalar]
-    stats: tuple[tuple[Path, ColumnStats], ...]
-    old_calendar: bool
-
-
 class FootersRead(_Job, frozen=True, kw_only=True, tag="footers"):
     """The files, and the schemas that there are among them; `table_schema` is that of the job."""
 
     table_schema: FreeJson
     schemas: tuple[FreeJson, ...]
     files: tuple[FooterFound, ...]
-
-
-class PartitionPlace(Message, frozen=True, kw_only=True):
-    """The folder of a partition, and the values of its columns as texts; None stands for NULL."""
-
-    path: str
-    values: dict[str, str | None]
 
 
 class SourceFound(_Job, frozen=True, kw_only=True, tag="source"):
