@@ -52,6 +52,9 @@ TESTS = {
     "statements/LakeParser": (
         "sql/test_evolution.py::test_other_statements_and_parameters_are_for_sparks_own_parser"
     ),
+    "statements/OutermostParser": (
+        "sql/test_foreign_words.py::test_other_extensions_keep_their_words_in_both_orders"
+    ),
     "statements/SessionNames": (
         "sql/test_session_catalog.py::test_if_not_exists_is_content_with_what_the_other_has"
     ),

@@ -116,7 +116,7 @@ class CatalogBackups(CatalogErasure):
             done = create_backup(self._tree, place, path, is_table=is_table, outside=outside, progress=show)
             if not finish:
                 return outcome(done, done.backup, place.store.url, finished=False)
-        backup = finish_copy(tree.logs, place, carry_on, show)
+        backup = finish_copy(tree.logs, place, carry_on, show, None if done is None else done.backup.id)
         return outcome(done, backup, place.store.url, finished=True, carried=carried)
 
     def _source_of(self, left: LeftOut, version: int | None) -> TableHead | None:

@@ -51,7 +51,6 @@ from lakelog.catalog.writes import (
     merge,
     rollback,
     row_changes,
-    statistics_commit,
     tags_and_branches,
     update,
 )
@@ -531,7 +530,7 @@ class Table(TableVersion):
     def commit_statistics(self, estimates: TableEstimates, *, token: Token | None = None) -> Table:
         """Keep statistics that an engine has computed from all rows of this version, for query planners."""
         self._check_main("analyzed")
-        return self._with(statistics_commit.commit(self._writable("compute statistics of"), estimates, token))
+        return self._with(alter.set_statistics(self._writable("compute statistics of"), estimates, token))
 
     # Inside
 

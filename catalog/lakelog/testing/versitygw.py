@@ -29,10 +29,15 @@ def find_versitygw() -> str | None:
 
 @contextmanager
 def versitygw(
-    folder: str | os.PathLike[str], bucket: str | None = "lake", *, users: Mapping[str, str] | None = None
+    folder: str | os.PathLike[str],
+    bucket: str | None = "lake",
+    *,
+    users: Mapping[str, str] | None = None,
+    access_log: Path | None = None,
 ) -> Iterator[S3Server]:
     """Run versitygw over `folder`, which needs extended attributes, until the block ends. Makes `bucket`, and `users`,
-    which are access keys with their secrets: what they may do is up to the bucket's policy.
+    which are access keys with their secrets: what they may do is up to the bucket's policy. Each request is a line of
+    `access_log`, as S3 writes them.
 
     Raises FileNotFoundError, saying how to install it, where the binary is missing.
     """
@@ -44,7 +49,8 @@ def versitygw(
     accounts = folder.parent / f"{folder.name}.accounts"
     if users:
         accounts.mkdir(exist_ok=True)
-    arguments = (["--iam-dir", str(accounts)] if users else []) + ["posix", str(folder)]
+    options = [] if access_log is None else ["--access-log", str(access_log)]
+    arguments = options + (["--iam-dir", str(accounts)] if users else []) + ["posix", str(folder)]
     with _running(binary, arguments, output) as server:
         if bucket:
             server.create_bucket(bucket)

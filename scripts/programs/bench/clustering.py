@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlparse
 import pyarrow.parquet as pq
 
 from programs import story
-from programs.bench import tpch
+from programs.bench.data import tpch
 from programs.bench.rows.engines import ENGINES
 from programs.bench.rows.process import Worker
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from lakelog.catalog import Catalog
 from lakelog.log import CountingStore, LocalStore, LogOptions, ObjectStore, wait_for_background
 from programs import story
-from programs.bench import long_log
-from programs.bench.long_log import NAME, STEP_US
+from programs.bench.data import long_log
+from programs.bench.data.long_log import NAME, STEP_US
 
 PAGE = 1000
 DAY_US = 86_400_000_000

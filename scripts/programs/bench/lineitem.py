@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from programs import story
-from programs.bench import tpch
+from programs.bench.data import tpch
 from programs.bench.measure import median
 from programs.bench.rows.engines import ENGINES, MODES, Engine
 from programs.bench.rows.process import Worker

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog import Catalog
 from programs import story
-from programs.bench import tpch
+from programs.bench.data import tpch
 from programs.bench.measure import median
 
 KEYS = ("l_orderkey", "l_linenumber")

@@ -175,8 +175,8 @@ def _proxy() -> list[str]:
     """Return the command of the proxy: in Go, as the server is, where there is a compiler; the one in Python takes as
     much of the processors as clients do."""
     if shutil.which("go") is None:
-        return [sys.executable, "-m", "programs.bench.slow_s3"]
-    source = Path(__file__).with_name("slow_s3.go")
+        return [sys.executable, "-m", "programs.bench.workers.slow_s3"]
+    source = Path(__file__).parent / "workers" / "slow_s3.go"
     folder = tempfile.mkdtemp(prefix="lakelog-bench-")
     atexit.register(shutil.rmtree, folder)
     subprocess.run(["go", "build", "-o", f"{folder}/slow_s3", str(source)], check=True)

@@ -193,6 +193,7 @@ class World(row_sessions.World):
             expected[name] = of(expected[name])
         for name, rows in self.model.items():
             expected[name] |= {key: values for key, values in rows.items() if key in later}
+        versions = self.versions()
         try:
             open.transaction.commit()
         except CommitConflict:
@@ -200,6 +201,9 @@ class World(row_sessions.World):
             self.counts["conflicts"] += 1
             return
         self.counts["committed"] += 1
+        if self.versions() == versions:
+            # It has only read: then it happened when it began.
+            expected = self.model
         self.counts["committed over others"] += open.is_disturbed
         for name in TABLES:
             found = rows_of(self.catalog.load_table(name))
@@ -215,6 +219,9 @@ class World(row_sessions.World):
         for each in self.open:
             each.later |= open.appended
         self.model = expected
+
+    def versions(self) -> list[int]:
+        return [self.catalog.load_table(name).version for name in TABLES]
 
     def check_changes_of(self, name: str) -> None:
         """What the changes since the first version say makes the last one of it."""

@@ -18,7 +18,15 @@ from typing import Any, ClassVar
 
 from lakelog.catalog.backups.making import DROPPED, FILE, TABLE, WAREHOUSE, BackedUp
 from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, LogInBackup
-from lakelog.catalog.backups.restoring import mark_at, restore_objects, unlink_left, unmark
+from lakelog.catalog.backups.restoring import (
+    claim,
+    has_root,
+    is_key_of_a_log,
+    mark_at,
+    restore_objects,
+    unlink_left,
+    unmark,
+)
 from lakelog.catalog.backups.tables import copy_table, name_beside
 from lakelog.catalog.ddl import drop_table, rename_table
 from lakelog.catalog.logs import LogCache, NameTree, Progress, TableHead, TrackedLog, no_progress
@@ -27,7 +35,6 @@ from lakelog.catalog.names import quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, EntryLinked, NamespaceCreated, encode
 from lakelog.log import Draft
 from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
-from lakelog.log.keys import Keys
 from lakelog.log.stores import ObjectStore
 
 FOLDER = "_lakelog_copy/"
@@ -89,7 +96,7 @@ class CopyPlace(BackupPlace):
         return mark_at(self.store) is not None
 
     def has_root(self) -> bool:
-        return self.store.get(Keys("").commit(1)) is not None
+        return has_root(self.store)
 
     def remove(self, stale: list[str]) -> None:
         """Remove what only the copy needed, and `stale` objects; what says of which backup it is goes last."""
@@ -101,12 +108,22 @@ class CopyPlace(BackupPlace):
 
 
 def finish_copy(
-    target: LogCache, place: CopyPlace, finish: Callable[[Backup], None], progress: Progress
+    target: LogCache,
+    place: CopyPlace,
+    finish: Callable[[Backup], None],
+    progress: Progress,
+    id: str | None = None,
 ) -> Backup:
-    """Make the folder a warehouse as of the newest run that was whole, or go on with that. NotFound where none was."""
+    """Make the folder a warehouse as of a run, or the newest that was whole, or go on with what was begun. NotFound
+    where none was."""
     mark = mark_at(place.store)
-    backup = place.backup(None if mark is None else mark.backup)
-    earlier = place.known()
+    backup = place.backup(id if mark is None else mark.backup)
+    claim(target, backup, is_empty=False)
+    kept = {name for each in place.objects_of(backup) for name in (each.key, each.stored)}
+    if not place.has_root():
+        # What later runs or earlier ones have brought of logs would be taken for the rest of damaged ones.
+        brought = [*place.known(), *filter(is_key_of_a_log, place.store.list_after(""))]
+        _delete(place.store, [key for key in brought if key not in kept and not key.startswith(FOLDER)])
     restore_objects(target, place, backup, progress, is_empty=False)
     if backup.kind != WAREHOUSE:
         _above(target, backup)
@@ -114,9 +131,7 @@ def finish_copy(
             _release_clones(target, at)
     unlink_left(target, backup)
     finish(backup)
-    kept = {each.stored for each in place.objects_of(backup)}
-    stale = [stored for stored in earlier if stored not in kept and not stored.startswith(FOLDER)]
-    place.remove(stale + _of_others(place, backup))
+    place.remove(_of_others(place, backup))
     return backup
 
 

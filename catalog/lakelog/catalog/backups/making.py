@@ -185,8 +185,7 @@ class Making:
 
     def _begin(self, outside: str) -> tuple[list[LogAt], list[LeftOut], int]:
         """Return the logs, what is left out, and the time of the cut."""
-        versions, start = self._versions()
-        time_us = self.tree.logs.namespace(start).log.view_at(versions[start]).time_us
+        versions, start, time_us = self._versions()
         chosen, left = self._chosen(versions, start)
         if outside == REFUSE and (live := [each for each in left if each.kind != DROPPED]):
             self._refuse(live)
@@ -206,7 +205,8 @@ class Making:
             Backup(
                 format=FORMAT,
                 id=self.running.id,
-                time_us=time_us,
+                # After a cut of another namespace, by another clock, it is the newest here all the same.
+                time_us=max(time_us, self.place.newest_us() + 1),
                 kind=self.running.kind,
                 name=self.running.name,
                 root=root,
@@ -229,8 +229,9 @@ class Making:
             )
         )
 
-    def _versions(self) -> tuple[dict[str, int], str]:
-        """Return the versions of the cut, which is saved where that has not happened, and the place of its namespace.
+    def _versions(self) -> tuple[dict[str, int], str, int]:
+        """Return the versions of the cut, which is saved where that has not happened, the place of its namespace, and
+        its time: the last commit of that namespace may be far older.
 
         Where the namespace leads to a log outside of its folder, which has no cut of its own, the whole catalog's is.
         """
@@ -247,7 +248,7 @@ class Making:
                         raise
                     continue
             saved = all_cuts(tree, namespace)[cut]
-            return versions_of(found.tracked, cut, saved), found.tracked.location
+            return versions_of(found.tracked, cut, saved), found.tracked.location, saved.time_us
         raise AssertionError("the root always has a cut")
 
     def _chosen(self, versions: dict[str, int], start: str) -> tuple[list[LogAt], list[LeftOut]]:

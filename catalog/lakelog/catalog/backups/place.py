@@ -15,6 +15,7 @@ with others what is there already, and never replaces what they need.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 from collections.abc import Iterable, Mapping
@@ -216,6 +217,14 @@ class BackupPlace:
         if backup != backup.sealed or key != self._key(backup.id):
             raise FormatError(f"{self.store.url}/{key} was altered: delete it, and use another backup")
         return backup
+
+    def newest_us(self) -> int:
+        """Return the time of the newest backup that can be read, 0 where there is none."""
+        times = [0]
+        for key in self._keys():
+            with contextlib.suppress(FormatError, NotFound):
+                times.append(self._backup(key).time_us)
+        return max(times)
 
     def put_backup(self, backup: Backup) -> None:
         key = self._key(backup.id)

@@ -117,7 +117,7 @@ def begin_restore(
 ) -> list[Listed]:
     """Claim the folder, and return the objects that are missing there."""
     objects = place.objects_of(backup)
-    _mark(target, backup, is_empty=is_empty)
+    claim(target, backup, is_empty=is_empty)
     there = dict(target.places.store(target.warehouse).list_sizes(""))
     if Keys("").commit(1) in there:
         return []  # it was the last one, and clients may have changed others since
@@ -135,11 +135,25 @@ def mark_at(store: ObjectStore) -> Restoring | None:
         raise FormatError(f"{store.url}/{RESTORING} cannot be read ({error}): remove the folder") from error
 
 
+def has_root(store: ObjectStore) -> bool:
+    return store.get(Keys("").commit(1)) is not None
+
+
+def check_unfinished(store: ObjectStore) -> None:
+    """InvalidInput for a warehouse that bears no mark: another run has finished it. What only this one has brought is
+    of another moment, and what this one would remove may be needed there."""
+    if has_root(store):
+        raise InvalidInput(
+            f"{store.url} is a warehouse already, another run has finished it meanwhile, and it goes its own way: "
+            "nothing of it was changed"
+        )
+
+
 def unmark(store: ObjectStore) -> None:
     store.delete([RESTORING])
 
 
-def _mark(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
+def claim(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
     """Claim the folder for this restore. InvalidInput where it holds something else, if it has to be empty."""
     store = target.places.store(target.warehouse)
     found = mark_at(store)
@@ -150,9 +164,13 @@ def _mark(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
                 f"{target.warehouse} is not empty, it holds {first!r}: a warehouse is restored to an empty folder. To "
                 "get back what a warehouse that is in use has lost, restore tables into it, by their names"
             )
+        check_unfinished(store)
         mark = Restoring(format=FORMAT, backup=backup.id)
         if not store.put_if_absent(RESTORING, msgspec.json.encode(mark)):
             found = mark_at(store)
+        elif has_root(store):
+            unmark(store)  # another run has come to its end between the two looks
+            check_unfinished(store)
     if found is not None and found.backup != backup.id:
         raise InvalidInput(
             f"a restore of the backup {found.backup} to {target.warehouse} has not ended: go on with that one, or "
@@ -162,7 +180,11 @@ def _mark(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
 
 def is_of_a_log(each: Listed) -> bool:
     """Whether an object belongs to a log, a cut or a transaction, and not to the files that these name."""
-    return each.key.startswith(("_log/", "_cut/", "_txn/")) or "/_log/" in each.key or "/_cut/" in each.key
+    return is_key_of_a_log(each.key)
+
+
+def is_key_of_a_log(key: str) -> bool:
+    return key.startswith(("_log/", "_cut/", "_txn/")) or "/_log/" in key or "/_cut/" in key
 
 
 def _batches(objects: list[Listed]) -> list[list[Listed]]:

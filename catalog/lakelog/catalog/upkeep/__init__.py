@@ -9,7 +9,6 @@ from lakelog.catalog.upkeep.automatic import (
     KeepingUp,
 )
 from lakelog.catalog.upkeep.clustering import (
-    Clustered,
     check_clustered,
     cluster,
     plan_next,
@@ -57,7 +56,6 @@ from lakelog.catalog.upkeep.words import (
 )
 
 __all__ = [
-    "Clustered",
     "check_clustered",
     "cluster",
     "plan_next",

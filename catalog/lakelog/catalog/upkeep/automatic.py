@@ -139,12 +139,17 @@ class KeepingUp:
         policy = policy_for(logs, view, head.name)
         if (policy.said or self._default) != AUTO:
             return None
+        is_asked = policy.said is not None
+        if not is_asked and view.state.branches:
+            # It would be a change of the table, which can be fast-forwarded to a branch only where it has none.
+            return None
         goal = goal_by(head, policy)
         # Files of others are copied only where a user has asked for it: they stay where they are, too.
-        files, groups = due(head, goal, until=head.version, limit_bytes=1, only_own=policy.said is None)
+        files, groups = due(head, goal, until=head.version, limit_bytes=1, only_own=not is_asked)
         if not groups or sum(group.size_bytes for group in groups) > STEP_BYTES_MAX:
             return None
-        _, came = step(head, goal, files, groups, _until(logs.log_options.monotonic_s))
+        until = _until(logs.log_options.monotonic_s)
+        _, came = step(head, goal, files, groups, until, unless_branched=not is_asked)
         return came.lost
 
     def _may_work(self, logs: LogCache, tracked: TrackedLog[TableState], now_s: float) -> bool:

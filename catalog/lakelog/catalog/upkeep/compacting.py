@@ -72,14 +72,22 @@ def due(
 
 
 def step(
-    head: TableHead, goal: Goal, files: pa.Table, groups: list[Group], check: Callable[[], None]
+    head: TableHead,
+    goal: Goal,
+    files: pa.Table,
+    groups: list[Group],
+    check: Callable[[], None],
+    *,
+    unless_branched: bool = False,
 ) -> tuple[TableHead, Compacted]:
     """Rewrite `files`, which are due, as one commit; return the newest version. What `check` raises, before each batch
-    of rows and before the commit, stops it: then nothing is left of the step."""
+    of rows and before the commit, stops it: then nothing is left of the step. `unless_branched`: it is lost where the
+    table has branches by then."""
     write = head.begin_write()
     copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes, check=check)
     written = sum(file.size_bytes for file in copied)
-    head, lost = committed(head, [Rewritten(files["path"].to_pylist(), copied)], write, check)
+    groups_of = [Rewritten(files["path"].to_pylist(), copied)]
+    head, lost = committed(head, groups_of, write, check, unless_branched=unless_branched)
     if lost:
         return head, Compacted(lost=1, wasted_bytes=written)
     return head, Compacted(
@@ -92,13 +100,20 @@ def step(
 
 
 def committed(
-    head: TableHead, groups: Sequence[Rewritten], write: WriteRef, check: Callable[[], None]
+    head: TableHead,
+    groups: Sequence[Rewritten],
+    write: WriteRef,
+    check: Callable[[], None],
+    *,
+    unless_branched: bool = False,
 ) -> tuple[TableHead, list[int]]:
     """Commit the copies of groups of files; return the newest version, and which were lost to other writers. Of those,
     and of all where `check` raises, nothing is left."""
     with leftovers.kept_by_commit(head.tracked, [file for group in groups for file in group.files]):
         check()
-        head, lost = compaction_commit.commit(head, groups, write=write, token=None)
+        head, lost = compaction_commit.commit(
+            head, groups, write=write, token=None, unless_branched=unless_branched
+        )
     if lost:
         leftovers.delete(head.tracked, [file.path for at in lost for file in groups[at].files])
     return head, lost

@@ -1,6 +1,7 @@
-"""Changing a table's definition: columns, partitioning, order, properties, constraints, all in one commit.
+"""Changing what is said of a table: its definition (columns, partitioning, order, properties, constraints, all in one
+commit), and estimates of its rows for planners of queries.
 
-Conditions on the rows that it needs are proven on every state that the change is decided on.
+Conditions on the rows that a definition needs are proven on every state that the change is decided on.
 """
 
 from __future__ import annotations
@@ -8,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files
 from lakelog.catalog.parquet import check_rows, required
 from lakelog.catalog.schema import TableChange, apply_changes, changes_from
-from lakelog.catalog.state import Operation, TableState, encode, events_of
+from lakelog.catalog.state import (
+    FilesChanged,
+    Operation,
+    StatisticsComputed,
+    TableState,
+    encode,
+    events_of,
+    table_events,
+)
 from lakelog.log import Commit, Draft, View
 
 
@@ -40,5 +50,21 @@ def alter(
             raise NothingToDo("nothing to change")
         check_rows(head.at(view), looked, required(metadata, altered))
         return Draft(events=encode(events))
+
+    return head.commit_or_refresh(decide, token)
+
+
+def set_statistics(head: TableHead, estimates: TableEstimates, token: Token | None) -> TableHead:
+    """Commit `estimates`, with the rows that were added since they were made, and return the newest version."""
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        written = Written(head.version, head.schema, no_files)
+        check_conflicts(Operation.COMPUTE_STATISTICS, view, passed, written, head.name)
+        added = 0
+        if view.version > estimates.version:
+            commits = head.tracked.log.commits(first=estimates.version + 1, last=view.version)
+            events = [event for commit in commits for event in table_events(commit)]
+            added = sum(event.added_rows for event in events if isinstance(event, FilesChanged))
+        return Draft(events=encode([StatisticsComputed(estimates=estimates.with_added(added))]))
 
     return head.commit_or_refresh(decide, token)

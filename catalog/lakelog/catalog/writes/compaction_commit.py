@@ -75,15 +75,21 @@ def files_like(head: TableHead, filter: Filter | None, what: str) -> pa.Table:
 
 
 def commit(
-    base: TableHead, groups: Sequence[Rewritten], *, write: WriteRef, token: Token | None
+    base: TableHead,
+    groups: Sequence[Rewritten],
+    *,
+    write: WriteRef,
+    token: Token | None,
+    unless_branched: bool = False,
 ) -> tuple[TableHead, list[int]]:
     """Commit the groups, which were prepared against `base`, on the newest state: the rows of them that are live there.
 
     Return the newest version, and which groups were left out (see `_Groups`). Their files are in no commit. Raises as
-    `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since.
+    `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since. With
+    `unless_branched`, all are left out where the table has branches by then.
     """
     token = token or base.token_of(write)
-    prepared = _Groups(base, groups, write)
+    prepared = _Groups(base, groups, write, unless_branched=unless_branched)
     try:
         done = base.commit(prepared.decide, token)
     except NothingToDo:
@@ -101,8 +107,11 @@ class _Groups:
     ones: it would be rewritten again for its dead rows.
     """
 
-    def __init__(self, base: TableHead, groups: Sequence[Rewritten], write: WriteRef) -> None:
+    def __init__(
+        self, base: TableHead, groups: Sequence[Rewritten], write: WriteRef, *, unless_branched: bool
+    ) -> None:
         self._base = base
+        self._unless_branched = unless_branched
         named = [path for group in groups for path in (*group.removed, *(file.path for file in group.files))]
         if len(set(named)) < len(named):
             raise InvalidInput("a file occurs twice in the groups of a compaction: name each file once")
@@ -119,6 +128,8 @@ class _Groups:
 
     def decide(self, view: View[TableState], passed: Sequence[Commit]) -> Draft:
         head = self._base.at(view)
+        if self._unless_branched and view.state.branches:
+            raise NothingToDo("the table has branches, to which it could not be fast-forwarded any more")
         check_conflicts(Operation.COMPACT, view, passed, self._written(lambda kind: None), head.name)
         since = [commit for commit in passed if commit.version > self._base.version]
         known = head.entries(self._paths) if since else None

@@ -1,9 +1,8 @@
-"""Upserts and look-ups of few keys in Spark, with Bloom filters and without: what tasks ask an S3 server for.
+"""Upserts and look-ups of few keys in Spark, with Bloom filters and without: requests for data files on an S3 server.
 
 Nothing orders the keys of the table: any file has some of the whole range. An upsert is a MERGE of --keys keys from a
 small table: of keys that are all new, of keys of one file, and of keys anywhere. Filters are made for each rate of
---fpp; 0 stands for none. The server is versitygw; requests and bytes are those that Hadoop's S3A counts, without those
-of the plan.
+--fpp; 0 stands for none. The server is versitygw, which logs its requests; those for data files are counted.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +23,7 @@ from lakelog.testing.s3a import s3a_settings
 from lakelog.testing.versitygw import versitygw
 from programs import story
 
-GETS, BYTES = ("stream_read_opened", "object_metadata_request"), "stream_read_bytes"
+GETS = ("s3_GetObject", "s3_HeadObject")
 
 
 def main() -> None:
@@ -39,12 +39,12 @@ def main() -> None:
     arguments = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakelog-bench-")))
-        server = stack.enter_context(versitygw(folder / "s3"))
+        server = stack.enter_context(versitygw(folder / "s3", access_log=folder / "access.log"))
         stack.enter_context(server.credentials())
         spark = _session("s3://lake/warehouse", server.options)
         stack.callback(spark.stop)
         for rate in arguments.fpp.split(","):
-            _measured(spark, arguments, rate)
+            _measured(spark, folder / "access.log", arguments, rate)
 
 
 def _session(warehouse: str, options: Mapping[str, Any]) -> SparkSession:
@@ -66,7 +66,7 @@ def _session(warehouse: str, options: Mapping[str, Any]) -> SparkSession:
     return session
 
 
-def _measured(spark: SparkSession, arguments: argparse.Namespace, rate: str) -> None:
+def _measured(spark: SparkSession, log: Path, arguments: argparse.Namespace, rate: str) -> None:
     rows, files, keys = arguments.rows, arguments.files, arguments.keys
     table = f"lake.t{rate.replace('.', '_')}"
     properties = (
@@ -75,7 +75,7 @@ def _measured(spark: SparkSession, arguments: argparse.Namespace, rate: str) -> 
         else ""
     )
     source = f"SELECT xxhash64(id) AS k, id AS v FROM range(0, {rows}, 1, {files})"
-    taken, _, _, _ = _costs(spark, f"CREATE TABLE {table} {properties} AS {source}")
+    taken, _, _ = _costs(spark, log, f"CREATE TABLE {table} {properties} AS {source}")
     size = spark.sql(f"SELECT sum(file_size_in_bytes), count(*) FROM {table}.files").collect()[0]
     story.say(f"{table}: {rows:,} rows in {size[1]} files of {size[0] / 1e6:,.0f} MB, in {taken:.0f} s")
     in_a_file = rows // files
@@ -91,41 +91,34 @@ def _measured(spark: SparkSession, arguments: argparse.Namespace, rate: str) -> 
     }
     for name, wanted in {"look-up": rows // 2, "look-up of nothing": 9 * rows}.items():
         query = f"SELECT v FROM {table} WHERE k = {spark.sql(f'SELECT xxhash64({wanted}L)').collect()[0][0]}L"
-        _say(name, *_costs(spark, query))
+        _say(name, *_costs(spark, log, query))
     for name, ids in upserts.items():
         spark.sql(f"CREATE OR REPLACE TABLE lake.s AS SELECT xxhash64(id) AS k, id AS v FROM {ids}").collect()
         merge = (
             f"MERGE INTO {table} AS t USING lake.s AS s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = s.v "
             "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, s.v)"
         )
-        _say(name, *_costs(spark, merge))
+        _say(name, *_costs(spark, log, merge))
     found, sum_ = spark.sql(f"SELECT count(*), sum(v) FROM {table}").collect()[0]
     story.say(f"    afterwards {found:,} rows, the sum of v is {sum_}")
 
 
-def _say(name: str, seconds: float, gets: int, heads: int, size: int) -> None:
-    story.say(f"    {name:44} {seconds:7.1f} s {gets:8,} GET {heads:8,} HEAD {size / 1e6:9,.1f} MB")
+def _say(name: str, seconds: float, gets: int, heads: int) -> None:
+    story.say(f"    {name:44} {seconds:7.1f} s {gets:8,} GET {heads:8,} HEAD")
 
 
-def _costs(spark: SparkSession, statement: str) -> tuple[float, int, int, int]:
-    """Return seconds, GETs, HEADs and bytes of a statement."""
-    before, start = _counted(spark), time.perf_counter()
+def _costs(spark: SparkSession, log: Path, statement: str) -> tuple[float, int, int]:
+    """Return seconds, and GETs and HEADs of data files, of a statement."""
+    before, start = _counted(log), time.perf_counter()
     spark.sql(statement).collect()
-    seconds, after = time.perf_counter() - start, _counted(spark)
-    gets, heads, size = (after.get(name, 0) - before.get(name, 0) for name in (*GETS, BYTES))
-    return seconds, gets, heads, size
+    seconds, after = time.perf_counter() - start, _counted(log)
+    gets, heads = (after[name] - before[name] for name in GETS)
+    return seconds, gets, heads
 
 
-def _counted(spark: SparkSession) -> dict[str, int]:
-    jvm: Any = spark.sparkContext._jvm
-    found: dict[str, int] = {}
-    kinds = jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().iterator()
-    while kinds.hasNext():
-        every = kinds.next().getLongStatistics()
-        while every.hasNext():
-            one = every.next()
-            found[one.getName()] = found.get(one.getName(), 0) + one.getValue()
-    return found
+def _counted(log: Path) -> Counter[str]:
+    lines = (line.split() for line in log.read_text().splitlines() if ".parquet" in line)
+    return Counter(word for line in lines for word in line if word in GETS)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death, quick
 
 from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog.backups import CopyPlace
 from lakelog.log import MemoryStore
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound
 
@@ -170,6 +171,52 @@ def test_what_is_outside_is_carried_as_tables_of_the_copy(tmp_path: Path) -> Non
     copy.vacuum(dropped_older_than=now, older_than=now, dry_run=False, trust_clock=True)
     assert ids(catalog, "n.away") == [1, 2, 5] and ids(catalog, "n.imported") == [8]
     assert all(not each.startswith("/") for each in copy.load_table("n.imported").plan()["path"].to_pylist())
+    check_whole(copy)
+
+
+def test_a_run_that_is_overtaken_leaves_the_finished_copy_as_it_is(
+    filled: Catalog, elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.copy(elsewhere, "b", finish=False)
+    store = MemoryStore.named(elsewhere)
+    way = {key: store.get(key) for key in keys(elsewhere)}
+    Catalog(elsewhere).finish_copy()
+    # Another run has looked before that, and reads what the finished one is about to remove.
+    store._objects |= {key: data for key, data in way.items() if data is not None}
+    monkeypatch.setattr(CopyPlace, "check_of", lambda *given: None)
+    filled.load_table("b").compact()
+    filled.expire("b", retain_last=1, dry_run=False)
+    with pytest.raises(InvalidInput, match="another run has finished it meanwhile"):
+        filled.copy(elsewhere, "b")
+    assert ids(Catalog(elsewhere), "b") == [7, 8]
+    assert "_lakelog_restoring.json" not in keys(elsewhere)
+
+
+@pytest.mark.parametrize("without_source", [False, True])
+def test_a_copy_is_as_of_its_last_run_though_its_cut_is_of_another_namespace(
+    catalog: Catalog, elsewhere: str, without_source: bool
+) -> None:
+    for name in ("m", "n"):
+        catalog.create_namespace(name)
+    table = catalog.create_table("n.a", SCHEMA).append(rows(1))
+    for number in range(2, 45):
+        table = table.append(rows(number))
+    catalog.clone("n.a", "n.c").delete("id = 1")
+    catalog.create_table("m.b", SCHEMA)
+    catalog.copy(elsewhere, "n", finish=False)
+    catalog.rename_table("n.c", "m.c")
+    catalog.rename_table(
+        "m.b", "n.b"
+    )  # It is outside of the namespace's folder, so the next cut is the root's.
+    table.append(rows(50))
+    if without_source:
+        catalog.copy(elsewhere, "n", finish=False)
+        Catalog(elsewhere).finish_copy()
+    else:
+        catalog.copy(elsewhere, "n")
+    copy = Catalog(elsewhere)
+    assert copy.list_tables("n") == [("n", "a"), ("n", "b")]
+    assert ids(copy, "n.a") == [*range(1, 45), 50]
     check_whole(copy)
 
 

@@ -123,10 +123,10 @@ def slow_steps(monkeypatch: pytest.MonkeyPatch, now: Now) -> list[float]:
     took: list[float] = []
     real = step
 
-    def slow(*given: Any) -> Any:
+    def slow(*given: Any, **how: Any) -> Any:
         took.append(now.s)
         now.s += 5.0
-        return real(*given)
+        return real(*given, **how)
 
     monkeypatch.setattr("lakelog.catalog.upkeep.automatic.step", slow)
     return took
@@ -233,6 +233,32 @@ def test_files_of_others_and_large_groups_are_left_to_maintain(
     assert sum(path.startswith("data/") for path in paths) < own
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_table_can_still_be_fast_forwarded_to_a_branch(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    catalog = Catalog(f"memory://{uuid.uuid4().hex}", maintenance="auto")
+    table = catalog.create_table("orders", SCHEMA)
+    while table.version < 16:
+        table = table.append(rows(table.version))
+
+    def late(*given: Any, **how: Any) -> Any:
+        catalog.load_table("orders").create_branch("trial")
+        return step(*given, **how)
+
+    if is_late:
+        monkeypatch.setattr(automatic, "step", late)
+    else:
+        table.create_branch("trial")
+    begun.pop()()
+    catalog.load_table("orders", ref="trial").append(rows(100))
+    done = catalog.load_table("orders").fast_forward("main", "trial")
+    assert 100 in done.to_arrow()["id"].to_pylist()
+    assert not {each.kind for each in catalog.fsck(deep=True).found} - {"hint-missing"}, (
+        "no file is left over"
+    )
+
+
 def test_a_default_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidInput, match="on-demand, auto"):
         Catalog(f"memory://{uuid.uuid4().hex}", maintenance="sometimes")
@@ -244,7 +270,7 @@ def test_a_writer_does_not_notice_that_upkeep_fails(
     catalog = catalog_of()
     table = catalog.create_table("shop.orders", SCHEMA, properties=AUTO)
 
-    def fails(*given: Any) -> Any:
+    def fails(*given: Any, **how: Any) -> Any:
         raise StorageError("no space left on device", location="data/")
 
     with monkeypatch.context() as patch:
@@ -276,7 +302,7 @@ import pyarrow as pa
 from lakelog.catalog import Catalog
 from lakelog.catalog.upkeep import automatic
 
-def endless(head, goal, files, groups, check):
+def endless(head, goal, files, groups, check, **how):
     print("begun", flush=True)
     while True:
         check()

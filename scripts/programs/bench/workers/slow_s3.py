@@ -1,7 +1,7 @@
 """A proxy before an S3 server that holds each request as long as S3 would: PUT, GET and LIST by times of their own.
 
-`python -m programs.bench.slow_s3 HOST:PORT PUT_MS GET_MS LIST_MS` prints its own endpoint, and once its input ends
-the seconds of processor that it took, and how many requests of each kind it passed on.
+`python -m programs.bench.workers.slow_s3 HOST:PORT PUT_MS GET_MS LIST_MS` prints its own endpoint, and once its input
+ends the seconds of processor that it took, and how many requests of each kind it passed on.
 """
 
 from __future__ import annotations
