@@ -68,11 +68,12 @@ private[lakelog] object ObjectCopier {
     val part = file.resolveSibling(s"$Temporary${UUID.randomUUID}")
     try {
       val channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
-      val done = try {
-        val done = hashed(from, Some(Channels.newOutputStream(channel)))
-        channel.force(true)
-        done
-      } finally channel.close()
+      val done =
+        try {
+          val done = hashed(from, Some(Channels.newOutputStream(channel)))
+          channel.force(true)
+          done
+        } finally channel.close()
       Files.move(part, file, StandardCopyOption.ATOMIC_MOVE)
       done
     } finally Files.deleteIfExists(part)
