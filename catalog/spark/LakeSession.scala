@@ -26,6 +26,11 @@ private[lakelog] final class LakeSession(
   // A session that forgets to end a transaction must not keep it in the Python process for ever.
   ProcessState.whenGone(this)(new LakeSession.Abandoned(open))
 
+  @volatile private var commits: Seq[wire.CommitMade] = Nil
+
+  /** Takes note of what a request has committed, if anything. */
+  private[lakelog] def committed(made: Seq[wire.CommitMade]): Unit = if (made.nonEmpty) commits = made
+
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
     checkSettings()
@@ -182,7 +187,7 @@ private[lakelog] final class LakeSession(
     val call = ofProcedure(procedure, arguments)
     val once = token.orElse(if (to.isInTransaction) None else to.ask(wire.CallToken(call)).token)
     val result = job.flatMap(prepared(to, call, _, None))
-    to.change(wire.Call(call, once, result)).rows
+    to.change(wire.Call(call, once, result, commits = if (procedure == LakeSession.LastCommit) commits else Nil)).rows
   }
 
   private def ofProcedure(procedure: String, arguments: wire.FreeJson): wire.OfProcedure =
@@ -240,6 +245,9 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
 
 private[lakelog] object LakeSession {
 
+  /** The procedure that shows what the session has committed last. */
+  private val LastCommit = "last_commit"
+
   /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
   private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
     override def run(): Unit = Option(open.getAndSet(null)).foreach(_.end())
@@ -288,7 +296,7 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
 
   /** Requests a change, on behalf of the statement under way and its user. */
   def change[A](request: wire.Request[A], first: Option[wire.First] = None): A =
-    try asked.ask(request, scope.copy(query = Some(session.statement)), first)._1
+    try asked.ask(request, scope.copy(query = Some(session.statement)), first, session.committed)._1
     finally if (!isInTransaction) session.changed()
 
   /** Requests a change that begins with the answer to another request, which becomes that member of it. */

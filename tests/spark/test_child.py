@@ -540,7 +540,8 @@ OpenCatalog.close = close
         settings = settings.updated("warehouse", str(tmp_path / name)).updated("fsync", "off")
         bridge = lakelog.Bridge.of(lakelog.BridgeSettings(program, settings))
         nothing = jvm.scala.Option.empty()
-        bridge.ask(lakelog.wire.ListSystemTables(), lakelog.wire.Scope(nothing, nothing), nothing)
+        no_matter = getattr(bridge, "ask$default$4")()
+        bridge.ask(lakelog.wire.ListSystemTables(), lakelog.wire.Scope(nothing, nothing), nothing, no_matter)
         return bridge
 
     kept = asked("kept")

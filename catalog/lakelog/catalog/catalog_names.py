@@ -49,6 +49,7 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance import drop_and_purge
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
+from lakelog.catalog.newest_commits import CommitOfTable, newest_commits
 from lakelog.catalog.schema import Schema, Stated, ViewDefinition, Written
 from lakelog.catalog.state import (
     NAMESPACE,
@@ -60,7 +61,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.catalog.table import Table
 from lakelog.catalog.tools import as_html
-from lakelog.log import Json, WriteRef
+from lakelog.log import Json, NotedCommit, WriteRef
 from lakelog.log.errors import NotFound
 
 
@@ -366,6 +367,10 @@ class CatalogNames(DefinedNames):
     def token_of_write(self, location: Location, write: WriteRef) -> Token:
         """Return the token of a write to the table at `location` whose commit was requested without a token."""
         return Token(commit_id=write.id, bases={self._logs.location(spelled(location)): write.version})
+
+    def newest_commits(self, noted: Sequence[NotedCommit]) -> list[CommitOfTable]:
+        """Return what commits that an engine has noted did (see `noting_commits`), the last of each table."""
+        return newest_commits(self._logs, noted)
 
     def was_committed(self, token: Token) -> bool:
         """Return whether a transaction happened whose process has ended, by its `commit_token`. Costs about 2 GETs.

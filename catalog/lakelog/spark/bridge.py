@@ -11,11 +11,12 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
+from lakelog.log import NotedCommit, noting_commits
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.log.secrets import masked
 from lakelog.spark.dispatch import Dispatch
@@ -25,6 +26,9 @@ from lakelog.spark.requests import process
 
 KEPT = 16
 """So many threads stay where there is nothing to do."""
+
+COMMITS_MAX = 100
+"""Of the logs that one request has changed, a session knows so many."""
 
 _ASKED = msgspec.json.Decoder(process.Asked)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -118,9 +122,10 @@ def _or_die() -> Iterator[None]:
 def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -> Frame:
     """Return the answer to a request; one with an error for whatever is raised."""
     try:
-        answer, beside = _asked(dispatch, request, send)
+        with noting_commits() as noted:
+            answer, beside = _asked(dispatch, request, send)
         body, parts = last_part(request.number, beside, send)
-        text = msgspec.json.encode({"ok": answer} | ({"parts": parts} if parts else {}))
+        text = msgspec.json.encode({"ok": answer} | ({"parts": parts} if parts else {}) | _commits(noted))
         return Frame(request.number, text, body)
     except LakelogError as error:
         # The writer of a commit's files may remove them only when it is certain that the commit did not happen.
@@ -135,6 +140,12 @@ def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) 
         _print_trace()
         failed = _internal(error)
     return Frame(request.number, msgspec.json.encode({"error": failed}))
+
+
+def _commits(noted: Sequence[NotedCommit]) -> dict[str, list[NotedCommit]]:
+    """Return what is said of commits, the last of each log."""
+    last = {each.location: each for each in noted}
+    return {"commits": list(last.values())[-COMMITS_MAX:]} if last else {}
 
 
 def _asked(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -> tuple[Any, Beside]:

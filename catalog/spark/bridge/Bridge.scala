@@ -33,21 +33,25 @@ private[lakelog] final class Bridge(
   ProcessState.whenGone(this)(opened)
 
   /**
-   * Sends a request; returns the answer and the bytes beside it. Throws [[LakelogFailure]] for an error that Python
-   * reports or for a Python that cannot run.
+   * Sends a request; returns the answer and the bytes beside it. `committed` takes note of the commits that it has made.
+   * Throws [[LakelogFailure]] for an error that Python reports or for a Python that cannot run.
    */
   def ask[A](
-      request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[wire.First] = None)
-      : (A, Array[Byte]) = {
+      request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[wire.First] = None,
+      committed: Seq[wire.CommitMade] => Unit = _ => ()): (A, Array[Byte]) = {
     val beside = new OnePart
-    (askInParts(request, scope, beside, first), beside.result())
+    val answered = sent(request, scope, beside, first)
+    committed(answered.commits)
+    (answered.to(request), beside.result())
   }
 
   /** As [[ask]], where what stands beside the answer goes to `beside` as it comes. */
-  def askInParts[A](
-      request: wire.Request[A], scope: wire.Scope, beside: Parts, first: Option[wire.First] = None): A =
+  def askInParts[A](request: wire.Request[A], scope: wire.Scope, beside: Parts): A =
+    sent(request, scope, beside, None).to(request)
+
+  private def sent(
+      request: wire.Request[_], scope: wire.Scope, beside: Parts, first: Option[wire.First]): wire.Answered =
     answer(wire.Asked(request.method, scope.on(request), first = first), beside, attempt = 1, mayHaveBegun = false)
-      .to(request)
 
   /** `mayHaveBegun`: whether an earlier attempt was sent. What is answered first shows that a request has begun. */
   @tailrec

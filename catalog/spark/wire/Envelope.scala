@@ -2,10 +2,13 @@ package org.apache.spark.sql.lakelog.wire
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-import org.json4s.JsonAST.{JInt, JObject}
+import org.json4s.JsonAST.{JArray, JInt, JObject}
 
-/** What a request was answered, after so many parts of what stands beside it; only the request knows how to read it. */
-private[lakelog] final class Answered private[wire] (json: JObject, val parts: Long) {
+/**
+ * What a request was answered, after so many parts of what stands beside it, and the commits that it has made; only the
+ * request knows how to read the answer.
+ */
+private[lakelog] final class Answered private[wire] (json: JObject, val parts: Long, val commits: Seq[CommitMade]) {
   def to[A](request: Request[A]): A = request.answer(json)
 }
 
@@ -29,7 +32,9 @@ private[lakelog] object Envelope {
       case Some(error: JObject) => Left(Failed.of(error))
       case _ =>
         val answer = Json.get(content, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil))
-        Right(new Answered(answer, Json.get(content, "parts").collect { case JInt(parts) => parts.toLong }.getOrElse(0)))
+        val parts = Json.get(content, "parts").collect { case JInt(parts) => parts.toLong }.getOrElse(0L)
+        val commits = Json.get(content, "commits").collect { case JArray(all) => all }.getOrElse(Nil)
+        Right(new Answered(answer, parts, commits.collect { case made: JObject => CommitMade.of(made) }))
     }
   }
 

@@ -164,10 +164,36 @@ private[lakelog] object Job extends Companion[Job] {
     takeIfAny[Boolean](json, "again").getOrElse(false))
 }
 
-/** Run a procedure; `result` is what came of its job. */
-private[lakelog] final case class Call(call: OfProcedure, token: Option[Token] = None, result: Option[AnyResult] = None)
+/** A commit that a request has made, in the log at that place. */
+private[lakelog] final case class CommitMade(location: String, version: Long, commitId: String)
+  extends Message {
+  override def members: Members = List(
+    "location" -> put(location),
+    "version" -> put(version),
+    "commit_id" -> put(commitId))
+}
+
+private[lakelog] object CommitMade extends Companion[CommitMade] {
+  override def of(json: JObject): CommitMade = CommitMade(
+    take[String](json, "location"),
+    take[Long](json, "version"),
+    take[String](json, "commit_id"))
+}
+
+/**
+ * Run a procedure; `result` is what came of its job, and `commits` are what the session has committed last, where the
+ * procedure is about that.
+ */
+private[lakelog] final case class Call(
+    call: OfProcedure,
+    token: Option[Token] = None,
+    result: Option[AnyResult] = None,
+    commits: Seq[CommitMade] = Nil)
   extends Request[Rows]("call") {
-  override def members: Members = call.members ++ List("token" -> putOrNull(token), "result" -> putIfAny(result))
+  override def members: Members = call.members ++ List(
+    "token" -> putOrNull(token),
+    "result" -> putIfAny(result),
+    "commits" -> put(commits))
   override def answer(json: JObject): Rows = Rows.of(json)
 }
 
@@ -175,7 +201,8 @@ private[lakelog] object Call extends Companion[Call] {
   override def of(json: JObject): Call = Call(
     OfProcedure.of(json),
     takeIfAny[Token](json, "token"),
-    takeIfAny[AnyResult](json, "result"))
+    takeIfAny[AnyResult](json, "result"),
+    takeIfAny[Seq[CommitMade]](json, "commits").getOrElse(Nil))
 }
 
 /** The rows of the result, each with a value for every column. */

@@ -2,6 +2,7 @@
 
 from lakelog.log.background import Background, wait_for_background
 from lakelog.log.changes import combined_ids, each_change
+from lakelog.log.costs import NotedCommit, noting_commits
 from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
@@ -53,6 +54,8 @@ __all__ = [
     "Dump",
     "Gathered",
     "FormatError",
+    "NotedCommit",
+    "noting_commits",
     "Intent",
     "InvalidInput",
     "Json",

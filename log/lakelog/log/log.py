@@ -12,6 +12,7 @@ from typing import Generic
 
 from lakelog.log import history, snapshots
 from lakelog.log.changes import is_same_commit
+from lakelog.log.costs import note_commit
 from lakelog.log.decisions import OpenUrl
 from lakelog.log.errors import AlreadyExists, ConflictError
 from lakelog.log.format import Commit, Json
@@ -125,10 +126,12 @@ class Log(Generic[S]):
         view = empty_view(self.projection)
         found = self.writer.put(view, draft, commit_id, base=0, log_id=log_id)
         if isinstance(found, Placed):
+            note_commit(self.location, found.commit.version, commit_id)
             return self.writer.settled(found)
         entry = self.replay.entry(1, found)
         with or_unknown(commit_id, self.location):
             if is_same_commit(entry, commit_id):
+                note_commit(self.location, 1, commit_id)
                 after = self.replay.step(view, entry, None)
                 return after if after.version == 1 else self.replay.forward(after)
             view = self.refresh_settled(self.load())
@@ -138,6 +141,7 @@ class Log(Generic[S]):
         while view.sealed and view.log_id != log_id:
             found = self.writer.put(view, draft, commit_id, base=view.version, log_id=log_id)
             if isinstance(found, Placed):
+                note_commit(self.location, found.commit.version, commit_id)
                 return self.writer.settled(found)
             with or_unknown(commit_id, self.location):
                 lost_after, view = view.version, self.refresh_settled(view)
@@ -173,10 +177,12 @@ class Log(Generic[S]):
         placing = self.placing(view, decide, commit_id or self.options.new_id(), base)
         placing.retried = shared and commit_id is not None
         before = _asked_before(placing)
-        if before is not None:
-            return before
-        if shared:
-            return self.sharing.commit(placing)
+        if before is None:
+            before = self.sharing.commit(placing) if shared else self._placed(placing)
+        note_commit(self.location, before.version, placing.commit_id)
+        return before
+
+    def _placed(self, placing: Placing[S]) -> Committed[S]:
         done = placing.place()
         if isinstance(done, Committed):
             return done
@@ -199,7 +205,10 @@ class Log(Generic[S]):
         """
         placing = self.placing(view, decide, commit_id, base)
         placing.retried = retried
-        return _asked_before(placing) or self.sharing.propose(placing)
+        done = _asked_before(placing) or self.sharing.propose(placing)
+        if done is not None:
+            note_commit(self.location, done.version, commit_id)
+        return done
 
     def placing(
         self, view: View[S], decide: Decide[S], commit_id: str, base: int | None = None

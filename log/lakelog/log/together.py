@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias
 
 from lakelog.log.clocks import host_clock_us
+from lakelog.log.costs import note_commit
 from lakelog.log.decisions import DecisionPlace, Decisions
 from lakelog.log.errors import ConflictError, FormatError, InvalidInput, StorageError
 from lakelog.log.format import COMMITTED, FORMAT, Decision, Intent
@@ -68,7 +69,11 @@ def commit_together(
         raise InvalidInput(
             f"a transaction of {len(parts)} logs is above the limit of {options.participants_max}: make several"
         )
-    return _Transaction(parts, decisions, commit_id or options.new_id(), validate).commit()
+    transaction = _Transaction(parts, decisions, commit_id or options.new_id(), validate)
+    done = transaction.commit()
+    for part, committed in zip(parts, done, strict=True):
+        note_commit(part.log.location, committed.version, transaction.commit_id)
+    return done
 
 
 # What became of the attempt to place one part; None: it was not tried.

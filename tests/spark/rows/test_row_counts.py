@@ -10,6 +10,7 @@ import random
 from collections.abc import Mapping
 
 import pytest
+from tests.spark.sessions import another_session
 
 pytestmark = pytest.mark.adapter
 
@@ -178,6 +179,9 @@ def test_statements_by_metadata_and_whole_tables_have_numbers(lake):
     ):  # fmt: skip
         lake.sql(sql)
         assert newest(lake) == expected, sql
+        [(table, version, _, _, *numbers, copied, _)] = lake.sql("CALL lake.system.last_commit()")
+        assert (table, version, tuple(numbers)) == ("`t`", len(counts(lake)), expected), sql
+        assert copied == (None if numbers[0] is None else 0)
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
@@ -195,3 +199,22 @@ def test_statements_of_a_transaction_are_added_up_also_of_rows_that_it_has_added
     lake.sql("CALL lake.system.commit_transaction()")
     assert newest(lake) == (4, 3, 0)
     assert held(lake) == {1: 1, 2: 0, 3: 0, 4: 1, 5: 2, 6: 0}
+
+
+def test_the_last_commit_is_the_sessions_own_and_has_all_tables_of_a_transaction(lake):
+    other = another_session(lake)
+    assert lake.sql("CALL lake.system.last_commit()") == []
+    for table in ("t", "u"):
+        lake.sql(f"CREATE TABLE lake.{table} (k INT)")
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("INSERT INTO lake.t VALUES (1), (2)")
+    lake.sql("INSERT INTO lake.u SELECT k FROM lake.t WHERE k = 1")
+    [(_, version, _, operation, *_)] = lake.sql("CALL lake.system.last_commit()")
+    assert (version, operation) == (1, "create")
+    lake.sql("CALL lake.system.commit_transaction()")
+    other.sql("INSERT INTO lake.t VALUES (3)")
+    found = {(row[0], row[1], row[3], row[4]) for row in lake.sql("CALL lake.system.last_commit()")}
+    assert found == {("`t`", 2, "append", 2), ("`u`", 2, "append", 1)}
+    assert [row[1] for row in other.sql("CALL lake.system.last_commit()")] == [3]
+    lake.sql("DROP TABLE lake.u")
+    assert [row[3] for row in lake.sql("CALL lake.system.last_commit()")] == ["drop"]

@@ -62,6 +62,8 @@ INSIDE = {
     "Operand": "what Predicate is made of by its own methods",
     "Literal": "typing.Literal, or what Predicate is made of by its own methods",
     "NothingToDo": "never leaves the catalog",
+    "NotedCommit": "of `newest_commits`, which engines have their own requests noted for",
+    "CommitOfTable": "of `newest_commits`, which engines have their own requests noted for",
 }
 """What public members name and users never handle, and why."""
 

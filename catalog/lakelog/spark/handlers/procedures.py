@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from lakelog.catalog.logs import Token
+from lakelog.log import NotedCommit
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.frames import Beside
@@ -38,7 +40,7 @@ def prepare(at: OpenCatalog, asked: ask.CallPrepare) -> ask.Job:
 
 def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:
     procedure = _procedure(asked)
-    rows = procedure.run(_call(at, procedure, asked, asked.token, asked.result))
+    rows = procedure.run(_call(at, procedure, asked, asked.token, asked.result, asked.commits))
     return ask.Rows(rows=tuple(tuple(row) for row in rows))
 
 
@@ -92,6 +94,7 @@ def _call(
     asked: ask.OfProcedure,
     token: Token | None = None,
     result: AnyResult | None = None,
+    commits: Sequence[ask.CommitMade] = (),
 ) -> Call:
     """Return a call of a procedure."""
     for parameter in procedure.parameters:
@@ -107,4 +110,7 @@ def _call(
         token=token,
         transaction=asked.transaction,
         result=result,
+        newest_commits=lambda: at.outside.newest_commits(
+            [NotedCommit(each.location, each.version, each.commit_id) for each in commits]
+        ),
     )

@@ -40,6 +40,7 @@ _MODULES = (
     "maintenance",
     "fsck",
     "versions",
+    "last_commit",
     "refs",
     "files",
     "statistics",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakelog.catalog import Catalog, Transaction
     from lakelog.catalog.logs import Token
     from lakelog.catalog.names import Identifier
+    from lakelog.catalog.newest_commits import CommitOfTable
     from lakelog.catalog.table import Table
     from lakelog.spark.going_calls import Jobs
     from lakelog.spark.open_transactions import OpenTransactions
@@ -64,6 +65,7 @@ class Call:
     distinguished by the statement's text and application. `token` makes the change happen once, however often the
     same call is retried: pass it on to the method that changes something. `transaction` is the id of the session's.
     `result` is what came of the job that the procedure has prepared; `jobs` runs others, of one that `asks`.
+    `newest_commits` returns what the session's last change has committed to tables.
     """
 
     catalog: Catalog | Transaction
@@ -75,6 +77,7 @@ class Call:
     transaction: str | None = None
     result: AnyResult | None = None
     jobs: Jobs | None = None
+    newest_commits: Callable[[], Sequence[CommitOfTable]] = tuple
 
     def asked(self) -> Jobs:
         """Return what runs jobs in Spark, of a procedure that asks for them."""

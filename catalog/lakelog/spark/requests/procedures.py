@@ -82,12 +82,22 @@ class Job(Answer, frozen=True, kw_only=True):
     again: bool = False
 
 
+class CommitMade(Message, frozen=True, kw_only=True):
+    """A commit that a request has made, in the log at that place."""
+
+    location: str
+    version: int
+    commit_id: str
+
+
 class Call(OfProcedure, frozen=True, kw_only=True, tag="call"):
-    """Run a procedure; `result` is what came of its job."""
+    """Run a procedure; `result` is what came of its job, and `commits` are what the session has committed last, where
+    the procedure is about that."""
 
     token: Token | None
     result: AnyResult | None = None
     query: Statement | None = None
+    commits: tuple[CommitMade, ...] = ()
 
 
 class BeginCall(OfProcedure, frozen=True, kw_only=True, tag="begin_call"):

@@ -209,6 +209,9 @@ def test_a_copy_is_as_of_its_last_run_though_its_cut_is_of_another_namespace(
         "m.b", "n.b"
     )  # It is outside of the namespace's folder, so the next cut is the root's.
     table.append(rows(50))
+    with catalog.transaction() as transaction:
+        transaction.load_table("n.a").append(rows(51))
+        transaction.create_table("of the root", SCHEMA)
     if without_source:
         catalog.copy(elsewhere, "n", finish=False)
         Catalog(elsewhere).finish_copy()
@@ -216,7 +219,10 @@ def test_a_copy_is_as_of_its_last_run_though_its_cut_is_of_another_namespace(
         catalog.copy(elsewhere, "n")
     copy = Catalog(elsewhere)
     assert copy.list_tables("n") == [("n", "a"), ("n", "b")]
-    assert ids(copy, "n.a") == [*range(1, 45), 50]
+    assert ids(copy, "n.a") == [*range(1, 45), 50, 51]
+    check_whole(copy)
+    for number in range(8):
+        copy.create_table(f"t{number}", SCHEMA)
     check_whole(copy)
 
 

@@ -94,6 +94,8 @@ def _check_positions(walk: Walk, url: str, decision: Decision, folder: str) -> N
         if version > verified.head and log.store.get(log.keys.commit(version)) is not None:
             continue  # it committed after that log was checked
         if version > verified.head:
+            if _began_after(checked, decision):
+                continue
             walk.findings.damage(
                 "head-lost",
                 where,
@@ -104,13 +106,25 @@ def _check_positions(walk: Walk, url: str, decision: Decision, folder: str) -> N
             continue
         intent, _ = verified.intents.get(version, (None, None))
         is_this = intent is not None and intent.txn == decision.txn
-        if not is_this and version not in verified.unread and not _is_expired(walk, location, version):
+        is_said = version not in verified.unread and not _is_expired(walk, location, version)
+        if not is_this and is_said and not _began_after(checked, decision):
             walk.findings.damage(
                 "decision-disagrees",
                 url,
                 f"says that version {version} of {log.location} is its intent, and something else is there",
                 "restore the objects of this transaction from one backup",
             )
+
+
+def _began_after(checked: Checked, decision: Decision) -> bool:
+    """Whether a log is younger than a transaction, whose time is not before that of its intent in any log. It is
+    another one than that: a copy of a namespace has those above it made anew, at their places. One GET."""
+    replay = checked.tracked.log.replay
+    [data] = replay.get_versions([1])
+    try:
+        return data is not None and replay.entry(1, data).time_us > decision.time_us
+    except FormatError:
+        return False
 
 
 def _home_of(checked: Checked) -> str:
