@@ -292,7 +292,9 @@ def test_partitions_that_a_query_has_rows_of_are_overwritten_as_in_sparks_own_ca
 
 
 def test_rows_that_only_spark_can_write_keep_their_partition_and_move_by_update(lake):
-    lake.sql("CREATE TABLE lake.t (id INT, k STRING, u STRING GENERATED ALWAYS AS (upper(k))) PARTITIONED BY (k)")
+    lake.sql(
+        "CREATE TABLE lake.t (id INT, k STRING, u STRING GENERATED ALWAYS AS (upper(k))) PARTITIONED BY (k)"
+    )
     lake.sql("INSERT INTO lake.t (id, k) VALUES (1, 'a')")
     with pytest.raises(UnsupportedOperationException, match="by INSERT, UPDATE or MERGE in Spark"):
         lake.sql("ALTER TABLE lake.t PARTITION (k = 'a') RENAME TO PARTITION (k = 'b')")
