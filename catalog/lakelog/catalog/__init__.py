@@ -169,6 +169,7 @@ from lakelog.catalog.schema import (
     col,
 )
 from lakelog.catalog.state import (
+    ClusteringGoal,
     Goal,
     Group,
     HistoryEntry,
@@ -281,6 +282,7 @@ __all__ = [
     "FunctionDefinition",
     "FunctionExists",
     "Generated",
+    "ClusteringGoal",
     "Goal",
     "Group",
     "History",
