@@ -524,8 +524,7 @@ def test_a_catalog_that_is_used_no_more_is_closed(spark, warm, tmp_path):
     text = f"""
 import pathlib
 from lakelog.spark.open_catalog import OpenCatalog
-original = OpenCatalog.close
-def close(self):
+def close(self, original=OpenCatalog.close):
     original(self)
     with open({str(closed)!r}, "a") as file:
         print(self.outside.warehouse, file=file)
@@ -536,12 +535,12 @@ OpenCatalog.close = close
     program = warm.program(tmp_path, text)
 
     def asked(name):
-        settings = jvm.scala.collection.immutable.HashMap()
-        settings = settings.updated("warehouse", str(tmp_path / name)).updated("fsync", "off")
+        settings = jvm.scala.collection.immutable.HashMap().updated("fsync", "off")
+        settings = settings.updated("warehouse", str(tmp_path / name))
         bridge = lakelog.Bridge.of(lakelog.BridgeSettings(program, settings))
         nothing = jvm.scala.Option.empty()
-        no_matter = getattr(bridge, "ask$default$4")()
-        bridge.ask(lakelog.wire.ListSystemTables(), lakelog.wire.Scope(nothing, nothing), nothing, no_matter)
+        scope, ended = lakelog.wire.Scope(nothing, nothing), getattr(bridge, "ask$default$4")()
+        bridge.ask(lakelog.wire.ListSystemTables(), scope, nothing, ended)
         return bridge
 
     kept = asked("kept")
