@@ -344,7 +344,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def loadProcedure(ident: Identifier): UnboundProcedure = {
     val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
-    named.map(new LakeProcedure(_, session, failures, new ProcedureJobs(catalogName, options)))
+    named.map(new LakeProcedure(_, session, failures, new ProcedureJobs(catalogName, options, failures)))
       .getOrElse(throw ErrorInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
   }
 

@@ -78,7 +78,9 @@ private[lakelog] final class LakeSession(
           throw Failures.unsupported(
             s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
         }
-        val rows = run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
+        val rows =
+          if (procedure.asks) GoingCall.run(channel, ofProcedure(procedure.name, arguments), jobs)
+          else run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
         if (procedure.changes) CachedTables.refresh(plugin)
         rows
     }
@@ -182,11 +184,14 @@ private[lakelog] final class LakeSession(
   private def run(
       to: Channel, procedure: String, arguments: wire.FreeJson, token: Option[wire.Token] = None,
       job: Option[ProcedureJobs] = None): Seq[Seq[wire.FreeJson]] = {
-    val call = wire.OfProcedure(procedure, arguments, catalog, SessionInternals.currentNamespace(catalog))
+    val call = ofProcedure(procedure, arguments)
     val once = token.orElse(if (to.isInTransaction) None else to.ask(wire.CallToken(call)).token)
     val result = job.flatMap(prepared(to, call, _, None))
     to.change(wire.Call(call, once, result, commits = if (procedure == LakeSession.LastCommit) commits else Nil)).rows
   }
+
+  private def ofProcedure(procedure: String, arguments: wire.FreeJson): wire.OfProcedure =
+    wire.OfProcedure(procedure, arguments, catalog, SessionInternals.currentNamespace(catalog))
 
   /** What came of the last of the jobs that the call needs first, of which there may be none. */
   @tailrec

@@ -7,7 +7,7 @@ the rows of its source, so it is a bank too, as long as its files are there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -123,13 +123,12 @@ def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
 def known_copies() -> Iterator[None]:
     """Inside, the rows of copies are known, as those of all files that are written here."""
 
-    def copied(line: Any, places: Mapping[str, str]) -> Collection[str]:
-        done = _real_copy(line, places)
+    def copied(line: Any, places: Mapping[str, str], *more: Any) -> None:
+        _real_copy(line, places, *more)
         for path, place in places.items():
             rows_at[f"{line.tracked.prefix}/{place}"] = rows_at[
                 line.tracked.log.replay.open_url(path)[1].lstrip("/")
             ]
-        return done
 
     with patch.object(materializing, "_copy", copied):
         yield

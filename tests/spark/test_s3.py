@@ -108,6 +108,23 @@ def test_files_of_others_are_added_on_s3(on_s3):
     assert not catalog.fsck(deep=True).found
 
 
+@pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
+def test_rows_are_forgotten_and_clones_materialized_on_s3(on_s3):
+    lake, _ = on_s3
+    lake.sql("CREATE TABLE lake.t AS SELECT id, CAST(id AS STRING) AS name FROM range(9)")
+    lake.sql("CREATE TABLE lake.c CLONE lake.t")
+    lake.sql("DELETE FROM lake.t WHERE id = 3")
+    done = lake.sql("CALL lake.system.forget('t', 'name IN (\"3\", \"5\")', dry_run => false)")
+    assert [row[2:5] for row in done if row[0] in ("table", "clone")] == [(None, 2, 2), (None, 2, 2)]
+    assert [row[0] for row in done if row[0] in ("receipt", "left")] == ["receipt"]
+    assert lake.sql("SELECT count(*), sum(id) FROM lake.c") == [(7, 28)]
+    lake.sql("CREATE TABLE lake.d CLONE lake.t")
+    copied = lake.sql("CALL lake.system.materialize('d')")
+    assert [(row[0] > 0, row[5]) for row in copied] == [(True, False)]
+    lake.sql("DROP TABLE lake.c PURGE")
+    assert lake.sql("SELECT count(*), sum(id) FROM lake.d") == [(7, 28)]
+
+
 @pytest.mark.adapter
 @pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
 @in_one_mode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.erasure import Forgotten, forget, signer_of
+from lakelog.catalog.erasure import ErasureWork, Forgotten, forget, signer_of
 from lakelog.catalog.logs import observed
 from lakelog.catalog.names import Name, table_identifier
 from lakelog.catalog.schema import Filter, as_predicate
@@ -25,6 +25,7 @@ class CatalogErasure(CatalogNames):
         reference: str | None = None,
         leave_foreign: bool = False,
         progress: Callable[[str], None] | None = None,
+        work: ErasureWork | None = None,
     ) -> Forgotten:
         """Erase the rows of a table for which `where` is true from all that it has or had: every version, tag, branch
         and clone, change data, statistics, proposals, Iceberg's metadata, and dropped tables of its name.
@@ -32,7 +33,7 @@ class CatalogErasure(CatalogNames):
         All older versions of these expire, tags and saved cuts that need them are dropped, and writes under way fail;
         the answer says so first: `dry_run` (default) changes nothing. At the end all objects that are left are read,
         and a receipt is committed, signed by the Ed25519 key in the PEM file `key`. It names `reference`, and what
-        could not be reached. See docs/erasure.md.
+        could not be reached. `work` is how an engine reads and writes rows; None: in this process. See docs/erasure.md.
 
         NoSuchTable; InvalidInput for a column that is not there, and for files of another writer unless
         `leave_foreign`; Unsupported for a condition that only an engine knows. After DoneInPart or CommitConflict, the
@@ -48,4 +49,5 @@ class CatalogErasure(CatalogNames):
             reference=reference,
             leave_foreign=leave_foreign,
             progress=progress,
+            work=work,
         )

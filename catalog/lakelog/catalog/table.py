@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakelog.catalog import table_partitions
-from lakelog.catalog.clones import Materialized, materialize
+from lakelog.catalog.clones import CopyFiles, Materialized, materialize
 from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
@@ -420,14 +420,21 @@ class Table(TableVersion):
             check_not_own(to)
         return export_with_metadata(self.head.on(MAIN).refreshed(), to, progress=progress)
 
-    def materialize(self, *, progress: Callable[[str], None] | None = None) -> Materialized:
+    def materialize(
+        self,
+        *,
+        limit_bytes: int | None = None,
+        progress: Callable[[str], None] | None = None,
+        copy: CopyFiles | None = None,
+    ) -> Materialized:
         """Copy the data files that this clone and its branches have of other tables, which then need not keep them.
 
         They go on keeping what older versions and tags need, until these expire or are dropped, and a vacuum of this
-        table has seen that. Rows stay as they are; what others write meanwhile stays. A run that was stopped goes on.
+        table has seen that. Rows stay as they are; what others write meanwhile stays. A run that was stopped goes on,
+        as does one that had come to `limit_bytes`. `copy` is how an engine copies files; None: by this process.
         """
         table = self.head.whole
-        done = materialize(table, progress or no_progress)
+        done = materialize(table, progress or no_progress, copy=copy, limit_bytes=limit_bytes)
         owners = settle_origins(table.logs, table.tracked, table.tracked.current())
         return replace(done, owners=tuple(owners))
 

@@ -21,11 +21,11 @@ from lakelog.catalog.planning import (
     with_values,
 )
 from lakelog.catalog.scan import Scan
-from lakelog.catalog.schema import Check, generated_fields, identity_fields
+from lakelog.catalog.schema import identity_fields
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes import file_changes
 from lakelog.log import WriteRef
-from lakelog.log.errors import AlreadyExists, NotFound
+from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
 
 
 def listed(head: TableHead, where: Values | None) -> pa.Table:
@@ -64,15 +64,21 @@ def truncate(head: TableHead, partitions: Sequence[Values], token: Token | None)
 
 def plan_rename(head: TableHead, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:
     """Return the files that may have rows of the partition `old`, and the columns that an engine rewriting them
-    changes; None where it cannot, because rows have to be checked, or made, as Python does it."""
+    changes and checks; None where it cannot, as others are made of them. InvalidInput for NULL where that cannot be."""
     metadata = head.metadata
     values = renamed_columns(metadata, old, new)
-    is_checked = any(isinstance(each, Check) for each in metadata.constraints) or any(
-        field.name in values and not field.nullable for field in metadata.schema.fields
-    )
-    is_made = bool(generated_fields(metadata.schema) or list(identity_fields(metadata.schema)))
+    for field in metadata.schema.fields:
+        if field.name in values and not values[field.name].is_valid and not field.nullable:
+            raise InvalidInput(
+                f"the column {field.name} of {head.name} is NOT NULL, so no partition can have NULL for it: give a "
+                "value"
+            )
+    is_made = any(
+        field.generated is not None and not values.keys().isdisjoint((field.name, *field.generated.columns))
+        for field in metadata.schema.fields
+    ) or any(field.name in values for field, _ in identity_fields(metadata.schema))
     files = head.plan(predicate_of(metadata, [old]))
-    return files, None if is_checked or is_made else tuple(values)
+    return files, None if is_made else tuple(values)
 
 
 def rename(

@@ -29,6 +29,7 @@ from lakelog.catalog.logs import (
     TransactionLogs,
     observed,
     seen_on,
+    write_as,
     writing_as,
 )
 from lakelog.catalog.outside_only import OutsideOnly
@@ -141,7 +142,9 @@ class Transaction(CatalogNames, OutsideOnly):
             return
         try:
             self._create(created)
-            self._commit_changed(changed, read)
+            self._commit_changed(
+                changed, read, [move for log in created if (move := _moving(log)) is not None]
+            )
         except CommitUnknown:
             raise
         except Exception as error:
@@ -161,7 +164,10 @@ class Transaction(CatalogNames, OutsideOnly):
             self._under.log_options.in_parallel([_creating(log) for log in created])
 
     def _commit_changed(
-        self, changed: Sequence[TransactionLog[Any]], read: Sequence[TransactionLog[Any]]
+        self,
+        changed: Sequence[TransactionLog[Any]],
+        read: Sequence[TransactionLog[Any]],
+        moved: Sequence[LogChange[Any]],
     ) -> None:
         changes = [
             LogChange(log.under, log.start, log.decide_all, log.start.version)
@@ -169,6 +175,7 @@ class Transaction(CatalogNames, OutsideOnly):
             if log.start is not None
         ]
         assert len(changes) == len(changed), "a changed log has a start"
+        changes += moved
         try:
             if len(changes) == 1 and not read:
                 only = changes[0]
@@ -346,6 +353,20 @@ def _creating(log: TransactionLog[Any]) -> Any:
                 ) from error
 
     return create
+
+
+def _moving(log: TransactionLog[Any]) -> LogChange[Any] | None:
+    """Return the change that moves a log which was just created; None where it stays in its namespace."""
+    draft = log.moves()
+    if draft is None:
+        return None
+
+    def decide(view: View[Any], passed: Sequence[Commit]) -> Draft:
+        write_as(log.all_facts())
+        return draft
+
+    view = log.under.current()
+    return LogChange(log.under, view, decide, view.version)
 
 
 def _give_up(log: TransactionLog[Any]) -> None:

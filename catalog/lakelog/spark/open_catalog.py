@@ -18,6 +18,7 @@ from lakelog.catalog.state import with_statement
 from lakelog.log import Background, LogOptions
 from lakelog.log.errors import InvalidInput
 from lakelog.spark import stored_code
+from lakelog.spark.going_calls import GoingCalls
 from lakelog.spark.handles import Handles
 from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
 from lakelog.spark.requests.base import OfLoaded, Request, Statement
@@ -63,6 +64,7 @@ class OpenCatalog:
             )
         self.stored_code = stored_code.allowed_from(settings.get(stored_code.SETTING, stored_code.SQL))
         self.open_transactions = OpenTransactions()
+        self.going_calls = GoingCalls()
         self.handles = Handles(self.of, self.step, self.stored_code)
         self.changes = KnownChanges()
         self.stream_versions = Versions()
@@ -78,6 +80,7 @@ class OpenCatalog:
     def close(self) -> None:
         """Roll back what is open. A request that is under way ends as it would have."""
         self.open_transactions.abandon_all()
+        self.going_calls.abandon_all()
         self._background.close()
 
     def of(self, transaction: str | None) -> Catalog | Transaction:

@@ -2,9 +2,10 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.{Column, functions}
 import org.apache.spark.sql.catalyst.analysis.{LiteralFunctionResolution, UnresolvedAttribute}
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
-import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, View}
+import org.apache.spark.sql.catalyst.expressions.{And, CheckInvariant, Expression, SubqueryExpression}
+import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, Filter, LogicalPlan, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.catalog.constraints.Check
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableChange}
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
@@ -34,6 +35,14 @@ private[lakelog] object ConstraintInternals {
     }
     columns.distinct
   }
+
+  /** The rows of a plan, each held against every CHECK of the table, as Spark holds those that it writes. */
+  def held(table: LakeTable, plan: LogicalPlan): LogicalPlan = table.constraints.toSeq.collect { case check: Check =>
+    val condition = Option(check.predicate).flatMap(PlanInternals.condition)
+      .getOrElse(session.sessionState.sqlParser.parseExpression(check.predicateSql))
+    val columns = condition.collect { case attribute: UnresolvedAttribute => attribute.sql -> attribute }
+    CheckInvariant(condition, columns.distinct, check.name, check.predicateSql): Expression
+  }.reduceOption(And(_, _)).fold(plan)(Filter(_, plan))
 
   /** Refuses, as Spark refuses it in a query, a key on a column that is not there. */
   def requireColumn(name: Seq[String], schema: StructType): Unit =

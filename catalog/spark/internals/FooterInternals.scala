@@ -91,6 +91,10 @@ private[lakelog] object FooterInternals {
     onExecutors(files.map(_.path), settings)((path, configuration) => FooterReader.read(path, configuration, format))
   }
 
+  /** Of each file, whether it is a Parquet file with all of these columns. */
+  def haveColumns(paths: Seq[Path], names: Seq[String], settings: Map[String, String]): Seq[Boolean] =
+    onExecutors(paths, settings)((path, configuration) => FooterReader.hasColumns(path, configuration, names))
+
   /** What executors make of each of these files. */
   def onExecutors[T: ClassTag](paths: Seq[Path], settings: Map[String, String])(
       work: (String, Configuration) => T): Seq[T] =
@@ -117,6 +121,14 @@ private[lakelog] object FooterReader {
 
   private val Magic = "PAR1"
   private val TrailerBytes = 8
+
+  def hasColumns(path: String, configuration: Configuration, names: Seq[String]): Boolean =
+    try {
+      val place = HadoopInputFile.fromPath(new Path(path), configuration)
+      val reader = ParquetFileReader.open(place, HadoopReadOptions.builder(configuration).build())
+      try names.forall(reader.getFileMetaData.getSchema.containsField(_))
+      finally reader.close()
+    } catch { case NonFatal(_) => false }
 
   def read(path: String, configuration: Configuration, format: Map[String, String]): FooterLook =
     try look(new Path(path), configuration, format)

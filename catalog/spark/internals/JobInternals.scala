@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.{SparkContext, SparkException, SparkRuntimeException, TaskContext}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
@@ -24,6 +24,16 @@ private[lakelog] object JobInternals {
     try run
     finally context.setJobDescription(before)
   }
+
+  /** Runs jobs. What a task has refused is an error of its own, and not that of an aborted job. */
+  def refusing[T](run: => T): T =
+    try run
+    catch {
+      case aborted: SparkException => aborted.getCause match {
+          case refused: SparkRuntimeException => throw refused
+          case _ => throw aborted
+        }
+    }
 
   /** The rows of some partitions, in tasks of several each. */
   def read(tasks: Seq[Seq[InputPartition]], readers: PartitionReaderFactory): RDD[InternalRow] =

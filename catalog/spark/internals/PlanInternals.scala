@@ -4,13 +4,13 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, DeduplicateRelations, NamedRelation, RelationChanges, UnresolvedRelation}
-import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal, PredicateHelper, SubqueryExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal, PredicateHelper, SubqueryExpression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table}
-import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse
+import org.apache.spark.sql.connector.expressions.filter.{AlwaysFalse, Predicate}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
@@ -87,6 +87,9 @@ private[lakelog] object PlanInternals extends PredicateHelper {
               throw refused(s"${part.sql} cannot be decided from the log"))))
     }
   }
+
+  /** A condition as one of Spark's own; None where it has none for it. */
+  def condition(predicate: Predicate): Option[Expression] = V2ExpressionUtils.toCatalyst(predicate)
 
   /** Whether a join has parts by which rows of both sides find each other without a look at all pairs. */
   def isEquiJoin(join: Join): Boolean = ExtractEquiJoinKeys.unapply(join).isDefined

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, And, Attribute, EqualNu
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 
 /**
- * Gives the rows of a partition the values of another one: executors write them anew, and Python commits. Python also writes
- * them where it has to check them.
+ * Gives the rows of a partition the values of another one: executors check them and write them anew, and Python commits. It
+ * refuses values that are missing, and those that others are made of.
  */
 private[lakelog] object RenameJob {
 
@@ -19,6 +19,7 @@ private[lakelog] object RenameJob {
     plan.columns.filter(_ => !files.isEmpty) match {
       case None => table.access.change(wire.RenamePartition(reference, old = old, `new` = `new`))
       case Some(columns) =>
+        if (table.facts.own.computes) table.refuseUncomputed()
         val write = new TableWrite(table.access, reference, table.access.ask(wire.BeginWrite(reference)))
         val written = rewritten(table, files, write.filePrefix, changed(table, columns, from, to))
         try write.commit((version, begun) =>
@@ -38,7 +39,9 @@ private[lakelog] object RenameJob {
       rows: LogicalPlan => LogicalPlan): Seq[wire.DataFile] = {
     val groups = files.indices.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
     val text = s"lakelog rename of a partition of ${table.name}: ${files.length} files"
-    CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(rows)).flatten
+    JobInternals.refusing {
+      CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(rows)).flatten
+    }
   }
 
   /** The rows of the partition, with other values. They are new ones: the ids of those that were there end with them. */
@@ -60,7 +63,7 @@ private[lakelog] object RenameJob {
         else places.get(each.name).fold[NamedExpression](each)(i =>
           Alias(literal(to, i), each.name)())
       }
-      Project(values, Filter(isThere.reduce[Expression](And(_, _)), plan))
+      ConstraintInternals.held(table, Project(values, Filter(isThere.reduce[Expression](And(_, _)), plan)))
     }
 
   private def column(plan: LogicalPlan, name: String): Attribute = plan.output.find(_.name == name).get

@@ -4,8 +4,8 @@ import org.apache.spark.TaskContext
 import org.apache.spark.rdd.{RDD, UnionRDD}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, Expression, NullsFirst, NullsLast, SortOrder}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RepartitionByExpression, Sort}
+import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, EqualNullSafe, Expression, Literal, Not, NullsFirst, NullsLast, SortOrder}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, RepartitionByExpression, Sort}
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
@@ -18,6 +18,15 @@ private[lakelog] object CompactRows {
   def filesAtOnce: Long = math.max(FilesAtOnce, 2 * session.sparkContext.defaultParallelism).toLong
 
   private val FilesAtOnce = 64
+
+  /** Writes the live rows of these files for which the condition is not true, each file's to files of its own. */
+  def without(
+      table: LakeTable, files: PlannedFiles, condition: Expression, filePrefix: String,
+      text: String): Seq[wire.DataFile] = {
+    val groups = files.indices.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
+    val stay = Not(EqualNullSafe(condition, Literal.TrueLiteral))
+    write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(Filter(stay, _))).flatten
+  }
 
   /** Writes the live rows of each group, or what is `made` of them, to files of its own, and returns these. */
   def write(

@@ -1,7 +1,12 @@
 package org.apache.spark.sql.lakelog
 
-import java.io.{FileNotFoundException, InputStream, OutputStream}
+import java.io.{FileNotFoundException, IOException, InputStream, OutputStream}
+import java.nio.channels.{Channels, FileChannel}
+import java.nio.file.{Files, NoSuchFileException, Paths, StandardCopyOption, StandardOpenOption}
 import java.security.MessageDigest
+import java.util.UUID
+
+import scala.annotation.tailrec
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
@@ -34,25 +39,64 @@ private[lakelog] object ObjectCopier {
 
   private val ChunkBytes = 1024 * 1024
 
+  /** What a crash leaves behind under such a name is in no listing of Python's, and vacuum deletes it. */
+  private val Temporary = ".lakelog-tmp-"
+
+  private val Attempts = 3
+
   /** The size and the SHA-256 of an object, "" where it is not there. */
-  def copy(work: ObjectWork, configuration: Configuration): (Long, String) = {
+  def copy(work: ObjectWork, configuration: Configuration): (Long, String) = copy(work, configuration, Attempts)
+
+  @tailrec
+  private def copy(work: ObjectWork, configuration: Configuration, attempts: Int): (Long, String) =
+    copied(work, configuration) match {
+      case Some(done) => done
+      case None if attempts > 1 => copy(work, configuration, attempts - 1)
+      case None => throw new IOException(
+          s"What was written for ${work.target.getOrElse("")} was deleted $Attempts times before it had its name.")
+    }
+
+  /** None where a vacuum took what was written for that of a dead process. */
+  private def copied(work: ObjectWork, configuration: Configuration): Option[(Long, String)] = {
     val source = new Path(work.source)
     try {
       val from = system(source, configuration).open(source)
-      try {
-        work.target.fold(hashed(from, None)) { target =>
-          val place = new Path(target)
-          val files = system(place, configuration)
-          val out = files.create(place, true)
-          try {
-            val done = hashed(from, Some(out))
-            // What is noted as copied has to outlive the machine, and is on no disk yet; a bucket has it when it is closed.
-            if (files.getUri.getScheme == "file") out.hsync()
-            done
-          } finally out.close()
+      try work.target match {
+          case None => Some(hashed(from, None))
+          case Some(target) =>
+            val place = new Path(target)
+            if (place.toUri.getScheme == "file") toFile(from, place)
+            else {
+              val out = system(place, configuration).create(place, true)
+              try Some(hashed(from, Some(out)))
+              finally out.close()
+            }
         }
-      } finally from.close()
-    } catch { case _: FileNotFoundException => (0L, "") }
+      finally from.close()
+    } catch { case _: FileNotFoundException => Some((0L, "")) }
+  }
+
+  /**
+   * Another attempt at the same may be killed after this one is done: a file is there as a whole, or not at all. What is
+   * noted as copied has to outlive the machine, and is on no disk yet; a bucket has it when it is closed.
+   */
+  private def toFile(from: InputStream, place: Path): Option[(Long, String)] = {
+    val file = Paths.get(place.toUri.getPath)
+    Files.createDirectories(file.getParent)
+    val part = file.resolveSibling(s"$Temporary${UUID.randomUUID}")
+    try {
+      val channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+      val done =
+        try {
+          val done = hashed(from, Some(Channels.newOutputStream(channel)))
+          channel.force(true)
+          done
+        } finally channel.close()
+      Files.move(part, file, StandardCopyOption.ATOMIC_MOVE)
+      DataFiles.sync(place)
+      Some(done)
+    } catch { case _: NoSuchFileException => None }
+    finally Files.deleteIfExists(part)
   }
 
   private def hashed(from: InputStream, to: Option[OutputStream]): (Long, String) = {

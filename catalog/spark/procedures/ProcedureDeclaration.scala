@@ -45,6 +45,9 @@ private[lakelog] final class ProcedureDeclaration(
   /** Whether Spark has to run a job before Python can do the rest. */
   val hasJob: Boolean = declared.job
 
+  /** Whether it asks for jobs while it runs. */
+  val asks: Boolean = declared.asks
+
   /** Whether it may change what tables hold, or names lead to. */
   val changes: Boolean = declared.changes
 

@@ -1,12 +1,15 @@
 package org.apache.spark.sql.lakelog
 
+import org.apache.spark.sql.connector.catalog.Identifier
+
 /**
  * The jobs of procedures whose Python cannot do all of the work: it prepares one, this runs it, and Python commits with
  * what came of it.
  */
-private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String, String]) {
+private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String, String], failures: Failures) {
 
-  def run(job: wire.AnyJob): wire.AnyResult = job match {
+  /** `call` is the one that waits for what comes of the job, where one does. */
+  def run(job: wire.AnyJob, call: Option[GoingCall] = None): wire.AnyResult = job match {
     case compact: wire.Compact => CompactJob.run(compact, catalog)
     case cluster: wire.Cluster => ClusterJob.run(cluster, catalog)
     case maintain: wire.Maintain => MaintainJob.run(maintain, catalog)
@@ -34,6 +37,19 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
       JobInternals.described(s"lakelog ${copy.what}: ${copy.objects.length} objects") {
         ObjectJob.run(copy, Locations.hadoopSettings(options))
       }
+    case count: wire.CountRows =>
+      val (table, files) = ofCall(call.get, count.table)
+      RowsJob.count(count, table, files)
+    case copy: wire.CopyRows =>
+      val (table, files) = ofCall(call.get, copy.table)
+      RowsJob.copy(copy, table, files)
+  }
+
+  /** The table that a job is about, which may have no name any more, and the files. */
+  private def ofCall(call: GoingCall, facts: wire.TableFacts): (LakeTable, PlannedFiles) = {
+    val ident = Identifier.of(Array.empty, facts.location)
+    (new LakeTable(TableAccess(catalog, ident, call.channel, failures, options), TableFacts(facts)),
+      call.files(facts.location))
   }
 
   /** A path is not named: Spark's page of jobs is seen by many, and a URL may have a key in it. */

@@ -15,6 +15,8 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "statistics" => ComputeStatistics.of(json)
       case "maintain" => Maintain.of(json)
       case "checksums" => TakeChecksums.of(json)
+      case "count-rows" => CountRows.of(json)
+      case "copy-rows" => CopyRows.of(json)
       case "copy-objects" => CopyObjects.of(json)
       case "delete-objects" => DeleteObjects.of(json)
       case other => unknown(other)
@@ -32,6 +34,8 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "statistics" => StatisticsComputed.of(json)
       case "maintain" => Maintained.of(json)
       case "checksums" => ChecksumsTaken.of(json)
+      case "count-rows" => RowsCounted.of(json)
+      case "copy-rows" => RowsCopied.of(json)
       case "copy-objects" => ObjectsCopied.of(json)
       case "delete-objects" => ObjectsDeleted.of(json)
       case other => unknown(other)
@@ -72,43 +76,6 @@ private[lakelog] object Compacted extends Companion[Compacted] {
     takeIfAny[Boolean](json, "is_left").getOrElse(false))
 }
 
-/**
- * A file of another writer: `schema` is the number of its schema among all, `stats` are by paths in the file. `footer`
- * is the CRC-32 of its footer. `old_calendar`: days before the year 1582 are those of the Julian calendar.
- */
-private[lakelog] final case class FooterFound(
-    path: String,
-    size: Long,
-    rows: Long,
-    footer: Long,
-    schema: Long,
-    partition: Map[String, Scalar],
-    stats: Seq[(Seq[String], ColumnStats)],
-    oldCalendar: Boolean)
-  extends Message {
-  override def members: Members = List(
-    "path" -> put(path),
-    "size" -> put(size),
-    "rows" -> put(rows),
-    "footer" -> put(footer),
-    "schema" -> put(schema),
-    "partition" -> put(partition),
-    "stats" -> put(stats),
-    "old_calendar" -> put(oldCalendar))
-}
-
-private[lakelog] object FooterFound extends Companion[FooterFound] {
-  override def of(json: JObject): FooterFound = FooterFound(
-    take[String](json, "path"),
-    take[Long](json, "size"),
-    take[Long](json, "rows"),
-    take[Long](json, "footer"),
-    take[Long](json, "schema"),
-    take[Map[String, Scalar]](json, "partition"),
-    take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
-    take[Boolean](json, "old_calendar"))
-}
-
 /** The files, and the schemas that there are among them; `table_schema` is that of the job. */
 private[lakelog] final case class FootersRead(tableSchema: FreeJson, schemas: Seq[FreeJson], files: Seq[FooterFound])
   extends AnyResult {
@@ -124,18 +91,6 @@ private[lakelog] object FootersRead extends Companion[FootersRead] {
     take[FreeJson](json, "table_schema"),
     take[Seq[FreeJson]](json, "schemas"),
     take[Seq[FooterFound]](json, "files"))
-}
-
-/** The folder of a partition, and the values of its columns as texts; None stands for NULL. */
-private[lakelog] final case class PartitionPlace(path: String, values: Map[String, Option[String]])
-  extends Message {
-  override def members: Members = List("path" -> put(path), "values" -> put(values))
-}
-
-private[lakelog] object PartitionPlace extends Companion[PartitionPlace] {
-  override def of(json: JObject): PartitionPlace = PartitionPlace(
-    take[String](json, "path"),
-    take[Map[String, Option[String]]](json, "values"))
 }
 
 /**
@@ -299,6 +254,26 @@ private[lakelog] object ChecksumsTaken extends Companion[ChecksumsTaken] {
   override def of(json: JObject): ChecksumsTaken = ChecksumsTaken(take[Seq[ChecksumTaken]](json, "files"))
 }
 
+/** How many rows there are in each file, in their order; -1 where that is not known. */
+private[lakelog] final case class RowsCounted(counts: Seq[Long])
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("count-rows"), "counts" -> put(counts))
+}
+
+private[lakelog] object RowsCounted extends Companion[RowsCounted] {
+  override def of(json: JObject): RowsCounted = RowsCounted(take[Seq[Long]](json, "counts"))
+}
+
+/** The new files. */
+private[lakelog] final case class RowsCopied(files: Seq[DataFile])
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("copy-rows"), "files" -> put(files))
+}
+
+private[lakelog] object RowsCopied extends Companion[RowsCopied] {
+  override def of(json: JObject): RowsCopied = RowsCopied(take[Seq[DataFile]](json, "files"))
+}
+
 /** The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there. */
 private[lakelog] final case class ObjectCopied(size: Long, sha256: String)
   extends Message {
@@ -381,18 +356,6 @@ private[lakelog] object Cluster extends Companion[Cluster] {
     take[ClusteringGoal](json, "goal"),
     takeIfAny[Long](json, "limit_bytes"),
     take[Boolean](json, "dry"))
-}
-
-/** Where files of another writer are: below a path, or in a table of the session catalog. */
-private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
-  extends Message {
-  override def members: Members = List("path" -> putIfAny(path), "table" -> putIfAny(table))
-}
-
-private[lakelog] object Source extends Companion[Source] {
-  override def of(json: JObject): Source = Source(
-    takeIfAny[String](json, "path"),
-    takeIfAny[Seq[String]](json, "table"))
 }
 
 /**
@@ -506,6 +469,58 @@ private[lakelog] final case class TakeChecksums(files: Seq[String])
 
 private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
   override def of(json: JObject): TakeChecksums = TakeChecksums(take[Seq[String]](json, "files"))
+}
+
+/**
+ * Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
+ * these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
+ * `whole`: whatever a file says of itself, all of it is read.
+ */
+private[lakelog] final case class CountRows(
+    table: TableFacts,
+    text: String,
+    predicate: Expression,
+    columns: Seq[String],
+    stored: Seq[String] = Nil,
+    whole: Boolean = false)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("count-rows"),
+    "table" -> put(table),
+    "text" -> put(text),
+    "predicate" -> put(predicate),
+    "columns" -> put(columns),
+    "stored" -> putUnless(stored)(Nil),
+    "whole" -> putUnless(whole)(false))
+}
+
+private[lakelog] object CountRows extends Companion[CountRows] {
+  override def of(json: JObject): CountRows = CountRows(
+    take[TableFacts](json, "table"),
+    take[String](json, "text"),
+    take[Expression](json, "predicate"),
+    take[Seq[String]](json, "columns"),
+    takeIfAny[Seq[String]](json, "stored").getOrElse(Nil),
+    takeIfAny[Boolean](json, "whole").getOrElse(false))
+}
+
+/** Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table. */
+private[lakelog] final case class CopyRows(table: TableFacts, text: String, predicate: Expression, write: WriteRef)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("copy-rows"),
+    "table" -> put(table),
+    "text" -> put(text),
+    "predicate" -> put(predicate),
+    "write" -> put(write))
+}
+
+private[lakelog] object CopyRows extends Companion[CopyRows] {
+  override def of(json: JObject): CopyRows = CopyRows(
+    take[TableFacts](json, "table"),
+    take[String](json, "text"),
+    take[Expression](json, "predicate"),
+    take[WriteRef](json, "write"))
 }
 
 /** An object by its URL, and to where it is copied; without a target it is only read. */

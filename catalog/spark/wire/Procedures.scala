@@ -50,8 +50,9 @@ private[lakelog] object DeclaredColumn extends Companion[DeclaredColumn] {
 }
 
 /**
- * `changes`: it may be retried by a token only; `job`: Spark has to work on data first. `session` says what it does
- * with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
+ * `changes`: it may be retried by a token only; `job`: Spark has to work on data first; `asks`: it asks Spark for jobs
+ * while it runs, and may be run again wherever it was stopped. `session` says what it does with the session's
+ * transaction: `begins`, `commits`, `rolls-back` or nothing.
  */
 private[lakelog] final case class DeclaredProcedure(
     name: String,
@@ -61,7 +62,8 @@ private[lakelog] final case class DeclaredProcedure(
     changes: Boolean,
     session: Option[String],
     inTransaction: Boolean,
-    job: Boolean)
+    job: Boolean,
+    asks: Boolean = false)
   extends Message {
   override def members: Members = List(
     "name" -> put(name),
@@ -71,7 +73,8 @@ private[lakelog] final case class DeclaredProcedure(
     "changes" -> put(changes),
     "session" -> putOrNull(session),
     "in_transaction" -> put(inTransaction),
-    "job" -> put(job))
+    "job" -> put(job),
+    "asks" -> putUnless(asks)(false))
 }
 
 private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
@@ -83,7 +86,8 @@ private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
     take[Boolean](json, "changes"),
     takeIfAny[String](json, "session"),
     take[Boolean](json, "in_transaction"),
-    take[Boolean](json, "job"))
+    take[Boolean](json, "job"),
+    takeIfAny[Boolean](json, "asks").getOrElse(false))
 }
 
 private[lakelog] final case class Procedures(procedures: Seq[DeclaredProcedure])
@@ -209,6 +213,67 @@ private[lakelog] final case class Rows(rows: Seq[Seq[FreeJson]])
 
 private[lakelog] object Rows extends Companion[Rows] {
   override def of(json: JObject): Rows = Rows(take[Seq[Seq[FreeJson]]](json, "rows"))
+}
+
+/** Run a procedure that asks for jobs, up to the first one. */
+private[lakelog] final case class BeginCall(call: OfProcedure)
+  extends Request[Step]("begin_call") {
+  override def members: Members = call.members
+  override def answer(json: JObject): Step = Step.of(json)
+}
+
+private[lakelog] object BeginCall extends Companion[BeginCall] {
+  override def of(json: JObject): BeginCall = BeginCall(OfProcedure.of(json))
+}
+
+/** The job for which the call `going` waits; or the rows of its result, at the end. */
+private[lakelog] final case class Step(
+    going: Option[String] = None,
+    job: Option[AnyJob] = None,
+    rows: Option[Seq[Seq[FreeJson]]] = None)
+  extends Message {
+  override def members: Members = List("going" -> putIfAny(going), "job" -> putIfAny(job), "rows" -> putIfAny(rows))
+}
+
+private[lakelog] object Step extends Companion[Step] {
+  override def of(json: JObject): Step = Step(
+    takeIfAny[String](json, "going"),
+    takeIfAny[AnyJob](json, "job"),
+    takeIfAny[Seq[Seq[FreeJson]]](json, "rows"))
+}
+
+/** Go on with a call by what came of its job: its `result`, or why it `failed`. */
+private[lakelog] final case class GoOnCall(
+    going: String,
+    result: Option[AnyResult] = None,
+    failed: Option[String] = None,
+    cancelled: Boolean = false)
+  extends Request[Step]("go_on_call") {
+  override def members: Members = List(
+    "going" -> put(going),
+    "result" -> putIfAny(result),
+    "failed" -> putIfAny(failed),
+    "cancelled" -> put(cancelled))
+  override def answer(json: JObject): Step = Step.of(json)
+}
+
+private[lakelog] object GoOnCall extends Companion[GoOnCall] {
+  override def of(json: JObject): GoOnCall = GoOnCall(
+    take[String](json, "going"),
+    takeIfAny[AnyResult](json, "result"),
+    takeIfAny[String](json, "failed"),
+    takeIfAny[Boolean](json, "cancelled").getOrElse(false))
+}
+
+/** The files that the job of a call is about, as an Arrow stream. */
+private[lakelog] final case class CallFiles(going: String)
+  extends Request[Done]("call_files") {
+  override def members: Members = List("going" -> put(going))
+  override def answer(json: JObject): Done = Done.of(json)
+}
+
+private[lakelog] object CallFiles extends Companion[CallFiles] {
+  override def of(json: JObject): CallFiles = CallFiles(take[String](json, "going"))
 }
 
 /** The token for the commit of a transaction, before the commit is requested. */

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
-import org.apache.spark.sql.catalyst.expressions.{And, EqualNullSafe, Expression, Literal, Not, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.{And, Expression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.types.{CharType, StructField, StructType}
@@ -82,11 +82,9 @@ private[lakelog] object CutRows {
   private def copied(
       table: LakeTable, files: PlannedFiles, paths: Set[String], condition: Expression,
       filePrefix: String): Seq[wire.DataFile] = {
-    val touched = files.indices.filter(i => paths(files.path(i)))
-    val groups = touched.map(i => CompactGroup(files.at(Array(i)), 0, 0, 0, tasks = 1, spread = false))
-    val stay = Not(EqualNullSafe(condition, Literal.TrueLiteral))
+    val touched = files.at(files.indices.filter(i => paths(files.path(i))).toArray)
     val text = s"lakelog overwrite of ${table.name}: copies of the rows that stay in ${touched.length} files"
-    CompactRows.write(table, groups, filePrefix, table.facts.targetFileBytes, text, Some(Filter(stay, _))).flatten
+    CompactRows.without(table, touched, condition, filePrefix, text)
   }
 
   private val positions = (rows: Iterator[InternalRow]) => {

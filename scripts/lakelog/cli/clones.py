@@ -35,21 +35,26 @@ def clone(place: Place, source: str, target: str, version: int | None) -> None:
 
 @click.command()
 @click.argument("table", shell_complete=names_of_tables)
+@click.option(
+    "--limit-bytes", type=int, metavar="N", help="Begin nothing more once so many bytes were copied."
+)
 @takes_place
-def materialize(place: Place, table: str) -> None:
+def materialize(place: Place, table: str, limit_bytes: int | None) -> None:
     """Copy the files that the clone TABLE, and its branches, have of other tables.
 
     These need not keep them from then on, except for older versions and tags of TABLE: expire and drop them, and run
     lakelog vacuum on TABLE. A run that was stopped goes on with the next one.
     """
     with Progress() as progress:
-        done = place.catalog().load_table(table).materialize(progress=progress)
+        done = place.catalog().load_table(table).materialize(limit_bytes=limit_bytes, progress=progress)
     if place.as_json:
         answer.in_json(asdict(done))
         return
     answer.say(
         f"Copied {done.files:,} files, {answer.size(done.size_bytes)}; the table is at version {done.version}."
     )
+    if done.is_left:
+        answer.say("The limit was reached before the end: run it again.")
     if done.tags:
         answer.say(f"The tags {', '.join(done.tags)} still have files of other tables.")
     if done.owners:

@@ -155,6 +155,14 @@ EXPLANATIONS: dict[str, str] = {
         "The request takes several commits, and some of them stay. The message says which are done; the same "
         "request again does the rest."
     ),
+    "call-lost": (
+        "lakelog's Python process ended several times while a call of `forget` or `materialize` waited for Spark. What "
+        "it had committed stays: make the same call again, and it goes on. Pages: erasure, clones."
+    ),
+    "job-failed": (
+        "A job that a call has asked Spark for failed, and Spark's own error says why. What was committed before it "
+        "stays: mend that, and make the same call again. Pages: erasure, clones."
+    ),
     "unclear": ("No user sees this kind: the caller reads whole files in place of rows."),
     "version-mismatch": (
         "The jar in Spark and the Python package beside it are of different versions: install the same in "

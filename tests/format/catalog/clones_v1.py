@@ -35,7 +35,7 @@ def fill(catalog: Catalog) -> None:
     catalog.clone("a", "b")
     catalog.clone("b", "c")
     # There are no bytes behind these files.
-    real, materializing._copy = materializing._copy, lambda line, places: places
+    real, materializing._copy = materializing._copy, lambda *asked: None
     try:
         catalog.load_table("c").materialize()
     finally:

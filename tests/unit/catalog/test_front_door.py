@@ -42,6 +42,7 @@ OURS = {
 
 
 INSIDE = {
+    "ErasureWork": "how an engine reads and writes rows for an erasure; users leave it out",
     "Picture": "the facts of a Sheet, whose public form is their JSON",
     "HasHead": "a protocol that Table and TableVersion have",
     "TableHead": "what the rooms hand to each other; users have Table",

@@ -12,7 +12,7 @@ from lakelog.catalog.schema import Dependency, Expression
 from lakelog.catalog.schema.partitioning import Transform
 from lakelog.catalog.schema.types import AtomicType
 from lakelog.spark.requests import base
-from lakelog.spark.requests.jobs import Source
+from lakelog.spark.requests.sources import Source
 from lakelog.spark.requests.writes import MakeToken
 
 T = TypeVar("T", bound=msgspec.Struct)

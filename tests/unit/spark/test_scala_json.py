@@ -41,11 +41,13 @@ FREE = {
     # An engine's own.
     "ViewColumn.metadata",
     # Of the types that a procedure declares.
+    "BeginCall.arguments",
     "Call.arguments",
     "CallPrepare.arguments",
     "CallToken.arguments",
     "OfProcedure.arguments",
     "Rows.rows",
+    "Step.rows",
     # The request that is in the frame.
     "Asked.params",
     "First.params",

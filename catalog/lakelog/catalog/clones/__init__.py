@@ -11,6 +11,7 @@ from lakelog.catalog.clones.cloning import (
     stage_like,
 )
 from lakelog.catalog.clones.materializing import (
+    CopyFiles,
     Materialized,
     materialize,
 )
@@ -19,6 +20,7 @@ from lakelog.catalog.clones.namespaces import (
 )
 
 __all__ = [
+    "CopyFiles",
     "Materialized",
     "clone_namespace",
     "clone_table",

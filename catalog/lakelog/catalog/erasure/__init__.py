@@ -8,12 +8,16 @@ write has lost nothing, and the next one ends the work. It must not know engines
 from lakelog.catalog.erasure.forgetting import forget
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import is_signed, signer_of
+from lakelog.catalog.erasure.work import ErasureWork, as_planned, stored_names
 
 __all__ = [
     "ErasedTable",
     "Forgotten",
     "Lost",
+    "ErasureWork",
+    "as_planned",
     "forget",
     "is_signed",
     "signer_of",
+    "stored_names",
 ]

@@ -10,13 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.holdings import bound_to, listed, rows_in
+from lakelog.catalog.erasure.holdings import bound_to, listed
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.logs import TableHead
-from lakelog.catalog.parquet import read_positions
+from lakelog.catalog.parquet import decoded_rows
+from lakelog.catalog.planning import Bound, IsTrue, evaluate
 from lakelog.catalog.schema import Predicate
+from lakelog.log.errors import LakelogError
 from lakelog.log.format import Commit, Tombstone
 from lakelog.log.keys import blob_version, is_versioned
+from lakelog.log.proposals.inbox import proposal_at
 from lakelog.log.replay import is_blank
 
 OBJECTS_AT_ONCE = 64
@@ -33,25 +38,26 @@ class Checked:
     """Whether another round may help: such rows came in meanwhile, or files that nothing needs."""
 
 
-def check(head: TableHead, predicate: Predicate) -> Checked:
+def check(head: TableHead, predicate: Predicate, work: ErasureWork) -> Checked:
     """Look at all that is left of a table after its last erasure."""
     checked = Checked()
-    _check_data(head, predicate, checked)
-    for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked)):
+    _check_data(head, predicate, work, checked)
+    proposed = _proposals(head, bound_to(predicate, head.schema), checked)
+    for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked), *proposed):
         checked.left.append(f"{head.name}: {what}")
     return checked
 
 
-def _check_data(head: TableHead, predicate: Predicate, checked: Checked) -> None:
+def _check_data(head: TableHead, predicate: Predicate, work: ErasureWork, checked: Checked) -> None:
     tracked = head.tracked
     bound = bound_to(predicate, head.schema)
     live: dict[str, int] = {}
     for state in head.state.kept():
         for chunk in state.files.chunks(tracked.log.read_blobs):
             live |= dict(zip(chunk["path"].to_pylist(), chunk["rows"].to_pylist(), strict=True))
-    there = dict(listed(tracked))
-    for path, size in there.items():
-        found = rows_in(tracked, path, size, head.schema, bound)
+    there: set[str] = set()
+    for path, _, found in work.count_listed(head, listed(tracked), bound):
+        there.add(path)
         checked.objects += 1
         checked.rows += live.get(path, 0)
         if path not in live and (found is None or found):
@@ -62,27 +68,24 @@ def _check_data(head: TableHead, predicate: Predicate, checked: Checked) -> None
         elif found:
             checked.again = True
             checked.left.append(f"{head.name}: {found:,} such rows are in {path}, which came in meanwhile")
-    _check_elsewhere(head, predicate, there, checked)
+    _check_elsewhere(head, bound, work, there, checked)
 
 
-def _check_elsewhere(head: TableHead, predicate: Predicate, there: dict[str, int], checked: Checked) -> None:
+def _check_elsewhere(
+    head: TableHead, bound: Bound, work: ErasureWork, there: set[str], checked: Checked
+) -> None:
     """Look at the files that a line has in other places, by their entries."""
     tracked = head.tracked
     seen: set[str] = set()
     for state in head.state.lines():
-        bound = bound_to(predicate, head.schema)
         for chunk in state.files.chunks(tracked.log.read_blobs):
             others = [path not in there and path not in seen for path in chunk["path"].to_pylist()]
             files = chunk.filter(pa.array(others, pa.bool_()))
             seen |= set(files["path"].to_pylist())
             checked.objects += files.num_rows
             checked.rows += sum(files["rows"].to_pylist())
-            for path, positions in read_positions(
-                tracked.store, tracked.prefix, files, head.schema, bound, tracked.log.replay.open_url
-            ):
-                checked.left.append(
-                    f"{head.name}: {len(positions):,} such rows are in {path}, another writer's"
-                )
+            for path, count in work.count(head, files, head.schema, bound, whole=True).items():
+                checked.left.append(f"{head.name}: {count:,} such rows are in {path}, another writer's")
 
 
 def _commits(head: TableHead, checked: Checked) -> Iterator[str]:
@@ -132,6 +135,30 @@ def _derived(head: TableHead, checked: Checked) -> Iterator[str]:
         version = keys.snapshot_version(key)
         if version is None or version < erased:
             yield f"{key} is from before the erasure"
-    for key in (*store.list_after(keys.inbox), *store.list_after(keys.lost)):
+    for key in store.list_after(keys.lost):
         checked.objects += 1
         yield f"{key} came there meanwhile"
+
+
+def _proposals(head: TableHead, bound: Bound, checked: Checked) -> Iterator[str]:
+    """Look into what other clients propose meanwhile: such rows would come in by a later commit."""
+    log = head.tracked.log
+    for key in log.store.list_after(log.keys.inbox):
+        checked.objects += 1
+        data = log.store.get(key)
+        if data is None:
+            continue  # it was applied, or withdrawn
+        try:
+            changes = proposal_at(key, data, log.keys, log.location, tuple(log.options.features)).changes
+            found = sum(_rows_like(change.rows, head, bound) for change in changes if change.rows)
+        except LakelogError as error:
+            yield f"the proposal {key} came meanwhile, and cannot be read: {error}"
+            continue
+        checked.again = checked.again or bool(found)
+        if found:
+            yield f"the proposal {key}, which came meanwhile, has {found:,} such rows"
+
+
+def _rows_like(data: bytes, head: TableHead, bound: Bound) -> int:
+    rows = decoded_rows(data, head.schema)
+    return int(pc.sum(evaluate(IsTrue(bound), rows), min_count=0).as_py())

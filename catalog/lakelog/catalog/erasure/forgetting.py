@@ -13,11 +13,12 @@ import msgspec
 
 from lakelog.catalog.erasure.checking import Checked, check
 from lakelog.catalog.erasure.clearing import clear, cuts_of, drop_cuts
-from lakelog.catalog.erasure.holdings import Held, bound_to, foreign_of, held_by
+from lakelog.catalog.erasure.holdings import Held, bound_to, boundaries, foreign_of, held_by, is_boundary
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import Signer, statement_of
-from lakelog.catalog.erasure.rewriting import Rewrite, erase_lines, rewrite_here
+from lakelog.catalog.erasure.rewriting import erase_lines
 from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import (
     NO_MAINTENANCE,
@@ -107,7 +108,7 @@ def forget(
     signer: Signer | None = None,
     reference: str | None = None,
     leave_foreign: bool = False,
-    rewrite: Rewrite = rewrite_here,
+    work: ErasureWork | None = None,
     progress: Progress | None = None,
 ) -> Forgotten:
     """Forget the rows of a table that match, or say what that would do. NoSuchTable; InvalidInput for a column that is
@@ -116,15 +117,23 @@ def forget(
     if tree.logs.is_a_cut:
         raise Unsupported(NO_MAINTENANCE)
     with writing_as({STATEMENT: OWN_STATEMENT}):
-        work = _Forgetting(tree, identifier, predicate, rewrite, progress or no_progress)
-        work.look(leave_foreign=leave_foreign)
+        asked = _Forgetting(tree, identifier, predicate, work or ErasureWork(), progress or no_progress)
+        asked.look(leave_foreign=leave_foreign)
         if dry_run:
-            return work.answer(dry_run=True)
-        work.empty_bases()
-        if not work.is_due:
-            return work.answer(dry_run=False)
-        work.do(reference)
-        return work.end(signer, reference)
+            return asked.answer(dry_run=True)
+        asked.empty_bases()
+        if not asked.is_due:
+            return asked.answer(dry_run=False)
+        asked.do(reference)
+        return asked.end(signer, reference)
+
+
+def _owned(head: TableHead) -> str:
+    """Return how files of another writer become lakelog's own, in words: a folder's can only be copied."""
+    source = head.state.source
+    if source is not None and source.metadata is not None and not source.copies:
+        return "adopt the files (catalog.adopt_files)"
+    return "copy the rows (CREATE TABLE … AS SELECT, or import with copy), delete the source's files"
 
 
 class _Forgetting:
@@ -133,11 +142,11 @@ class _Forgetting:
         tree: NameTree,
         identifier: Identifier,
         predicate: Predicate,
-        rewrite: Rewrite,
+        work: ErasureWork,
         progress: Progress,
     ) -> None:
         self.tree, self.predicate = tree, predicate
-        self._rewrite, self._progress = rewrite, progress
+        self._work, self._progress = work, progress
         self._identifier = identifier
         self.id = tree.logs.new_id()
         self.filter = normalized(str(predicate))
@@ -164,7 +173,7 @@ class _Forgetting:
         self._add(self.head, self._identifier, "table", set())
         self._look_at_promises()
         self._look_at_origins()
-        self._check_boundaries()
+        self._look_at_boundaries()
         self._check_foreign(leave_foreign)
         for each in self.logs:
             if each.is_due:
@@ -178,7 +187,7 @@ class _Forgetting:
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str, met: set[str]) -> _Log:
         met.add(head.id)
-        held = held_by(head, self.predicate)
+        held = held_by(head, self.predicate, self._work)
         for id, promise in sorted(head.state.clones.items()):
             if id not in met:
                 self._add_clone(id, promise.location, id in held.clones, met)
@@ -223,16 +232,15 @@ class _Forgetting:
         above = None if link is None else known_path_to(self.tree.logs, link.namespace)
         return None if link is None or above is None else (*above, link.name)
 
-    def _check_boundaries(self) -> None:
-        """Boundaries of a clustering are values of rows, and no expiry takes them out of what is kept."""
-        for each in self.logs:
-            lines = [state.line for state in each.head.state.kept() if state.current.ranks is not None]
-            if each.is_due and lines:
-                raise InvalidInput(
-                    f"{each.head.name} is clustered by boundaries that are values of its rows, on {', '.join(lines)}: "
-                    "end that first (ALTER TABLE … CLUSTER BY NONE, and drop tags and clones with such columns), "
-                    "forget the rows, and cluster it anew"
-                )
+    def _look_at_boundaries(self) -> None:
+        """Boundaries of a clustering are values of rows. Wherever such rows are or were, each may be of one, also
+        in a clone that has none of these itself. Else only a boundary itself says so."""
+        clustered = [each for each in self.logs if boundaries(each.head)]
+        if any(each.is_due for each in self.logs) or any(
+            is_boundary(self.predicate, each.head) for each in clustered
+        ):
+            for each in clustered:
+                each.must()
 
     def _check_foreign(self, leave_foreign: bool) -> None:
         for each in self.logs:
@@ -242,9 +250,9 @@ class _Forgetting:
             if not leave_foreign:
                 raise InvalidInput(
                     f"{each.head.name} has such rows in {len(foreign):,} files of another writer, {foreign[0]} among "
-                    "them, which lakelog does not delete: forget the rows at their source and import again, adopt the "
-                    "files (catalog.adopt_files), or leave the files there (--leave-foreign, SQL: leave_foreign => "
-                    "true), so that only lakelog's own copies go"
+                    "them, which lakelog does not delete: forget the rows at their source and import again, "
+                    f"{_owned(each.head)}, or leave the files there (--leave-foreign, SQL: leave_foreign => true), so "
+                    "that only lakelog's own copies go"
                 )
             self.left += [f"{each.head.name}: {path} is another writer's, and stays" for path in foreign]
 
@@ -290,7 +298,7 @@ class _Forgetting:
                 title = f"{quoted(self._identifier)}, dropped, {id}"
                 head = TableHead(self.tree.logs, tracked, view, title)
                 # A purge that is still on the list was stopped, and is to be ended.
-                held = Held() if view.purged else held_by(head, self.predicate)
+                held = Held() if view.purged else held_by(head, self.predicate, self._work)
             except LakelogError as error:
                 self.left.append(
                     f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
@@ -342,7 +350,7 @@ class _Forgetting:
             try:
                 tracked = self.tree.logs.table(origin.location)
                 there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
-                held = held_by(there, self.predicate)
+                held = held_by(there, self.predicate, self._work)
             except LakelogError as error:
                 self.left.append(
                     f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}"
@@ -391,14 +399,14 @@ class _Forgetting:
         for _ in range(ROUNDS_MAX):
             before = {path for path in self._files(log.head)}
             head, gone = erase_lines(
-                log.head, self.predicate, event, self._released.__contains__, self._rewrite, self._progress
+                log.head, self.predicate, event, self._released.__contains__, self._work, self._progress
             )
             log.head = head
             written |= set(self._files(head)) - before
             deleted |= set(clear(self.tree, head, log.path, self._progress))
             self._progress(f"{head.name}: all that is left is read")
             log.head = head.at(head.tracked.current())
-            checked = check(log.head, self.predicate)
+            checked = check(log.head, self.predicate, self._work)
             if not checked.again:
                 break
         self.left += checked.left

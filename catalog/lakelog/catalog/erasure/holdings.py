@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.files import DELETED, DELETES, is_elsewhere, joined, physical_rows, started_at
 from lakelog.catalog.logs import TableHead, TrackedLog
-from lakelog.catalog.parquet import read_positions
-from lakelog.catalog.planning import Bound, bind, match, terms, unknown_parts
-from lakelog.catalog.schema import Predicate, Schema
+from lakelog.catalog.planning import Bound, IsTrue, bind, evaluate, match, terms, unknown_parts
+from lakelog.catalog.schema import Curve, Predicate, Ranks, Schema
 from lakelog.catalog.state import MAIN, TAG, TableState
-from lakelog.log.errors import FormatError, InvalidInput, LakelogError, Unsupported
+from lakelog.log.errors import InvalidInput, Unsupported
 
 DATA = "data/"
 
@@ -54,12 +53,12 @@ def bound_to(predicate: Predicate, schema: Schema) -> Bound:
     return bound
 
 
-def held_by(head: TableHead, predicate: Predicate, *, past: bool = True) -> Held:
+def held_by(head: TableHead, predicate: Predicate, work: ErasureWork, *, past: bool = True) -> Held:
     """Return which files hold such rows. Files that may are read, in their columns of the condition."""
     held = Held()
     found: dict[str, int] = {}
     for state in head.state.kept():
-        rows = _on_line(head, state, predicate, found)
+        rows = _on_line(head, state, predicate, found, work)
         if not rows:
             continue
         if state.line.startswith("clone "):
@@ -69,12 +68,12 @@ def held_by(head: TableHead, predicate: Predicate, *, past: bool = True) -> Held
         else:
             held.lines[state.line] = rows
     if past:
-        held.past = dict(past_files(head, predicate))
+        held.past = dict(past_files(head, predicate, work))
     return held
 
 
 def _on_line(
-    head: TableHead, state: TableState, predicate: Predicate, known: dict[str, int]
+    head: TableHead, state: TableState, predicate: Predicate, known: dict[str, int], work: ErasureWork
 ) -> dict[str, int]:
     """Return the files of a line with such rows; `known` are those that were read for another one."""
     rows: dict[str, int] = {}
@@ -85,7 +84,7 @@ def _on_line(
             if schema is head.schema:
                 raise
             continue  # a tag from before the column has only what the table's own columns show
-        for path, count in _matching(head, state, schema, bound, known).items():
+        for path, count in _matching(head, state, schema, bound, known, work).items():
             rows[path] = max(count, rows.get(path, 0))
     return rows
 
@@ -96,7 +95,12 @@ def _schemas(head: TableHead, state: TableState) -> list[Schema]:
 
 
 def _matching(
-    head: TableHead, state: TableState, schema: Schema, bound: Bound, known: dict[str, int]
+    head: TableHead,
+    state: TableState,
+    schema: Schema,
+    bound: Bound,
+    known: dict[str, int],
+    work: ErasureWork,
 ) -> dict[str, int]:
     tracked = head.tracked
     specs = state.current.specs
@@ -113,14 +117,9 @@ def _matching(
     paths = files["path"].to_pylist()
     rows |= {path: known[path] for path in paths if path in known and schema is head.schema}
     new = files.filter(pa.array([path not in rows for path in paths], pa.bool_()))
-    read = {
-        path: len(positions)
-        for path, positions in read_positions(
-            tracked.store, tracked.prefix, new, schema, bound, tracked.log.replay.open_url
-        )
-    }
+    read = work.count(head, new, schema, bound) if new.num_rows else {}
     known |= read
-    return rows | read
+    return {**rows, **read}
 
 
 def as_written(files: pa.Table) -> pa.Table:
@@ -130,7 +129,7 @@ def as_written(files: pa.Table) -> pa.Table:
     return files.drop_columns([name for name in (DELETES, DELETED) if name in files.column_names])
 
 
-def past_files(head: TableHead, predicate: Predicate) -> Iterator[tuple[str, int]]:
+def past_files(head: TableHead, predicate: Predicate, work: ErasureWork) -> Iterator[tuple[str, int]]:
     """Yield the table's own data files that hold such rows, or may, and are on no line, with how many rows."""
     kept = {
         path
@@ -139,11 +138,10 @@ def past_files(head: TableHead, predicate: Predicate) -> Iterator[tuple[str, int
         for path in chunk["path"].to_pylist()
     }
     bound = bound_to(predicate, head.schema)
-    for path, size in listed(head.tracked):
-        if path not in kept:
-            count = rows_in(head.tracked, path, size, head.schema, bound)
-            if count is None or count:
-                yield path, count or 0
+    others = (each for each in listed(head.tracked) if each[0] not in kept)
+    for path, _, count in work.count_listed(head, others, bound):
+        if count is None or count:
+            yield path, count or 0
 
 
 def listed(tracked: TrackedLog[TableState]) -> Iterator[tuple[str, int]]:
@@ -155,28 +153,36 @@ def listed(tracked: TrackedLog[TableState]) -> Iterator[tuple[str, int]]:
             yield path, size
 
 
-def rows_in(
-    tracked: TrackedLog[TableState], path: str, size: int, schema: Schema, bound: Bound
-) -> int | None:
-    """Return how many rows of a file match, by the columns that it has; None where it lacks one of the condition: it
-    is older than the column, or than the table that has it."""
-    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
-    try:
-        with tracked.store.open_input(f"{prefix}{path}") as source:
-            there = set(pq.read_schema(source).names)
-    except (pa.ArrowException, OSError, LakelogError):
-        return None  # half a file of a write that died: it is deleted with the others
-    needed = {schema.find((term.path[0],), case_sensitive=True).physical for term in terms(bound)}
-    if not needed <= there:
-        return None
-    plan = pa.table({"path": [path], "size": pa.array([size], pa.int64())})
-    try:
-        found = dict(
-            read_positions(tracked.store, tracked.prefix, plan, schema, bound, tracked.log.replay.open_url)
-        )
-    except FormatError:
-        return None
-    return len(found.get(path, ()))
+def boundaries(head: TableHead) -> list[tuple[Schema, Ranks]]:
+    """Return the boundaries by which the lines of a table are clustered, and what is kept for clones."""
+    kept = [state.current for state in head.state.kept()]
+    return [(each.schema, each.ranks) for each in kept if each.ranks is not None]
+
+
+def is_boundary(predicate: Predicate, head: TableHead) -> bool:
+    """Return whether a boundary by itself is a value that the condition is about."""
+    for schema, ranks in boundaries(head):
+        try:
+            bound = IsTrue(bound_to(predicate, schema))
+        except InvalidInput:
+            continue
+        asked = {term.path: term for term in terms(bound) if len(term.path) == 1}
+        for id, values in zip((each.id for each in ranks.columns), Curve(ranks, schema).bounds, strict=True):
+            path = schema.path_of(id)
+            if path not in asked:
+                continue
+            others = {
+                name: pa.nulls(len(values), term.type)
+                for (name,), term in asked.items()
+                if (name,) != path and term.type is not None
+            }
+            try:
+                found = evaluate(bound, pa.table({path[0]: values, **others}))
+            except (KeyError, pa.ArrowException):
+                return True  # what cannot be found out, may be
+            if pc.any(found, min_count=0).as_py():
+                return True
+    return False
 
 
 def foreign_of(head: TableHead, held: Mapping[str, int]) -> list[str]:

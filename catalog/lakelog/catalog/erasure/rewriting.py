@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.erasure.holdings import bound_to, held_by
+from lakelog.catalog.erasure.work import ErasureWork
 from lakelog.catalog.errors import CommitConflict, NoSuchRef
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import NothingToDo, TableHead
-from lakelog.catalog.parquet import copied_files, kept_by_commit
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
     MAIN,
@@ -30,32 +30,11 @@ from lakelog.catalog.state import (
     TableState,
     encode,
 )
-from lakelog.catalog.writes import RowChange, commit_rows, drop_ref, moved_files
+from lakelog.catalog.writes import drop_ref, moved_files
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import WriteFenced
 
 ROUNDS_MAX = 20
-
-Rewrite = Callable[[TableHead, Sequence[str], Predicate], None]
-"""Commits files of a line without the rows that match. The files are those of the version of the head."""
-
-
-def rewrite_here(line: TableHead, paths: Sequence[str], predicate: Predicate) -> None:
-    """Write these files anew in this process, and commit that. CommitConflict where others change their rows."""
-    bound = bound_to(predicate, line.schema)
-    files = _entries(line, paths)
-    write = line.begin_write()
-    copied = copied_files(line, files, bound, write)
-    change = RowChange(
-        operation=Operation.DELETE_ROWS,
-        files=copied,
-        removed=frozenset(files["path"].to_pylist()),
-        deletes={},
-        condition=predicate,
-        keeps_partitions=False,
-    )
-    with kept_by_commit(line.tracked, copied):
-        commit_rows(line, write, change, None)
 
 
 def erase_lines(
@@ -63,7 +42,7 @@ def erase_lines(
     predicate: Predicate,
     event: RowsErased,
     released: Callable[[str], bool],
-    rewrite: Rewrite,
+    work: ErasureWork,
     progress: Callable[[str], None],
 ) -> tuple[TableHead, set[str]]:
     """Take the rows out of all lines, and commit that; return the version that says so, and the paths that are gone.
@@ -74,19 +53,19 @@ def erase_lines(
     gone: set[str] = set()
     for _ in range(ROUNDS_MAX):
         head = head.refreshed()
-        held = held_by(head, predicate, past=False)
+        held = held_by(head, predicate, work, past=False)
         for name in held.tags:
             drop_ref(head, TAG, name, if_exists=True, is_past=False, token=None)
         for name, rows in held.lines.items():
             progress(f"{head.name}: {len(rows):,} files of {name} are written anew")
-            _rewritten(head, name, sorted(rows), predicate, rewrite)
+            _rewritten(head, name, sorted(rows), predicate, work)
         paths = held.live.keys()
         gone |= paths
         for id, rows in held.clones.items():
             if released(id):
                 promise_without(head.refreshed(), id, rows.keys())
         try:
-            return _said(head.refreshed(), predicate, event, released), gone
+            return _said(head.refreshed(), predicate, event, released, work), gone
         except _MoreToDo:
             continue
     raise CommitConflict(
@@ -97,19 +76,15 @@ def erase_lines(
 
 
 def _rewritten(
-    head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, rewrite: Rewrite
+    head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, work: ErasureWork
 ) -> None:
     try:
         line = head.refreshed() if name == MAIN else head.refreshed().on(name)
         there = line.entries(paths).keys()
         if there:
-            rewrite(line, sorted(there), predicate)
+            work.rewrite(line, sorted(there), bound_to(predicate, line.schema), predicate)
     except (CommitConflict, NothingToDo, NoSuchRef, WriteFenced):
         return  # the next round looks at what others have made of it
-
-
-def _entries(line: TableHead, paths: Sequence[str]) -> pa.Table:
-    return joined(line.files_named(paths))
 
 
 def promise_without(head: TableHead, clone: str, paths: Collection[str]) -> None:
@@ -155,13 +130,17 @@ def _each_once(files: pa.Table, more: pa.Table) -> pa.Table:
 
 
 def _said(
-    head: TableHead, predicate: Predicate, event: RowsErased, released: Callable[[str], bool]
+    head: TableHead,
+    predicate: Predicate,
+    event: RowsErased,
+    released: Callable[[str], bool],
+    work: ErasureWork,
 ) -> TableHead:
     """Commit that no line has such rows. Looked at before, and anew where another commit came in between."""
     looked_at = -1
 
     def is_clean(view: View[TableState]) -> bool:
-        held = held_by(head.at(view), predicate, past=False)
+        held = held_by(head.at(view), predicate, work, past=False)
         return not (held.lines or held.tags or any(released(id) for id in held.clones))
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:

@@ -19,7 +19,7 @@ from lakelog.log.expiry import last_base
 from lakelog.log.leftovers import is_buried
 
 SHORTEST = 3
-"""Shorter texts and numbers are in too many others to say anything."""
+"""Shorter numbers are in too many statements to say anything; shorter texts are looked for between quotes."""
 
 
 def values_of(predicate: Predicate) -> list[str]:
@@ -30,7 +30,10 @@ def values_of(predicate: Predicate) -> list[str]:
             found += values_of(part)
         elif isinstance(part, Literal) and part.value is not None and not isinstance(part.value, bool):
             text = str(part.value)
-            found += _written(text) if len(text) >= SHORTEST else []
+            if len(text) >= SHORTEST:
+                found += _written(text)
+            elif text and isinstance(part.value, str):
+                found += [f"{quote}{each}{quote}" for quote in "'\"" for each in _written(text)]
     return list(dict.fromkeys(found))
 
 

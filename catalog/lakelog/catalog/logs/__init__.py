@@ -122,6 +122,7 @@ from lakelog.catalog.logs.transaction_steps import (
     merged_drafts,
 )
 from lakelog.catalog.logs.writer_now import (
+    write_as,
     writing_as,
 )
 
@@ -198,6 +199,7 @@ __all__ = [
     "was_committed",
     "with_deletes",
     "writer_facts",
+    "write_as",
     "writing_as",
     "naming",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -33,7 +33,16 @@ from lakelog.catalog.logs.transaction_steps import (
 from lakelog.catalog.logs.writer_now import facts_now, write_as
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Filter
-from lakelog.catalog.state import NAMESPACE, STATEMENT, NamespaceState, TableState, author_of, full
+from lakelog.catalog.state import (
+    NAMESPACE,
+    STATEMENT,
+    NamespaceMoved,
+    NamespaceState,
+    TableMoved,
+    TableState,
+    author_of,
+    full,
+)
 from lakelog.log import Commit, Committed, Draft, Json, View
 from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
@@ -42,6 +51,8 @@ from lakelog.log.view import empty_view
 T = TypeVar("T")
 S = TypeVar("S")
 
+
+_MOVES = frozenset((str(NamespaceMoved.__struct_config__.tag), str(TableMoved.__struct_config__.tag)))
 
 Validate: TypeAlias = "Callable[[TransactionLog[Any], View[Any], Sequence[Commit]], None]"
 """Raises CommitConflict where what a transaction has read of a log has changed since."""
@@ -265,8 +276,23 @@ class TransactionLog(TrackedLog[S]):
         return {**facts, STATEMENT: full("; ".join(statements))} if statements else facts
 
     def first_draft(self) -> Draft:
-        """Return the draft that creates the log with all of the transaction's changes."""
-        return merged_drafts([step.draft for step in self.steps])
+        """Return the draft that creates the log with all of the transaction's changes but moves elsewhere."""
+        whole = merged_drafts([step.draft for step in self.steps])
+        if self.moves() is None:
+            return whole
+        return replace(whole, events=tuple(event for event in whole.events if event["event"] not in _MOVES))
+
+    def moves(self) -> Draft | None:
+        """Return the draft that moves the log to a namespace in whose folder it is not, None where it does not move.
+
+        It belongs to the commit of the transaction. A log that is left behind without it belongs to the namespace in
+        whose folder vacuum finds it, which can say for good that nothing will lead to it.
+        """
+        events = [event for step in self.steps for event in step.draft.events]
+        moved = [event for event in events if event["event"] in _MOVES]
+        if not moved or _home(moved[-1]) == _home(events[0]):
+            return None
+        return Draft(events=(moved[-1],))
 
 
 class OwnPart(Generic[S]):
@@ -453,6 +479,10 @@ class TransactionLogs(LogCache):
                 for tracked, steps, view in before:
                     tracked.undo_to(steps, view)
                 raise
+
+
+def _home(event: Mapping[str, Json]) -> Json:
+    return event.get("namespace", event.get("parent"))
 
 
 def _valid(seen: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:

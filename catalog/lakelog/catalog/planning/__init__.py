@@ -59,6 +59,7 @@ from lakelog.catalog.planning.scan_plan import (
 from lakelog.catalog.planning.top_rows import (
     TopRows,
 )
+from lakelog.catalog.planning.typed_literals import typed
 
 __all__ = [
     "Aggregate",
@@ -94,6 +95,7 @@ __all__ = [
     "predicate_of_keys",
     "renamed_columns",
     "terms",
+    "typed",
     "unknown_parts",
     "with_values",
 ]

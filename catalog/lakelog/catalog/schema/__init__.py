@@ -67,7 +67,6 @@ from lakelog.catalog.schema.filters import (
 )
 from lakelog.catalog.schema.generated import (
     check_defined,
-    generated_fields,
     not_generated,
     refuse_generated,
 )
@@ -357,7 +356,6 @@ __all__ = [
     "from_arrow",
     "from_arrow_expression",
     "given_to",
-    "generated_fields",
     "identity_fields",
     "is_beyond",
     "is_list",

@@ -251,7 +251,7 @@ def apply(
         case OriginsReleased():
             return replace(state, origins=without_origins(state.origins, event.logs))
         case RowsErased():
-            return replace(state, estimates=None, erased=version, erasing=event.erasure)
+            return replace(_without_boundaries(state), estimates=None, erased=version, erasing=event.erasure)
         case ErasureEnded():
             return replace(state, erasing=None if state.erasing == event.erasure else state.erasing)
         case TablePurged():
@@ -296,6 +296,22 @@ def _with_new_generation(metadata: Metadata, version: int) -> Metadata:
 
 def _with(state: TableState, **changes: Any) -> TableState:
     return replace(state, metadata=msgspec.structs.replace(state.current, **changes))
+
+
+def _without_boundaries(state: TableState) -> TableState:
+    """Boundaries of a clustering are values of rows, on tags and in what is kept for clones too."""
+    refs = {
+        name: ref if ref.metadata is None else replace(ref, metadata=_unranked(ref.metadata))
+        for name, ref in state.refs.items()
+    }
+    clones = {
+        id: replace(promise, metadata=_unranked(promise.metadata)) for id, promise in state.clones.items()
+    }
+    return replace(state, metadata=_unranked(state.current), refs=refs, clones=clones)
+
+
+def _unranked(metadata: Metadata) -> Metadata:
+    return msgspec.structs.replace(metadata, ranks=None)
 
 
 def _with_spec(metadata: Metadata, spec: PartitionSpec) -> tuple[PartitionSpec, ...]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from lakelog.catalog.logs import Token
 from lakelog.log import NotedCommit
 from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.spark.arrow_streams import files_in_arrow
+from lakelog.spark.frames import Beside
+from lakelog.spark.going_calls import JobFailed
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.procedures import Call, Procedure, all_procedures
 from lakelog.spark.requests import procedures as ask
@@ -37,6 +42,34 @@ def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:
     procedure = _procedure(asked)
     rows = procedure.run(_call(at, procedure, asked, asked.token, asked.result, asked.commits))
     return ask.Rows(rows=tuple(tuple(row) for row in rows))
+
+
+def begin(at: OpenCatalog, asked: ask.BeginCall) -> ask.Step:
+    procedure = _procedure(asked)
+    assert procedure.asks, "only procedures that ask for jobs go on"
+    call = _call(at, procedure, asked)
+    return _step(*at.going_calls.begin(lambda jobs: procedure.run(replace(call, jobs=jobs))))
+
+
+def go_on(at: OpenCatalog, asked: ask.GoOnCall) -> ask.Step:
+    if asked.failed is not None:
+        came: AnyResult | JobFailed = JobFailed(asked.failed, cancelled=asked.cancelled)
+    else:
+        assert asked.result is not None, "a job has a result, or it has failed"
+        came = asked.result
+    return _step(*at.going_calls.go_on(asked.going, came))
+
+
+def files(at: OpenCatalog, asked: ask.CallFiles) -> tuple[Done, Beside]:
+    found = at.going_calls.get(asked.going).files
+    assert found is not None, "the job has files"
+    return Done(), files_in_arrow(found)
+
+
+def _step(going: str | None, asked: Any) -> ask.Step:
+    if going is None:
+        return ask.Step(rows=tuple(tuple(row) for row in asked))
+    return ask.Step(going=going, job=asked)
 
 
 def transaction_token(at: OpenCatalog, asked: ask.TransactionToken) -> Token:

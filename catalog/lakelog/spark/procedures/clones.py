@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from lakelog.log.errors import InvalidInput
+from collections.abc import Sequence
+
+from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.requests.jobs import CopyObjects, ObjectsCopied, ObjectToCopy
 
 
 def _clone(call: Call) -> Rows:
@@ -29,8 +32,24 @@ def _clone_namespace(call: Call) -> Rows:
 
 
 def _materialize(call: Call) -> Rows:
-    done = call.catalog.load_table(call.table("table")).materialize()
-    return [(done.files, done.size_bytes, done.version, list(done.tags), list(done.owners))]
+    name = call.table("table")
+
+    def copy(files: Sequence[tuple[str, str, int]]) -> None:
+        job = CopyObjects(
+            work="materialize",
+            what=f"materialize of {'.'.join(name)}",
+            objects=tuple(ObjectToCopy(source=url, target=to) for url, to, _ in files),
+        )
+        copied = call.asked().run(job, ObjectsCopied).objects
+        for (url, to, size), found in zip(files, (each.size for each in copied), strict=True):
+            if size != found:
+                raise FormatError(
+                    f"{url} has {found:,} bytes where the log says {size:,}, so that its copy, {to}, is not used: "
+                    "check both tables by `lakelog fsck`"
+                )
+
+    done = call.catalog.load_table(name).materialize(limit_bytes=call["limit_bytes"], copy=copy)
+    return [(done.files, done.size_bytes, done.version, list(done.tags), list(done.owners), done.is_left)]
 
 
 def _release_clone(call: Call) -> Rows:
@@ -76,7 +95,15 @@ PROCEDURES = (
         name="materialize",
         description="Copy the files that a clone has of other tables, which need not keep them from then on.",
         run=_materialize,
-        parameters=(Parameter("table", "STRING", "the clone"),),
+        parameters=(
+            Parameter("table", "STRING", "the clone"),
+            Parameter(
+                "limit_bytes",
+                "BIGINT",
+                "begin nothing more once so much was copied; NULL: no limit",
+                default="NULL",
+            ),
+        ),
         columns=(
             Column("copied_files", "BIGINT"),
             Column("copied_bytes", "BIGINT"),
@@ -85,8 +112,10 @@ PROCEDURES = (
             Column(
                 "owners", "ARRAY<STRING>", "folders of tables that still keep files, for older versions too"
             ),
+            Column("is_left", "BOOLEAN", "the limit was reached before the end: call it again"),
         ),
         in_transaction=False,
+        asks=True,
     ),
     Procedure(
         name="release_clone",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lakelog.catalog.names import Identifier
     from lakelog.catalog.newest_commits import CommitOfTable
     from lakelog.catalog.table import Table
+    from lakelog.spark.going_calls import Jobs
     from lakelog.spark.open_transactions import OpenTransactions
 
 R = TypeVar("R", bound=AnyResult)
@@ -63,8 +64,8 @@ class Call:
     `catalog` is the session's catalog, or its transaction where one is open; its changes are
     distinguished by the statement's text and application. `token` makes the change happen once, however often the
     same call is retried: pass it on to the method that changes something. `transaction` is the id of the session's.
-    `result` is what came of the job that the procedure has prepared. `newest_commits` returns what the session's last
-    change has committed to tables.
+    `result` is what came of the job that the procedure has prepared; `jobs` runs others, of one that `asks`.
+    `newest_commits` returns what the session's last change has committed to tables.
     """
 
     catalog: Catalog | Transaction
@@ -75,7 +76,13 @@ class Call:
     token: Token | None = None
     transaction: str | None = None
     result: AnyResult | None = None
+    jobs: Jobs | None = None
     newest_commits: Callable[[], Sequence[CommitOfTable]] = tuple
+
+    def asked(self) -> Jobs:
+        """Return what runs jobs in Spark, of a procedure that asks for them."""
+        assert self.jobs is not None, "only procedures that ask for jobs are given them"
+        return self.jobs
 
     def came_of(self, kind: type[R]) -> R:
         """Return the result of the job, which is of that kind, as its procedure has prepared it."""
@@ -128,7 +135,9 @@ class Procedure:
 
     Where Spark has to work on data first, `prepare` returns the job for it (see `ProcedureJobs.scala`); `run` then
     finds the job's result in the call. One whose work is `in_parts` is prepared again after each job, with its result,
-    until there is nothing to do; `run` then finds the result of the last one.
+    until there is nothing to do; `run` then finds the result of the last one. One that
+    `asks` has Spark run jobs while it runs itself, as often as it likes; it begins again where the Python process ends,
+    so it goes on with what was committed.
     """
 
     name: str
@@ -141,6 +150,7 @@ class Procedure:
     in_transaction: bool = True
     prepare: Callable[[Call], AnyJob | None] | None = None
     in_parts: bool = False
+    asks: bool = False
 
     def declaration(self) -> DeclaredProcedure:
         """Return all that Spark needs to know."""
@@ -156,4 +166,5 @@ class Procedure:
             session=self.session,
             in_transaction=self.in_transaction,
             job=self.prepare is not None,
+            asks=self.asks,
         )

@@ -6,6 +6,8 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 
 
 def _forget(call: Call) -> Rows:
+    from lakelog.spark.spark_work import SparkWork
+
     table = call.table("table")
     if call["namespace"] is not None:
         table = (*call.namespace("namespace"), table[-1])
@@ -16,6 +18,7 @@ def _forget(call: Call) -> Rows:
         key=call["key"],
         reference=call["reference"],
         leave_foreign=call["leave_foreign"],
+        work=SparkWork(call.asked()),
     )
     rows: list[tuple[object, ...]] = [
         (
@@ -72,5 +75,6 @@ PROCEDURES = (
             Column("checked", "BIGINT", "objects that were read at the end"),
         ),
         in_transaction=False,
+        asks=True,
     ),
 )

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from lakelog.log.errors import InvalidInput
-from lakelog.spark.requests.jobs import FootersRead, Source, SourceFound
+from lakelog.spark.requests.jobs import FootersRead, SourceFound
+from lakelog.spark.requests.sources import Source
 
 if TYPE_CHECKING:
     from lakelog.catalog.imports import KnownFolder

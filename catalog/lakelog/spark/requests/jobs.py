@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from lakelog.catalog.files import ColumnStats
-from lakelog.catalog.schema import Scalar
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.schema import Expression, Scalar
+from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
+from lakelog.spark.requests.sources import FooterFound, PartitionPlace, Source
+from lakelog.spark.requests.tables import TableFacts
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
 
 
@@ -32,17 +35,6 @@ class Cluster(_Job, frozen=True, kw_only=True, tag="cluster"):
     goal: ClusteringGoal
     limit_bytes: int | None
     dry: bool
-
-
-class Source(Message, frozen=True, kw_only=True):
-    """Where files of another writer are: below a path, or in a table of the session catalog."""
-
-    path: str | None = None
-    table: Path | None = None
-
-    def __post_init__(self) -> None:
-        if (self.path is None) == (self.table is None):
-            raise ValueError("files are below a path or in a table")
 
 
 class ReadFooters(_Job, frozen=True, kw_only=True, tag="footers"):
@@ -121,6 +113,30 @@ class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
     objects: tuple[str, ...]
 
 
+class CountRows(_Job, frozen=True, kw_only=True, tag="count-rows"):
+    """Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
+    these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
+
+    `whole`: whatever a file says of itself, all of it is read.
+    """
+
+    table: TableFacts
+    text: str
+    predicate: Expression
+    columns: tuple[str, ...]
+    stored: tuple[str, ...] = ()
+    whole: bool = False
+
+
+class CopyRows(_Job, frozen=True, kw_only=True, tag="copy-rows"):
+    """Write the rows of the files that the call has, but those like `predicate`, to files of a write of this table."""
+
+    table: TableFacts
+    text: str
+    predicate: Expression
+    write: WriteRef
+
+
 AnyJob: TypeAlias = (
     Compact
     | Cluster
@@ -129,6 +145,8 @@ AnyJob: TypeAlias = (
     | ComputeStatistics
     | Maintain
     | TakeChecksums
+    | CountRows
+    | CopyRows
     | CopyObjects
     | DeleteObjects
 )
@@ -147,35 +165,12 @@ class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
     is_left: bool = False
 
 
-class FooterFound(Message, frozen=True, kw_only=True):
-    """A file of another writer: `schema` is the number of its schema among all, `stats` are by paths in the file.
-
-    `footer` is the CRC-32 of its footer. `old_calendar`: days before the year 1582 are those of the Julian calendar.
-    """
-
-    path: str
-    size: int
-    rows: int
-    footer: int
-    schema: int
-    partition: dict[str, Scalar]
-    stats: tuple[tuple[Path, ColumnStats], ...]
-    old_calendar: bool
-
-
 class FootersRead(_Job, frozen=True, kw_only=True, tag="footers"):
     """The files, and the schemas that there are among them; `table_schema` is that of the job."""
 
     table_schema: FreeJson
     schemas: tuple[FreeJson, ...]
     files: tuple[FooterFound, ...]
-
-
-class PartitionPlace(Message, frozen=True, kw_only=True):
-    """The folder of a partition, and the values of its columns as texts; None stands for NULL."""
-
-    path: str
-    values: dict[str, str | None]
 
 
 class SourceFound(_Job, frozen=True, kw_only=True, tag="source"):
@@ -267,6 +262,18 @@ class ObjectsDeleted(_Job, frozen=True, kw_only=True, tag="delete-objects"):
     work: str
 
 
+class RowsCounted(_Job, frozen=True, kw_only=True, tag="count-rows"):
+    """How many rows there are in each file, in their order; -1 where that is not known."""
+
+    counts: tuple[int, ...]
+
+
+class RowsCopied(_Job, frozen=True, kw_only=True, tag="copy-rows"):
+    """The new files."""
+
+    files: tuple[DataFile, ...]
+
+
 AnyResult: TypeAlias = (
     Compacted
     | FootersRead
@@ -274,6 +281,8 @@ AnyResult: TypeAlias = (
     | StatisticsComputed
     | Maintained
     | ChecksumsTaken
+    | RowsCounted
+    | RowsCopied
     | ObjectsCopied
     | ObjectsDeleted
 )

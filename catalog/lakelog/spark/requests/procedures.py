@@ -31,7 +31,8 @@ class DeclaredColumn(Message, frozen=True, kw_only=True):
 
 
 class DeclaredProcedure(Message, frozen=True, kw_only=True):
-    """`changes`: it may be retried by a token only; `job`: Spark has to work on data first.
+    """`changes`: it may be retried by a token only; `job`: Spark has to work on data first; `asks`: it asks Spark for
+    jobs while it runs, and may be run again wherever it was stopped.
 
     `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
     """
@@ -44,6 +45,7 @@ class DeclaredProcedure(Message, frozen=True, kw_only=True):
     session: str | None
     in_transaction: bool
     job: bool
+    asks: bool = False
 
 
 class Procedures(Answer, frozen=True, kw_only=True):
@@ -96,6 +98,36 @@ class Call(OfProcedure, frozen=True, kw_only=True, tag="call"):
     result: AnyResult | None = None
     query: Statement | None = None
     commits: tuple[CommitMade, ...] = ()
+
+
+class BeginCall(OfProcedure, frozen=True, kw_only=True, tag="begin_call"):
+    """Run a procedure that asks for jobs, up to the first one."""
+
+    query: Statement | None = None
+
+
+class GoOnCall(InCatalog, frozen=True, kw_only=True, tag="go_on_call"):
+    """Go on with a call by what came of its job: its `result`, or why it `failed`."""
+
+    going: str
+    result: AnyResult | None = None
+    failed: str | None = None
+    cancelled: bool = False
+    query: Statement | None = None
+
+
+class CallFiles(InCatalog, frozen=True, kw_only=True, tag="call_files"):
+    """The files that the job of a call is about, as an Arrow stream."""
+
+    going: str
+
+
+class Step(Answer, frozen=True, kw_only=True):
+    """The job for which the call `going` waits; or the rows of its result, at the end."""
+
+    going: str | None = None
+    job: AnyJob | None = None
+    rows: tuple[tuple[Any, ...], ...] | None = None
 
 
 class Rows(Answer, frozen=True, kw_only=True):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.erasure.searching import found_in
 from tests.integration.catalog.erasure.test_forgetting import (
@@ -14,6 +17,7 @@ from tests.integration.catalog.erasure.test_forgetting import (
     NUMBER,
     SCHEMA,
     WHERE,
+    Death,
     client,
     ids,
     rows,
@@ -21,8 +25,14 @@ from tests.integration.catalog.erasure.test_forgetting import (
 )
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.erasure import ErasureWork
 from lakelog.catalog.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.logs import writing_as
+from lakelog.catalog.parquet import encoded_rows
+from lakelog.catalog.upkeep import clustering
+from lakelog.log import wait_for_background
+from lakelog.log.errors import InvalidInput, LakelogError
+from lakelog.log.format import Proposal, ProposedChange, encode
 
 
 @pytest.fixture
@@ -125,3 +135,153 @@ def test_what_a_repair_has_moved_away_is_said_to_go(catalog: Catalog, warehouse:
     said = catalog.forget("a.t", WHERE)
     assert any(each.kind == "repairs" and "1 objects" in each.why for each in said.lost)
     assert key in store_of(warehouse)._objects
+
+
+def test_boundaries_of_a_clustering_go_with_the_rows(catalog: Catalog, warehouse: str) -> None:
+    """They are values of rows: of the table, of a tag, of what is kept for a clone, and of the clone, whose own rows
+    are not among those."""
+    table = catalog.create_table("a.t", SCHEMA, cluster_by=["id", "name"])
+    table.append(rows(1, marked=True)).append(rows(2, 3, 4))
+    clustered = catalog.load_table("a.t").cluster()
+    table = catalog.load_table("a.t")
+    assert clustered and table.metadata.ranks is not None
+    table.delete(WHERE)
+    catalog.load_table("a.t").compact(deleted_ratio=0.01)
+    catalog.load_table("a.t").create_tag("clean")
+    catalog.clone("a.t", "a.c")
+    assert catalog.load_table("a.c").metadata.ranks is not None
+    said = catalog.forget("a.t", WHERE)
+    assert {each.kind for each in said.tables if each.versions} == {"table", "clone"}
+    done = catalog.forget("a.t", WHERE, dry_run=False)
+    assert done.left == () and found_in(store_of(warehouse), MARKERS) == {}
+    for name in ("a.t", "a.c"):
+        assert catalog.load_table(name).metadata.ranks is None
+        assert ids(catalog.load_table(name)) == [1, 2, 3, 4]
+    assert ids(catalog.load_table("a.t", ref="clean")) == [1, 2, 3, 4]
+    catalog.load_table("a.t").cluster()
+    assert catalog.load_table("a.t").metadata.ranks is not None
+    again = catalog.forget("a.t", WHERE, dry_run=False)
+    assert not again.is_needed
+    assert catalog.forget("a.t", "id = 3").is_needed and not catalog.forget("a.t", "id = 77").is_needed
+
+
+def test_what_was_computed_from_such_rows_meanwhile_is_refused(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.create_table("a.t", SCHEMA, cluster_by=["id", "name"])
+    table = table.append(rows(1, marked=True)).append(rows(2, 3, 4))
+    seen = ColumnEstimates(type="long", distinct=2, min=1, max=NUMBER)
+    known = TableEstimates(version=table.version, rows=5, size_bytes=9, columns={1: seen})
+    sample = clustering.sample
+
+    def beside(head: Any, files: pa.Table) -> Any:
+        found = sample(head, files)
+        assert client(warehouse).forget("a.t", WHERE, dry_run=False).left == ()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(clustering, "sample", beside)
+        with pytest.raises(LakelogError, match="expired|forgotten"):
+            table.cluster()
+    with pytest.raises(LakelogError, match="expired|forgotten"):
+        table.commit_statistics(known)
+    assert found_in(store_of(warehouse), MARKERS) == {}
+
+
+def test_a_statement_that_quotes_a_short_text_expires(catalog: Catalog, warehouse: str) -> None:
+    with writing_as({"statement": "CREATE TABLE t AS SELECT 'Zq' AS name, 'Zqx' AS other"}):
+        catalog.create_table("a.t", SCHEMA)
+    assert (
+        catalog.forget("a.t", "name = 'Zqx'").is_needed and not catalog.forget("a.t", "name = 'qx'").is_needed
+    )
+    assert catalog.forget("a.t", "name = 'Zq'", dry_run=False).is_needed
+    assert not [key for key, data in store_of(warehouse)._objects.items() if b"'Zq'" in data]
+
+
+def test_proposals_that_come_at_the_end_are_looked_into(catalog: Catalog, warehouse: str) -> None:
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True)).append(rows(2))
+    log = table.head.tracked.log
+
+    def propose(*numbers: int, marked: bool = False) -> str:
+        seen = catalog.load_table("a.t").version
+        change = ProposedChange(
+            commit_id=log.options.new_id(), base=seen, rows=encoded_rows(rows(*numbers, marked=marked))
+        )
+        proposal = Proposal(format=1, log_id=table.id, seen=seen, until=seen + 1, changes=(change,))
+        key = log.keys.proposal(seen, change.commit_id)
+        store_of(warehouse).put(key, encode(proposal))
+        return key
+
+    came: list[str] = []
+
+    def beside(message: str) -> None:
+        if "is read" in message:
+            came.append(propose(3, marked=len(came) == 0))
+
+    done = catalog.forget("a.t", WHERE, dry_run=False, progress=beside)
+    assert done.left == () and len(came) == 2, done.left
+
+    def always(message: str) -> None:
+        if "is read" in message:
+            came.append(propose(4, marked=True))
+
+    catalog.load_table("a.t").append(rows(5, marked=True))
+    done = catalog.forget("a.t", WHERE, dry_run=False, progress=always)
+    assert [each for each in done.left if came[-1] in each and "1 such rows" in each], done.left
+
+
+def test_an_imported_folder_is_not_to_be_adopted(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    pq.write_table(rows(1, marked=True), tmp_path / "source" / "part.parquet")
+    catalog = Catalog(str(tmp_path / "lake"), options={"fsync": "off"})
+    catalog.import_table(str(tmp_path / "source"), "t", format="parquet")
+    with pytest.raises(InvalidInput, match="copy the rows"):
+        catalog.forget("t", WHERE)
+
+
+class Dying(ErasureWork):
+    """An engine that dies after so many of its jobs."""
+
+    def __init__(self, jobs: int) -> None:
+        self.left = jobs
+
+    def _job(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Death
+
+    def rewrite(self, *asked: Any) -> None:
+        for path in asked[1]:
+            self._job()
+            super().rewrite(asked[0].refreshed(), [path], *asked[2:])
+
+    def count(self, *asked: Any, **more: Any) -> Any:
+        self._job()
+        return super().count(*asked, **more)
+
+    def count_listed(self, *asked: Any) -> Any:
+        for each in super().count_listed(*asked):
+            self._job()
+            yield each
+
+
+def test_an_engine_that_dies_between_jobs_is_followed_by_another(catalog: Catalog, warehouse: str) -> None:
+    table = catalog.create_table("a.t", SCHEMA)
+    for number in range(3):
+        table = table.append(rows(number, marked=True))
+    catalog.clone("a.t", "a.c")
+    catalog.load_table("a.t").delete(WHERE)
+    wait_for_background()
+    objects = dict(store_of(warehouse)._objects)
+    for jobs in range(0, 99, 3):
+        wait_for_background()
+        store_of(warehouse)._objects = dict(objects)
+        try:
+            client(warehouse).forget("a.t", WHERE, dry_run=False, work=Dying(jobs))
+            return
+        except Death:
+            done = client(warehouse).forget("a.t", WHERE, dry_run=False)
+        assert done.left == () and found_in(store_of(warehouse), MARKERS) == {}, jobs
+        for name in ("a.t", "a.c"):
+            assert ids(client(warehouse).load_table(name)) == [0, 1, 2], jobs
+    raise AssertionError("it never came to its end")

@@ -18,7 +18,8 @@ from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.parquet.ingest import written_files
 from lakelog.catalog.schema import Metadata
 from lakelog.catalog.state.namespace_state import Entry
-from lakelog.log import CountingStore, NotFound, ObjectStore, open_store
+from lakelog.catalog.transaction import Transaction
+from lakelog.log import CountingStore, LakelogError, NotFound, ObjectStore, open_store
 
 
 class Death(BaseException):
@@ -317,3 +318,55 @@ def test_a_purged_folder_costs_one_get_in_later_runs(client: Callable[[], Catalo
     looked = orphans.find(fresh._tree, found.namespaces[0], set(), clock.now_us, clock.now_us)
     assert looked == orphans.Orphans()
     assert counting.by_kind == {"list": 1, "get": 5} and counting.rounds == 2
+
+
+@pytest.mark.parametrize("ends", ["by a conflict", "by its death", "while vacuum looks"])
+def test_a_transaction_that_created_and_moved_a_table_leaves_nothing_that_stays(
+    ends: str,
+    client: Callable[[], Catalog],
+    clock: Clock,
+    store: ObjectStore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    catalog = client()
+    for namespace in ("a", "b"):
+        catalog.create_namespace(namespace)
+    began = catalog.begin()
+    began.create_table("a.t", SCHEMA).append(rows(1))
+    began.create_namespace("a.n")
+    began.rename_table("a.t", "b.t")
+    before = Transaction._commit_changed
+
+    def stop(*asked: Any) -> None:
+        if ends == "by its death":
+            raise Death
+        clock.days_later(9)
+        assert len(unlinked(client().vacuum(dry_run=False))) == 2
+        before(*asked)
+
+    with monkeypatch.context() as patch, pytest.raises((Death, LakelogError)):
+        if ends == "by a conflict":
+            catalog.create_table("b.t", SCHEMA)
+        else:
+            patch.setattr(Transaction, "_commit_changed", stop)
+        began.commit()
+    clock.days_later(9)
+    for _ in range(2):
+        assert [each.error for each in client().vacuum(dry_run=False) if each.error] == []
+    assert not [key for key in store.list_after("") if "/data/" in key]
+
+
+def test_a_table_that_was_created_and_moved_in_a_transaction_is_where_it_moved(
+    client: Callable[[], Catalog], clock: Clock
+) -> None:
+    catalog = client()
+    for namespace in ("a", "b"):
+        catalog.create_namespace(namespace)
+    with catalog.begin() as began:
+        began.create_table("a.t", SCHEMA).append(rows(1))
+        began.rename_table("a.t", "b.t")
+        began.rename_table("b.t", "b.u")
+    clock.days_later(9)
+    assert unlinked(client().vacuum(dry_run=False)) == []
+    assert ids(client().load_table("b.u")) == [1] and not client().fsck().found
+    assert client().drop_table("b.u", purge=True)

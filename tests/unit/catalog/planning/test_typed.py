@@ -1,0 +1,64 @@
+"""Bound conditions as predicates for engines: each literal in the type that lakelog compares, or none at all."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog.planning import bind, evaluate, typed
+from lakelog.catalog.schema import Literal, Predicate, as_predicate, schema_from_arrow
+
+ROWS = pa.table(
+    {
+        "whole": pa.array([1, 2, 3, None], pa.int32()),
+        "real": pa.array([0.5, math.nan, -1.0, None]),
+        "text": pa.array(["a", "ab", "b", None]),
+        "exact": pa.array(["1.00", "2.50", "3.00", None], pa.string()).cast(pa.decimal128(9, 2)),
+    }
+)
+SCHEMA = schema_from_arrow(ROWS.schema)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "whole < 2.5",
+        "whole <> 300",
+        "whole IN (1, 3, NULL)",
+        "NOT (whole IN (2, NULL))",
+        "real > 0.25",
+        "exact = 2.5",
+        "exact < 2.4999",
+        "text LIKE 'a%'",
+        "NOT (text = 'a' AND whole = 1)",
+    ],
+)
+def test_it_means_the_same(condition: str) -> None:
+    bound = bind(as_predicate(condition), SCHEMA)
+    said = typed(bound)
+    assert said is not None and all(each.type is not None for each in literals(said))
+    assert evaluate(bind(said, SCHEMA), ROWS).to_pylist() == evaluate(bound, ROWS).to_pylist()
+
+
+def literals(predicate: Predicate) -> list[Literal]:
+    found = [each for each in predicate.args if isinstance(each, Literal)]
+    return found + [each for part in predicate.args if isinstance(part, Predicate) for each in literals(part)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("whole = 2.5", "NOT whole = whole"),
+        ("whole < 99999999999", "whole = whole"),
+        ("whole = NULL", "NULL = NULL"),
+    ],
+)
+def test_what_is_known_of_all_values_is_said_by_the_column_itself(condition: str, said: str) -> None:
+    assert str(typed(bind(as_predicate(condition), SCHEMA))) == said
+
+
+def test_what_engines_compare_otherwise_is_not_said() -> None:
+    schema = schema_from_arrow(pa.schema({"at": pa.time64("us")}))
+    assert typed(bind(as_predicate("at IS NULL"), schema)) is None
