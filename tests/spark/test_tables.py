@@ -210,7 +210,7 @@ def test_a_location_of_ones_own_is_used_shown_and_never_emptied(lake, tmp_path):
     place = tmp_path / "elsewhere"
     lake.sql(f"CREATE TABLE lake.t (a INT) LOCATION '{place}'")
     lake.sql("INSERT INTO lake.t VALUES (1)")
-    assert f"LOCATION '{place}'" in lake.sql("SHOW CREATE TABLE lake.t")[0][0]
+    assert f"LOCATION 'file:{place}'" in lake.sql("SHOW CREATE TABLE lake.t")[0][0]
     assert described(lake)["Type"] == "EXTERNAL"
     files = list(place.rglob("*.parquet"))
     assert len(files) == 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -67,7 +67,7 @@ class TableHead:
     view: View[TableState]
     name: str
     found_by: FoundBy | None = None
-    rows: RowCounts | None = None
+    rows: RowCounts | None = field(default=None, compare=False)
 
     @staticmethod
     def named(logs: LogCache, found: Found[TableState], identifier: Identifier) -> TableHead:
