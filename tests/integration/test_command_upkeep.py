@@ -38,16 +38,15 @@ def test_health_of_a_table_has_its_facts_and_the_commands(lakelog: Any) -> None:
         "a file overlaps 0.0 others; at worst 1 may hold one value",
         "10 commits, 0 of upkeep; 0 lost races",
         "0 objects",
-        "A compaction would turn 9 files",
-        "lakelog compact shop.orders",
-        "CALL lake.system.compact(table => '`shop`.`orders`')",
+        "lakelog cluster shop.orders",
+        "CALL lake.system.cluster(table => '`shop`.`orders`')",
     ):
         assert said in text, said
 
 
 def test_health_of_a_namespace_has_a_line_for_each_table(lakelog: Any) -> None:
     text = lakelog("health", "shop")
-    assert "`shop`.`orders`" in text and "`shop`.`empty`" in text and "compact" in text
+    assert "`shop`.`orders`" in text and "`shop`.`empty`" in text and "cluster" in text
     tables = json.loads(lakelog("health", "--json"))["tables"]
     assert {each["name"]: each.get("files", 0) for each in tables} == {
         "`shop`.`orders`": 9,
