@@ -6,8 +6,7 @@ with who asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -61,17 +60,9 @@ class Leaf:
     def parts(self) -> dict[str, Part]:
         """Its parts by their kinds. FormatError where its directory is none."""
         if self._parts is None:
-            with self.naming():
+            with self.stored.naming():
                 self._parts = parts_in(self.directory)
         return self._parts
-
-    @contextmanager
-    def naming(self) -> Iterator[None]:
-        """Say of what is wrong where it is."""
-        try:
-            yield
-        except FormatError as error:
-            raise FormatError(f"the manifest {self.stored.name}: {error.message}") from error
 
 
 class LeafContent:
@@ -88,7 +79,7 @@ class LeafContent:
         found = self._joined([kind for kind in kinds if kind != JUDGED], keep=keep)
         if statistics is None:
             copies = self._part(JUDGED, keep=False)
-            with self.leaf.naming():
+            with self.leaf.stored.naming():
                 if not copies.equals(found.select(copies.column_names)):
                     raise FormatError("its part judged says other than its files: another program wrote it")
         return found
@@ -101,9 +92,9 @@ class LeafContent:
     def paths(self) -> pa.ChunkedArray:
         """Return the paths of all entries, to be compared only: nothing holds them to be paths."""
         part = self._held[self.leaf.parts[FILES].sha256]
-        with self.leaf.naming():
+        with self.leaf.stored.naming():
             table = part.columns(["path"]) if isinstance(part, EncodedTable) else part.select(["path"])
-            return self._of_its_length(table)["path"]
+            return self.leaf.stored.of_its_length(table)["path"]
 
     def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
         """As `columns`, of some rows: the others are not looked at, and parts stay encoded. Their values are still to
@@ -113,9 +104,9 @@ class LeafContent:
             known = self._held[self.leaf.parts[kind].sha256]
             if kind == JUDGED:
                 continue
-            with self.leaf.naming():
+            with self.leaf.stored.naming():
                 whole = known.columns(known.names) if isinstance(known, EncodedTable) else known
-                table = self._of_its_length(whole).take(rows)
+                table = self.leaf.stored.of_its_length(whole).take(rows)
             columns |= {name: table[name] for name in table.column_names}
         return pa.table(columns)
 
@@ -127,23 +118,15 @@ class LeafContent:
     def _part(self, kind: str, *, keep: bool) -> pa.Table:
         part = self.leaf.parts[kind]
         known = self._held[part.sha256]
-        with self.leaf.naming():
+        with self.leaf.stored.naming():
             if not isinstance(known, EncodedTable):
                 # It may have been kept for another leaf, which says another length of the same part.
-                return self._of_its_length(known)
-            table = self._of_its_length(decoded(part, known))
+                return self.leaf.stored.of_its_length(known)
+            table = self.leaf.stored.of_its_length(decoded(part, known))
         if keep:
             self._held[part.sha256] = table
             if self._kept is not None:
                 self._kept.put(part.sha256, table)
-        return table
-
-    def _of_its_length(self, table: pa.Table) -> pa.Table:
-        if table.num_rows != self.leaf.stored.entries:
-            raise FormatError(
-                f"it has {table.num_rows:,} entries, and its snapshot says {self.leaf.stored.entries:,}: find out "
-                "which client wrote it"
-            )
         return table
 
 
@@ -161,7 +144,7 @@ def check_together(taken: Sequence[tuple[Leaf, pa.Table]]) -> None:
         alike = []
     if len(alike) < len(taken):
         for leaf, table in taken:
-            with leaf.naming():
+            with leaf.stored.naming():
                 checked_values(table)
 
 
@@ -217,7 +200,7 @@ class Reading:
                 if range.first <= part.first < range.first + range.size
             )
             first = part.first - range.first
-            with leaf.naming():
+            with leaf.stored.naming():
                 table = checked_part(part, blob[first : first + part.size])
             self.held[part.sha256] = table
             if keep:

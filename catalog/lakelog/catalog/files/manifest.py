@@ -7,8 +7,7 @@ decoded. Which manifests there are, and when they are merged, is in `manifests`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,7 +51,7 @@ class Manifest:
                 f"the manifest {self.stored.name} does not have the content that its snapshot names: it was "
                 "altered or truncated. Run lakelog fsck --repair, which writes it anew where the log allows that"
             )
-        with self._naming():
+        with self.stored.naming():
             self._read = _removed_paths(blob) if removed else _Partly(EncodedFiles(blob), None)
 
     def columns(self, statistics: Collection[int] | None = None, *, keep: bool = True) -> pa.Table:
@@ -65,11 +64,11 @@ class Manifest:
             raise FormatError(f"the manifest {self.stored.name} was not read before it was used")
         if isinstance(read, pa.Table):
             return read
-        with self._naming():
+        with self.stored.naming():
             wider = read.with_columns(statistics)
             known = wider.known
             assert known is not None, "some columns are always needed"
-            self._of_its_length(known)
+            self.stored.of_its_length(known)
         if keep and statistics is None:
             self._read = known
         elif keep and wider is not read and self._read is read:
@@ -82,40 +81,25 @@ class Manifest:
         if not isinstance(read, _Partly):
             table = self.columns()
             return table.select([name for name in table.column_names if is_judged(name, statistics)])
-        with self._naming():
+        with self.stored.naming():
             names = [name for name in read.encoded.names(None) if is_judged(name, statistics)]
-            return self._of_its_length(read.encoded.table(names))
+            return self.stored.of_its_length(read.encoded.table(names))
 
     def paths(self) -> pa.ChunkedArray:
         """Return the paths of all entries, to be compared only, and keep none of them."""
         read = self._read
         if not isinstance(read, _Partly):
             return self.columns()["path"]
-        with self._naming():
-            return self._of_its_length(read.encoded.paths())["path"]
+        with self.stored.naming():
+            return self.stored.of_its_length(read.encoded.paths())["path"]
 
     def taken(self, statistics: Collection[int] | None, rows: pa.Array) -> pa.Table:
         """As `columns`, of some rows: the others are not looked at."""
         read = self._read
         if not isinstance(read, _Partly):
             return self.columns(statistics).take(rows)
-        with self._naming():
+        with self.stored.naming():
             return read.encoded.table(read.encoded.names(statistics), rows)
-
-    def _of_its_length(self, table: pa.Table) -> pa.Table:
-        if table.num_rows != self.stored.entries:
-            raise FormatError(
-                f"it has {table.num_rows:,} entries, and its snapshot says {self.stored.entries:,}: find out which "
-                "client wrote it"
-            )
-        return table
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        try:
-            yield
-        except FormatError as error:
-            raise FormatError(f"the manifest {self.stored.name}: {error.message}") from error
 
     @staticmethod
     def new(table: pa.Table, version: int, seq: int, blobs: dict[str, bytes]) -> Manifest:

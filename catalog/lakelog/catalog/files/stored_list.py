@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import msgspec
+import pyarrow as pa
+
+from lakelog.log.errors import FormatError
 from lakelog.log.grammar import BlobName, Hash, Number
 
 PACK = ".pack"
@@ -26,3 +31,20 @@ class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def object_sha256(self) -> str:
         """The SHA-256 of the whole object. Of a pack, its name has it."""
         return self.name[21:].removesuffix(PACK) if self.is_leaf else self.sha256
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Say of what is wrong where it is."""
+        try:
+            yield
+        except FormatError as error:
+            raise FormatError(f"the manifest {self.name}: {error.message}") from error
+
+    def of_its_length(self, table: pa.Table) -> pa.Table:
+        """Return what was read of it. FormatError for another length than its root says."""
+        if table.num_rows != self.entries:
+            raise FormatError(
+                f"it has {table.num_rows:,} entries, and its snapshot says {self.entries:,}: find out which client "
+                "wrote it"
+            )
+        return table
