@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
+from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject_name
 from lakelog.spark.procedures.parts import in_parts, parts_of
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ def _catalog(call: Call) -> Catalog:
 
 
 def _backup(call: Call) -> Rows:
-    which = subject(call)
-    done = _catalog(call).backup(
-        call["place"], which.get("table", which.get("namespace")), outside=call["outside"]
-    )
+    done = _catalog(call).backup(call["place"], subject_name(call), outside=call["outside"])
     return [(*_facts(done.backup), *_copied(call, done))]
 
 
@@ -41,17 +38,13 @@ def _backups(call: Call) -> Rows:
 
 
 def _backup_parts(call: Call) -> Parts | None:
-    which = subject(call)
-    name = which.get("table", which.get("namespace"))
-    return _catalog(call).backup_parts(call["place"], name, outside=call["outside"])
+    return _catalog(call).backup_parts(call["place"], subject_name(call), outside=call["outside"])
 
 
 def _copy_parts(call: Call) -> Parts | None:
     if call["as_table"] is not None:
         return None
-    which = subject(call)
-    name = which.get("table", which.get("namespace"))
-    return _catalog(call).copy_parts(call["url"], name, outside=call["outside"])
+    return _catalog(call).copy_parts(call["url"], subject_name(call), outside=call["outside"])
 
 
 def _verify_parts(call: Call) -> Parts:
@@ -90,38 +83,18 @@ def _restore(call: Call) -> Rows:
 
 
 def _copy(call: Call) -> Rows:
-    which = subject(call)
+    name = subject_name(call)
     if call["as_table"] is not None:
-        if "table" not in which or not call["finish"]:
+        if name is None or call["table"] is None or not call["finish"]:
             raise InvalidInput(
                 "as_table is for a table that goes into a warehouse in use, in one call: give table"
             )
         from lakelog.catalog.names import identifier
 
-        made = _catalog(call).copy_table(call["url"], which["table"], target=call["as_table"])
-        name = list(identifier(call["as_table"]))
-        return [
-            (
-                None,
-                None,
-                "table",
-                name,
-                1,
-                made.files,
-                made.size_bytes,
-                [],
-                made.files,
-                made.size_bytes,
-                False,
-                True,
-            )
-        ]
-    done = _catalog(call).copy(
-        call["url"],
-        which.get("table", which.get("namespace")),
-        finish=call["finish"],
-        outside=call["outside"],
-    )
+        made = _catalog(call).copy_table(call["url"], name, target=call["as_table"])
+        size = made.files, made.size_bytes
+        return [(None, None, "table", list(identifier(call["as_table"])), 1, *size, [], *size, False, True)]
+    done = _catalog(call).copy(call["url"], name, finish=call["finish"], outside=call["outside"])
     return [(*_facts(done.backup), *_copied(call, done), done.finished)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
+from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject, subject_name
 from lakelog.spark.requests.jobs import ChecksumsTaken, TakeChecksums
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _tables(catalog: Catalog | Transaction, namespace: Identifier) -> Iterator[I
 def _fsck(call: Call) -> Rows:
     from lakelog.catalog.maintenance import Checksum
 
-    [name] = subject(call).values() or [None]
+    name = subject_name(call)
     read = call.came_of(ChecksumsTaken).files
     findings = call.catalog.fsck(
         name,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakelog.log import new_id
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.requests.jobs import DeleteObjects, ObjectsDeleted
+
+if TYPE_CHECKING:
+    from lakelog.catalog.names import Identifier
 
 DELETED_AT_ONCE = 100_000
 """Objects of one job."""
@@ -40,6 +43,11 @@ def subject(call: Call) -> dict[str, Any]:
     if call["table"] is not None:
         return {"table": call.table("table")}
     return {} if call["namespace"] is None else {"namespace": call.namespace("namespace")}
+
+
+def subject_name(call: Call) -> Identifier | None:
+    """Return the name of the table or the namespace that a call is about; None: of the whole warehouse."""
+    return next(iter(subject(call).values()), None)
 
 
 def _duration(call: Call, parameter: str) -> dt.timedelta | None:

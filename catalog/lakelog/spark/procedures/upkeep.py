@@ -11,7 +11,7 @@ import msgspec
 from lakelog.log.errors import LakelogError
 from lakelog.log.secrets import masked
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
+from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject_name
 from lakelog.spark.procedures.statistics import commit_statistics
 from lakelog.spark.requests.jobs import KeepTable, KeptTable, Maintain, Maintained
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 def _health(call: Call) -> Rows:
-    which = subject(call)
-    found = call.catalog.health(which.get("table", which.get("namespace")), listing=call["listing"])
+    found = call.catalog.health(subject_name(call), listing=call["listing"])
     return [
         (
             table.name, table.version, table.files, table.size_bytes, table.small_files, table.rows, table.deleted_rows,
@@ -41,14 +40,13 @@ def _prepare(call: Call) -> Maintain:
     """Return what Spark's executors rewrite. In a dry run there is nothing."""
     from lakelog.catalog.upkeep import Limits
 
-    limits = _limits(call)
+    name, limits = subject_name(call), _limits(call)
     Limits(
         now_s=lambda: 0.0,
         limit_s=None if limits["limit_time"] is None else limits["limit_time"].total_seconds(),
         limit_bytes=limits["limit_bytes"],
     )
-    which = subject(call)
-    due = [] if call["dry_run"] else call.catalog.plan_upkeep(which.get("table", which.get("namespace")))
+    due = [] if call["dry_run"] else call.catalog.plan_upkeep(name)
     return Maintain(
         tables=tuple(
             KeepTable(
@@ -92,8 +90,7 @@ def _limits(call: Call) -> dict[str, Any]:
 
 def _maintain(call: Call) -> Rows:
     """Do what is left after the job: expire and vacuum, where no limit came before, and commit statistics."""
-    which, job = subject(call), call.came_of(Maintained)
-    name = which.get("table", which.get("namespace"))
+    name, job = subject_name(call), call.came_of(Maintained)
     if call["dry_run"]:
         due = {_name(each.path): len(each.statistics) for each in call.catalog.plan_upkeep(name)}
         planned = call.catalog.maintain(name, dry_run=True, **_limits(call))
