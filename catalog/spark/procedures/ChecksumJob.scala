@@ -26,19 +26,14 @@ private[lakelog] object ChecksumJob {
 /** Reads a file on an executor. */
 private[lakelog] object ChecksumReader {
 
-  private val ChunkBytes = 1024 * 1024
-
   def read(path: String, configuration: Configuration): ChecksumLook =
     try {
       val place = new Path(path)
       val stream = place.getFileSystem(configuration).open(place)
       try {
-        val (crc, chunk) = (new CRC32(), new Array[Byte](ChunkBytes))
-        val sizes = Iterator.continually(stream.read(chunk)).takeWhile(_ >= 0).map { count =>
-          crc.update(chunk, 0, count)
-          count.toLong
-        }
-        ChecksumLook(sizes.sum, crc.getValue, isRead = true)
+        val crc = new CRC32()
+        val size = AllBytes.of(stream)(crc.update(_, 0, _))
+        ChecksumLook(size, crc.getValue, isRead = true)
       } finally stream.close()
     } catch {
       case NonFatal(_) => ChecksumLook(0L, 0L, isRead = false)

@@ -37,8 +37,6 @@ private[lakelog] object ObjectJob {
 /** Copies an object, on an executor. */
 private[lakelog] object ObjectCopier {
 
-  private val ChunkBytes = 1024 * 1024
-
   /** What a crash leaves behind under such a name is in no listing of Python's, and vacuum deletes it. */
   private val Temporary = ".lakelog-tmp-"
 
@@ -100,12 +98,11 @@ private[lakelog] object ObjectCopier {
   }
 
   private def hashed(from: InputStream, to: Option[OutputStream]): (Long, String) = {
-    val (hash, chunk) = (MessageDigest.getInstance("SHA-256"), new Array[Byte](ChunkBytes))
-    val size = Iterator.continually(from.read(chunk)).takeWhile(_ >= 0).map { count =>
+    val hash = MessageDigest.getInstance("SHA-256")
+    val size = AllBytes.of(from) { (chunk, count) =>
       hash.update(chunk, 0, count)
       to.foreach(_.write(chunk, 0, count))
-      count.toLong
-    }.sum
+    }
     (size, hash.digest().map(byte => f"$byte%02x").mkString)
   }
 
