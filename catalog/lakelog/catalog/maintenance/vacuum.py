@@ -30,7 +30,7 @@ from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.expire import LOGS_AT_ONCE
-from lakelog.catalog.maintenance.listing import bounds_of, is_paged, listed
+from lakelog.catalog.maintenance.listing import bounds_of, listed
 from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
 from lakelog.catalog.maintenance.reachable import DATA, added, all_chunks, among, named_by, paths, unreachable
@@ -256,9 +256,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
 
 
 def _delete(tracked: TrackedLog[TableState], content: Content, asked: Wish) -> None:
-    # A bucket takes a thousand keys by one request, of which the store has several under way.
-    is_few = len(content.files) + len(content.objects) <= MANY
-    if asked.delete is None or is_few or is_paged(tracked.store):
+    if asked.delete is None or len(content.files) + len(content.objects) <= MANY:
         purge.delete(tracked, content, asked.progress)
     else:
         asked.delete([f"{tracked.store.url}/{key}" for key in sorted(content.files | content.objects)])
