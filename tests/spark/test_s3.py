@@ -97,10 +97,10 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(on_s3, m
         requests.append(bucket_name)
         status, headers, text = original(response, bucket_name, *rest)
         if len(requests) == 1:
-            key = f"{place}/left-out"
-            error = f"<Error><Key>{key}</Key><Code>SlowDown</Code><Message>slow</Message></Error>"
             head, end, tail = text.rpartition("</")
-            text = f"{head}{error}{end}{tail}"
+            for name in ("one", "two"):
+                head += f"<Error><Key>{place}/{name}</Key><Code>SlowDown</Code><Message>slow</Message></Error>"
+            text = f"{head}{end}{tail}"
         return status, headers, text
 
     monkeypatch.setattr(S3Response, "_bucket_response_delete_keys", counted)
