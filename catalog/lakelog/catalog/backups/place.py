@@ -27,7 +27,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakelog.catalog.logs import check_not_own, spellings
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.options import LogOptions
+from lakelog.log.settling import create
 from lakelog.log.stores import ObjectStore
 
 IDENTITY = "_lakelog_backups.json"
@@ -136,8 +138,8 @@ class BackupPlace:
     objects: ClassVar[str] = "objects/"
     """Where in the store those are that are never written twice."""
 
-    def __init__(self, store: ObjectStore) -> None:
-        self.store = store
+    def __init__(self, store: ObjectStore, options: LogOptions) -> None:
+        self.store, self.options = store, options
 
     def identity(self) -> Identity | None:
         """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
@@ -174,7 +176,7 @@ class BackupPlace:
         found = self.identity()
         if found is None:
             mine = Identity(format=FORMAT, root=root, warehouse=warehouse)
-            if self.store.put_if_absent(f"{self.folder}{IDENTITY}", msgspec.json.encode(mine)):
+            if create(self.store, f"{self.folder}{IDENTITY}", msgspec.json.encode(mine), self.options):
                 return
             found = self.required()
         if found.root != root:
@@ -228,11 +230,7 @@ class BackupPlace:
 
     def put_backup(self, backup: Backup) -> None:
         key = self._key(backup.id)
-        if (
-            not self.store.put_if_absent(key, msgspec.json.encode(backup.sealed))
-            and self.store.get(key) is None
-        ):
-            raise AlreadyExists(f"{self.store.url}/{key} could not be written")
+        create(self.store, key, msgspec.json.encode(backup.sealed), self.options)
 
     def objects_of(self, backup: Backup) -> list[Listed]:
         """Return what a backup consists of. FormatError where its list is missing or was altered."""
