@@ -35,8 +35,8 @@ def stream(place: str, read: int, hash: Any) -> Program:
 
 
 def sink(me: str, request: Request, written: int, hash: Any) -> Program:
-    """A stream that writes: its checkpoint says that its last batch is in a version, which had that hash. It looks once,
-    when it begins, and writes the next batch, or stops."""
+    """A stream that writes: its checkpoint says that its last batch is in a version, which had that hash. It looks
+    once, when it begins, and writes the next batch, or stops."""
     view = yield from cold(request.place)
     if view is None:
         return

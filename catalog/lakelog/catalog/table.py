@@ -452,8 +452,8 @@ class Table(TableVersion):
     # For engines, which write files themselves
 
     def stream_mark(self, stream: str) -> str | None:
-        """Return what a writer of numbered batches keeps with its own progress, and gives as `StreamBatch(after=…)` with
-        the next one: a table that was set back since refuses it. None where this version has no batch of the stream."""
+        """Return what a writer of numbered batches keeps with its own progress, and gives as `StreamBatch(after=…)`
+        with the next one: a table that was set back since refuses it. None where this version has no batch of it."""
         if self.head.tracked.transaction.is_open:
             raise InvalidInput(f"{self.name} is in a transaction: take the mark once that is committed")
         return mark_of(self.head, stream)

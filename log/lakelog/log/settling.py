@@ -58,8 +58,11 @@ def place(
 
 
 def create(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> bool:
-    """Create an object that is no commit, and return whether `data` stands there now, by this call or another; False for an object
-    with other bytes. Raises StorageError, also where that cannot be determined: the same call may be repeated."""
+    """Create an object that is no commit, and return whether `data` stands there now, by this call or another one.
+
+    False for an object with other bytes. Raises StorageError, also where that cannot be determined: the same call may
+    be repeated. Costs as `place`.
+    """
     try:
         taken = place(store, key, data, lambda found: found == data, options, key)
     except CommitUnknown as error:

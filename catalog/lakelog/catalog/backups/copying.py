@@ -94,8 +94,8 @@ class CopyPlace(BackupPlace):
         if self.store.get(f"{FOLDER}{RUN}") == self._run:
             return
         raise InvalidInput(
-            f"another run has begun to copy to {self.store.url} since, and goes on in place of this one: nothing is lost. "
-            "Once that has ended, run this again where the copy is to be brought up to date"
+            f"another run has begun to copy to {self.store.url} since, and goes on in place of this one: nothing is "
+            "lost. Once that has ended, run this again where the copy is to be brought up to date"
         )
 
     @contextmanager

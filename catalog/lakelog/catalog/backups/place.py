@@ -261,6 +261,7 @@ class BackupPlace:
         kept = self._list_key(self._backup(self._key(id))) if self.has(id) else None
         parts = [key for key in self.store.list_after(f"{self.folder}lists/{id}/") if key != kept]
         self.store.delete([*parts, f"{self.folder}running/{id}.json"])
+        remove_leftovers(self.store)
 
     def give_up(self, id: str) -> None:
         """Forget a run that nothing can go on with. Its lists stay: they say what is there already."""
@@ -300,6 +301,11 @@ class BackupPlace:
 
     def _list_key(self, backup: Backup) -> str:
         return f"{self.folder}lists/{backup.id}/{backup.list_hash}.parquet"
+
+
+def remove_leftovers(store: ObjectStore) -> None:
+    """Remove what runs that were killed have left half-made, which no listing shows."""
+    store.delete([key for key, _ in store.list_leftovers("")])
 
 
 def check_apart(source: str, target: str, what: str) -> None:

@@ -28,6 +28,7 @@ from lakelog.catalog.backups.place import (
     LogInBackup,
     Restoring,
     check_apart,
+    remove_leftovers,
 )
 from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, TrackedLog, commit_in
 from lakelog.catalog.names import quoted
@@ -69,6 +70,7 @@ def restore_warehouse(
     end_expiry(target, backup)
     unlink_left(target, backup)
     finish(backup)
+    remove_leftovers(target.places.store(target.warehouse))
     unmark(target.places.store(target.warehouse))
     return RestoredWarehouse(
         backup=backup,
@@ -226,8 +228,8 @@ def _batches(objects: list[Listed]) -> list[list[Listed]]:
 
 
 def end_expiry(target: LogCache, backup: Backup) -> None:
-    """Make tombstones of all versions that had expired. Where expiry was under way at the source, commits have come whose
-    files have not."""
+    """Make tombstones of all versions that had expired. Where expiry was under way at the source, commits have come
+    whose files have not."""
 
     def end(at: LogInBackup) -> None:
         tracked: TrackedLog[Any] = (

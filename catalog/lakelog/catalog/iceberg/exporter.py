@@ -146,7 +146,9 @@ class _Exporter:
         number = base.number + 1
         data = metadata_json.encode_signed(document)
         # Of another run, which has the same version, it may be byte for byte the same: then that is exported.
-        if not create(self.store, f"{self.prefix}{metadata_path(number)}", data, self.head.tracked.log.options):
+        if not create(
+            self.store, f"{self.prefix}{metadata_path(number)}", data, self.head.tracked.log.options
+        ):
             return None
         self._hint(number)
         made = {**tree.made, "": data}

@@ -29,8 +29,8 @@ HASH_DIGITS = 16
 class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One batch of a stream. Later batches have higher numbers; a table takes each at most once.
 
-    `from_checkpoint`: the numbers are a checkpoint's, which may repeat its last batch, and no earlier one. `after` is the
-    mark that the stream has kept of the last batch before.
+    `from_checkpoint`: the numbers are a checkpoint's, which may repeat its last batch, and no earlier one. `after` is
+    the mark that the stream has kept of the last batch before.
     """
 
     stream: str
@@ -107,20 +107,20 @@ def check_after(head: TableHead, batch: StreamBatch) -> None:
     if last is None or last < mark.batch:
         known = "none of them" if last is None else f"those up to {last} only"
         raise StreamStopped(
-            f"the stream {batch.stream} has written its batches up to {mark.batch} to {head.name}, which has {known}: the "
-            f"table, or its bucket, was set back to an earlier time, or restored from a backup of then. {AFTER_RESTORE}"
+            f"the stream {batch.stream} has written its batches up to {mark.batch} to {head.name}, which has {known}: "
+            f"the table, or its bucket, was set back to an earlier time, or restored from a backup. {AFTER_RESTORE}"
         )
     if mark.table == head.id and (mark.version > head.version or mark.hash != _hash_of(head, mark.version)):
         raise StreamStopped(
-            f"the stream {batch.stream} has known version {mark.version} of {head.name}, which is another commit now: the "
-            f"table, or its bucket, was set back to an earlier time, and has gone on since. {AFTER_RESTORE}"
+            f"the stream {batch.stream} has known version {mark.version} of {head.name}, which is another commit now: "
+            f"the table, or its bucket, was set back to an earlier time, and has gone on since. {AFTER_RESTORE}"
         )
 
 
 AFTER_RESTORE = (
     "Going on would leave out rows. Start the query with a new checkpoint, from where the rows of the table end; or, "
-    "where these batches are not wanted, remove lakelog-sink.json in the query's checkpoint (of a job of your own: give "
-    "no mark)"
+    "where these batches are not wanted, remove lakelog-sink.json in the query's checkpoint (of a job of your own: "
+    "give no mark)"
 )
 
 

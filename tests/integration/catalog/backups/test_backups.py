@@ -369,6 +369,28 @@ def test_a_place_that_is_full_says_how_to_go_on(
     assert ids(Catalog(elsewhere), "b") == [7, 8]
 
 
+def test_what_a_killed_run_has_left_half_made_goes_with_the_next_one(tmp_path: Path) -> None:
+    catalog, place, target = Catalog(str(tmp_path / "a")), tmp_path / "place", tmp_path / "restored"
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    catalog.backup(str(place))
+
+    def torn(folder: Path) -> Path:
+        file = folder / f".lakelog-tmp-{'a' * 26}"
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"half")
+        return file
+
+    left = [
+        torn(place / "objects" / "t" / "data"),
+        torn(target / "t" / "data"),
+        torn(tmp_path / "copy" / "_log"),
+    ]
+    catalog.backup(str(place))
+    Catalog(str(target)).restore_warehouse(str(place))
+    catalog.copy(str(tmp_path / "copy"))
+    assert not any(file.exists() for file in left)
+
+
 @pytest.mark.parametrize("applied", [False, True])
 def test_an_answer_that_is_lost_once_is_settled(
     filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch, applied: bool

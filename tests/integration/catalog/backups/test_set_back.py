@@ -117,7 +117,9 @@ def test_a_stream_that_writes_stops_where_its_batches_are_gone(
     store._objects = then
     # The checkpoint is past the table: of batch 1 it sends nothing again.
     for number in (1, 2):
-        with pytest.raises(StreamStopped, match="written its batches up to 1 to `t`, which has those up to 0 only"):
+        with pytest.raises(
+            StreamStopped, match="written its batches up to 1 to `t`, which has those up to 0 only"
+        ):
             client().load_table("t").append(rows(3), batch=batch(number, second))
     # One of then goes on, also behind others; what it writes is not what the other has written.
     client().load_table("t").append(rows(9))
@@ -133,7 +135,9 @@ def test_a_stream_that_writes_stops_where_its_batches_are_gone(
     client().load_table("t").append(rows(6), batch=batch(3, newest))
     assert ids(client(), "t") == [1, 2, 5, 6, 9]
     with pytest.raises(StreamStopped, match="has known version 99"):
-        client().load_table("t").append(rows(7), batch=batch(4, newest.replace('"version":4', '"version":99')))
+        client().load_table("t").append(
+            rows(7), batch=batch(4, newest.replace('"version":4', '"version":99'))
+        )
     with pytest.raises(InvalidInput, match="the mark 'x' of the stream s is none"):
         client().load_table("t").append(rows(7), batch=batch(4, "x"))
     with client().transaction() as transaction, pytest.raises(InvalidInput, match="take the mark once"):
