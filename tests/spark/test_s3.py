@@ -77,7 +77,9 @@ def test_executors_copy_objects_on_s3(on_s3, tmp_path):
 
 
 @pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
-def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(on_s3, make_lake, warm, tmp_path, monkeypatch):
+def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
+    on_s3, make_lake, warm, tmp_path, monkeypatch
+):
     """Also where S3 leaves some of them out at first."""
     from moto.s3.models import s3_backends
     from moto.s3.responses import S3Response
@@ -97,14 +99,18 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(on_s3, m
         requests.append(bucket_name)
         status, headers, text = original(response, bucket_name, *rest)
         if len(requests) == 1:
-            head, end, tail = text.rpartition("</")
+            head, end, tail = str(text).rpartition("</")
             for name in ("one", "two"):
-                head += f"<Error><Key>{place}/{name}</Key><Code>SlowDown</Code><Message>slow</Message></Error>"
+                head += (
+                    f"<Error><Key>{place}/{name}</Key><Code>SlowDown</Code><Message>slow</Message></Error>"
+                )
             text = f"{head}{end}{tail}"
         return status, headers, text
 
     monkeypatch.setattr(S3Response, "_bucket_response_delete_keys", counted)
-    (row,) = lake.sql("CALL lake.system.vacuum(table => 't', older_than => INTERVAL '0' DAY, dry_run => false)")
+    (row,) = lake.sql(
+        "CALL lake.system.vacuum(table => 't', older_than => INTERVAL '0' DAY, dry_run => false)"
+    )
     assert row[3] == 2100
     assert len(requests) == 4, "three, and one for what was left out"
     assert not [key for key in backend.buckets["lakelog"].keys if "a" * 26 in key]

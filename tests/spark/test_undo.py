@@ -157,7 +157,9 @@ def test_executors_delete_what_a_vacuum_finds_where_that_is_much(make_lake, warm
     live = sorted(path for path in _files(table.location) if path.suffix == ".parquet")
     for number in range(1001):
         (live[0].parent / f"{1:020d}-{'a' * 26}-{number:05d}.parquet").touch()
-    (row,) = lake.sql("CALL lake.system.vacuum(table => 't', older_than => INTERVAL '0' DAY, dry_run => false)")
+    (row,) = lake.sql(
+        "CALL lake.system.vacuum(table => 't', older_than => INTERVAL '0' DAY, dry_run => false)"
+    )
     assert row[3] == 1001
     assert sorted(path for path in _files(table.location) if path.suffix == ".parquet") == live
     assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(4, 6)]
