@@ -33,7 +33,7 @@ from lakelog.catalog.maintenance.expire import LOGS_AT_ONCE
 from lakelog.catalog.maintenance.listing import bounds_of, listed
 from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
-from lakelog.catalog.maintenance.reachable import DATA, added, all_chunks, among, named_by, paths, unreachable
+from lakelog.catalog.maintenance.reachable import DATA, added, all_named, among, paths, unreachable
 from lakelog.catalog.names import quoted
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
@@ -286,7 +286,7 @@ def _unreached(
 
     Of all that are there, it holds a page at once.
     """
-    live = [named_by(chunk) for chunk in tracked.read(view, lambda view: all_chunks(tracked, view))]
+    live = tracked.read(view, lambda view: all_named(tracked, view))
     found = listed(tracked.store, f"{prefix}{DATA}", bounds_of(prefix, live, view.version))
     left = [pa.table({"path": pa.array([], pa.string()), "size": pa.array([], pa.int64())})]
     foreign = seen = 0
