@@ -146,9 +146,10 @@ class Pending(Generic[S]):
         self,
         newer: Iterable[tuple[Commit | Tombstone, Settled | None]],
         *,
-        at_first_look: bool = False,
+        looked_s: float | None = None,
     ) -> bool:
-        """Move on over what follows, with all that waits. Returns whether a version of another combiner was there."""
+        """Move on over what follows, with all that waits. Returns whether a version of another combiner was there.
+        `looked_s` is when a look for the first of it began."""
         combined = False
         for entry, settled in newer:
             effect = effective(entry, settled)
@@ -165,7 +166,8 @@ class Pending(Generic[S]):
             self.window.add(entry.version, effect)
             self.pass_all(entry, settled)
             if isinstance(effect, Commit):
-                self.pace.seen(effect, at_first_look=at_first_look)
+                self.pace.seen(effect, looked_s=looked_s)
+                looked_s = None
                 if combined_ids(effect):
                     combined = True
                     self._was_combined()
