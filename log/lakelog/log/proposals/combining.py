@@ -61,10 +61,14 @@ class Combining(Generic[S]):
     def _work(self) -> bool:
         pending, idle = self._pending, 0
         pace = pending.pace
-        idle_since_s = pace.now_s()
+        idle_since_s = called_s = pace.now_s()
         self._catch_up()
         while idle < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
-            if not pending.wait_for_callers():
+            if pending.has_callers:
+                called_s = pace.now_s()
+            elif not idle and pace.now_s() < called_s + pace.linger_s:
+                pass  # others would wait for long until they know that it combines no more
+            elif not pending.wait_for_callers():
                 return True
             pending.take()
             idle += 1

@@ -86,10 +86,14 @@ class Pending(Generic[S]):
         self._bell.set()
         return True
 
+    @property
+    def has_callers(self) -> bool:
+        return bool(self.mine or self._arrived)
+
     def wait_for_callers(self) -> bool:
         """Return once something waits; False where nothing does for a while."""
         until_s = self.pace.now_s() + self.pace.linger_s
-        while not self.mine and not self._arrived:
+        while not self.has_callers:
             left_s = until_s - self.pace.now_s()
             if left_s <= 0 or not threading.main_thread().is_alive():
                 return False
@@ -112,9 +116,10 @@ class Pending(Generic[S]):
     def take(self) -> None:
         """Take what has arrived, and bring it and this courier to one version."""
         self._bell.clear()
-        self._served = 0
         with self._lock:
             arrived, self._arrived = self._arrived, []
+        if arrived:
+            self._served = 0
         for each in arrived:
             if each.placing.commit_id in self.mine:
                 self.give_back(each)  # a retry of another thread, which will find what became of it
