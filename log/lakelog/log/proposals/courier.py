@@ -110,6 +110,7 @@ class Courier(Pending[S]):
                 self.give_back(waiting[0])
                 continue
             for each in waiting:
+                each.placing.proposed_seen = seen
                 each.placing.proposed_until = seen + WINDOW  # also where the answer is lost: it may be there
             self._put(seen, waiting, data)
 

@@ -12,6 +12,8 @@ from lakelog.log.format import Commit, Json
 
 FIRST_PUT_S = 0.06
 PATIENCE_PUTS = 4.0, 8.0
+PATIENCE_ALONE_PUTS = 1.0, 2.0
+"""Where no version of a combiner was seen lately: it seems that there is none."""
 TURN_PUTS = 4.0
 """For each client that is to combine first: it lists, reads, writes a file and puts."""
 TURNS_MAX = 8
@@ -36,6 +38,7 @@ class Pace:
         self._lag_s: float | None = None  # our clock ahead of theirs, and how long after its put a version is seen
         self._earlier_puts = EARLIER_PUTS[0]
         self._missed_s = 0.0  # when the next version was not there yet
+        self._combined_s = float("-inf")
         self._since_s = self.now_s()
         self._patience_s = 0.0
         self.start_waiting()
@@ -45,9 +48,15 @@ class Pace:
 
     def start_waiting(self, turns: int = 0) -> None:
         """Be patient from now on: until `turns` others could have begun to combine, or for some PUTs."""
-        low, high = PATIENCE_PUTS
+        is_alone = self.now_s() > self._combined_s + self.linger_s
+        low, high = PATIENCE_ALONE_PUTS if is_alone else PATIENCE_PUTS
         puts = TURN_PUTS * min(turns, TURNS_MAX) if turns else low + (high - low) * self._random()
         self._since_s, self._patience_s = self.now_s(), puts * self.put_s
+
+    def combined(self) -> None:
+        """Take note that another client combines, and wait for it from now on."""
+        self._combined_s = self.now_s()
+        self.start_waiting()
 
     @property
     def is_impatient(self) -> bool:

@@ -180,7 +180,7 @@ class Pending(Generic[S]):
 
     def _was_combined(self) -> None:
         """Another client combines: go on waiting, but not for what it passes over."""
-        self.pace.start_waiting()
+        self.pace.combined()
         self.is_my_turn = False
         for commit_id, each in list(self.mine.items()):
             if each.placing.proposed_until:
