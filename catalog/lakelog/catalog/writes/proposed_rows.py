@@ -36,7 +36,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.catalog.writes.identity_values import known_taken
-from lakelog.log import Commit, Draft, Gathered, Json, LogOptions, View, WriteRef
+from lakelog.log import Commit, Draft, Gathered, LogOptions, View, WriteRef
 from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, StorageError
 from lakelog.log.proposals.waiting import unknown
 from lakelog.log.stores import ObjectStore
@@ -111,8 +111,7 @@ def gathered_rows(
     except LakelogError:
         return None
     numbering, parts, counts = found
-    appended = {count: encode([RowsAppended(rows=count)]) for count in set(counts) - {None}}
-    events = [None if count is None else appended[count] for count in counts]
+    events = [None if count is None else encode([RowsAppended(rows=count)]) for count in counts]
     write = WriteRef(id=options.new_id(), version=view.version)
     files = rows_written_in(store, prefix, options, metadata, write, parts) if parts else []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lakelog.log.format import Commit, Json
+from lakelog.log.format import Commit
 
 FIRST_PUT_S = 0.06
 PATIENCE_PUTS = 4.0, 8.0
@@ -35,7 +35,8 @@ class Pace:
         self.put_s = FIRST_PUT_S
         self._interval_s = 3 * FIRST_PUT_S
         self._last_put_s = 0.0  # by the clock of the client that put it
-        self._lag_s: float | None = None  # our clock ahead of theirs, and how long after its put a version is seen
+        self._lag_s: float | None = None
+        """Our clock ahead of theirs, and how long after its put a version is seen."""
         self._earlier_puts = EARLIER_PUTS[0]
         self._missed_s = 0.0  # when the next version was not there yet
         self._combined_s = float("-inf")
