@@ -26,7 +26,9 @@ def main() -> int:
     parser.add_argument(
         "--about", choices=sorted({*KINDS, *APART}), help="only the seeds that are about this"
     )
-    parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with one protection removed, and what it is about")
+    parser.add_argument(
+        "--mutation", choices=sorted(MUTATIONS), help="with one protection removed, and what it is about"
+    )
     arguments = parser.parse_args()
     seeds: Iterable[int] = itertools.count(arguments.first)
     if arguments.seed is not None:

@@ -450,7 +450,7 @@ def populate(world: CatalogWorld) -> Names:
     for i in range(rng.randint(2, 4) + more):
         world.spawn(f"client {i}", rng.randint(3, 6), names.deed)
     if world.about or rng.random() < 0.5:
-        restless = {
+        restless: dict[str, tuple[Callable[[str, str], Do], int]] = {
             "restless namespace": (names.restless_space, 2),
             "restless table": (names.restless_table, 2),
             "restless view": (partial(definitions.restless, names), 1),

@@ -104,11 +104,9 @@ def written_files(
     made_of = (rows, metadata.schema, metadata.spec, metadata.sort_order, metadata.properties)
     key = hashlib.sha256(msgspec.json.encode(made_of)).digest()
     if key not in _made:
-        # Nothing of the run's chance: a seed has to give the same run whether or not others have made these rows before.
+        # Nothing of the chance of this run: a seed gives the same run whether or not these rows were made before.
         replay = SimpleNamespace(options=LogOptions(in_parallel=_one_after_the_other))
-        scratch: Any = SimpleNamespace(
-            store=MemoryStore(), prefix="", log=SimpleNamespace(replay=replay)
-        )
+        scratch: Any = SimpleNamespace(store=MemoryStore(), prefix="", log=SimpleNamespace(replay=replay))
         files = _real_written_files(scratch, metadata, write, data)
         _made[key] = [(scratch.store.get(file.path), file) for file in files]
         assert len(files) == 1, "rows of one file at a time"
