@@ -174,10 +174,9 @@ def slowly(endpoint: str | None, held: list[str]) -> Iterator[tuple[dict[str, st
 
 @functools.cache
 def _proxy() -> list[str]:
-    """Return the command of the proxy: in Go, as the server is, where there is a compiler; the one in Python takes as
-    much of the processors as clients do."""
+    """Build the proxy, and return its command."""
     if shutil.which("go") is None:
-        return [sys.executable, "-m", "programs.bench.workers.slow_s3"]
+        raise SystemExit("the slow S3 is a program in Go, as versitygw is: install Go")
     source = Path(__file__).parent / "workers" / "slow_s3.go"
     folder = tempfile.mkdtemp(prefix="lakelog-bench-")
     atexit.register(shutil.rmtree, folder)
