@@ -96,7 +96,7 @@ class Life:
 
     def others(self) -> dict[tuple[str, str | None], list[tuple[object, ...]]]:
         """Return the rows that are not to be forgotten, of each table and branch."""
-        found = {}
+        found: dict[tuple[str, str | None], list[tuple[object, ...]]] = {}
         for name in self.names:
             table = self.catalog.load_table(name)
             for ref in (None, *(each for each, of in table.refs.items() if of.kind == BRANCH)):
