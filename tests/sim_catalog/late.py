@@ -45,8 +45,10 @@ LATE_IN_LINES = {
     "a-branch-is-any-of-its-name": 7,
     "a-branch-is-not-shown-its-own-changes": 286,
     "a-line-becomes-another-whatever-is-lost": 9,
+    "any-change-is-a-move": 39,
     "main-does-not-count-its-changes": 312,
     "maintenance-looks-at-main-alone": 209,
+    "moved-files-stay-whatever-the-other-line-did": 493,
 }
 
 
