@@ -1,9 +1,9 @@
 """What maintenance has done to a line of contents since another one had all of it: rows moved to other files, no more.
 
-Lines count their changes, so that of two it is known how many one has had since. Whether these only moved rows is in the
-log: its newest commits are read back until that many changes of the line were seen. Nothing is read where lines have
-each other's changes. Of what was moved, the new files stay where the other line still has the old ones as they were:
-these hold the same rows, each with its id and version. Rule: what is not certain is a change.
+Lines count their changes, so that of two it is known how many one has had since. Whether these only moved rows is in
+the log: its newest commits are read back until that many changes of the line were seen. Nothing is read where lines
+have each other's changes. Of what was moved, the new files stay where the other line still has the old ones as they
+were: these hold the same rows, each with its id and version. Rule: what is not certain is a change.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def _paths(
 def keeping(
     head: TableHead, name: str, id: str, moves: LineMoves, added: pa.Table, removed: pa.Table
 ) -> tuple[pa.Table, pa.Table]:
-    """Return what a line, of which rows have only moved, is to get and to lose to become another, without what it has in
-    its own files as it is in the other's: `added` and `removed` are the files that only one of the two has.
+    """Return what a line, of which rows have only moved, is to get and to lose to become another, without what it has
+    in its own files as it is in the other's: `added` and `removed` are the files that only one of the two has.
 
     A group of files stays where the other line has all files of before, each with the vector that it had then.
     """

@@ -1,4 +1,4 @@
-"""Lines that maintenance has rewritten: it is no change, so they may become others, and nothing comes back or is lost."""
+"""Lines that maintenance has rewritten: that is no change, so they may become others, and no row comes back or goes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_only_groups_stay_that_the_branch_has_not_changed(table: Table, client: 
     for number, region in enumerate(("EU", "US")):
         compacted = table.refresh().compact(filter=col("region") == region)
         assert len(paths(compacted)) == (4, 2)[number]
-    in_us = paths(compacted.at(version=compacted.version)) - paths(compacted.at(version=compacted.version - 1))
+    in_us = paths(compacted.at(version=compacted.version)) - paths(
+        compacted.at(version=compacted.version - 1)
+    )
     done = compacted.fast_forward("main", "b")
     assert ids(done) == [0, 2, 3, 4, 5, 10, 11, 12] and in_us < paths(done)
     assert done.scan(filter=col("id") == 0).to_arrow()["amount"].to_pylist() == [7]
@@ -167,7 +169,11 @@ def test_they_do_not_beside_more_than_that(
     table.create_branch("b").at(ref="b").append(rows(20))
     tx = catalog.begin()
     mine = tx.load_table("t")
-    _ = mine.fast_forward("main", "b") if step == "fast_forward" else mine.set_current_version(table.version - 1)
+    _ = (
+        mine.fast_forward("main", "b")
+        if step == "fast_forward"
+        else mine.set_current_version(table.version - 1)
+    )
     theirs = client().load_table("t")
     compact(theirs.append(rows(30)) if other == "append" else theirs.delete("id = 1"))
     before = ids(client().load_table("t"))
@@ -192,7 +198,9 @@ def live(seed: int, done: dict[str, int]) -> None:
     for number in range(1, 28):
         name = chance.choice(sorted(model))
         (has, changes), table = model[name], chance.choice((catalog, other)).load_table("t", ref=name)
-        what = chance.choice(("append", "delete", "update", "compact", "branch", "join", "publish", "publish"))
+        what = chance.choice(
+            ("append", "delete", "update", "compact", "branch", "join", "publish", "publish")
+        )
         if what == "append":
             table.append(rows(100 + number))
             model[name] = ({**has, 100 + number: 100.0 + number}, changes | {number})
