@@ -92,21 +92,28 @@ private[lakelog] object BeginBatch extends Companion[BeginBatch] {
 
 /**
  * One batch of a stream. Later batches have higher numbers; a table takes each at most once. `from_checkpoint`: the
- * numbers are a checkpoint's, which may repeat its last batch, and no earlier one.
+ * numbers are a checkpoint's, which may repeat its last batch, and no earlier one. `after` is the mark that the stream
+ * has kept of the last batch before.
  */
-private[lakelog] final case class StreamBatch(stream: String, number: Long, fromCheckpoint: Boolean = false)
+private[lakelog] final case class StreamBatch(
+    stream: String,
+    number: Long,
+    fromCheckpoint: Boolean = false,
+    after: Option[String] = None)
   extends Message {
   override def members: Members = List(
     "stream" -> put(stream),
     "number" -> put(number),
-    "from_checkpoint" -> putUnless(fromCheckpoint)(false))
+    "from_checkpoint" -> putUnless(fromCheckpoint)(false),
+    "after" -> putIfAny(after))
 }
 
 private[lakelog] object StreamBatch extends Companion[StreamBatch] {
   override def of(json: JObject): StreamBatch = StreamBatch(
     take[String](json, "stream"),
     take[Long](json, "number"),
-    takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false))
+    takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false),
+    takeIfAny[String](json, "after"))
 }
 
 /**
@@ -177,17 +184,21 @@ private[lakelog] object RowsChanged extends Companion[RowsChanged] {
 
 /**
  * Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many rows
- * have changed.
+ * have changed. `mark` is what a streaming query keeps in its checkpoint, and sends `after` its next batch.
  */
-private[lakelog] final case class Written(written: Boolean, rows: Option[RowsChanged] = None)
+private[lakelog] final case class Written(
+    written: Boolean,
+    rows: Option[RowsChanged] = None,
+    mark: Option[String] = None)
   extends Message {
-  override def members: Members = List("written" -> put(written), "rows" -> putIfAny(rows))
+  override def members: Members = List("written" -> put(written), "rows" -> putIfAny(rows), "mark" -> putIfAny(mark))
 }
 
 private[lakelog] object Written extends Companion[Written] {
   override def of(json: JObject): Written = Written(
     take[Boolean](json, "written"),
-    takeIfAny[RowsChanged](json, "rows"))
+    takeIfAny[RowsChanged](json, "rows"),
+    takeIfAny[String](json, "mark"))
 }
 
 /**

@@ -43,7 +43,9 @@ def table(lake, name, rows, bytes_each, more=""):
     pad = f"unhex(repeat(sha2(concat(id, '{name}', n), 256), 1))"
     parts = f"aggregate(transform(sequence(1, {max(1, bytes_each // 32)}), n -> {pad}), X'', (a, b) -> concat(a, b))"
     for first in (0, rows // 2):
-        lake.sql(f"INSERT INTO lake.n.{name} (id, day, pad) SELECT id, id % 2, {parts} FROM range({first}, {first + rows // 2})")
+        lake.sql(
+            f"INSERT INTO lake.n.{name} (id, day, pad) SELECT id, id % 2, {parts} FROM range({first}, {first + rows // 2})"
+        )
 
 
 STATEMENTS = {
@@ -80,7 +82,9 @@ def test_what_is_rewritten_does_not_pass_through_python(lake):
     assert all(bytes < LIMIT_BYTES for bytes, _ in found.values()), found
     assert all(peak < LIMIT_BYTES for _, peak in found.values()), found
     for name in ("large", "large_c"):
-        [(count, ids)] = [tuple(row) for row in lake.sql(f"SELECT count(*), count(DISTINCT id) FROM lake.n.{name}")]
+        [(count, ids)] = [
+            tuple(row) for row in lake.sql(f"SELECT count(*), count(DISTINCT id) FROM lake.n.{name}")
+        ]
         assert count == ids and count > 0.9 * ROWS
 
 

@@ -187,7 +187,9 @@ class KeepingUp:
         clustering = clustering_by(head.metadata)
         goal = goal_by(head, policy, joins=clustering is None)
         # Files of others are copied only where a user has asked for it: they stay where they are, too.
-        files, groups = _ours(due(head, goal, until=head.version, limit_bytes=1, only_own=not is_asked), turns)
+        files, groups = _ours(
+            due(head, goal, until=head.version, limit_bytes=1, only_own=not is_asked), turns
+        )
         if groups:
             _, came = step(head, goal, files, groups, check, unless_branched=not is_asked)
             return bool(came.lost)

@@ -7,7 +7,7 @@ import msgspec
 from lakelog.catalog import Table
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs import Token
-from lakelog.catalog.writes import check_takes
+from lakelog.catalog.writes import StreamBatch, check_takes
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask
 from lakelog.spark.requests.base import Done
@@ -55,8 +55,9 @@ def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
 
 
 def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
+    table = at.writable(asked)
     try:
-        done = at.writable(asked).commit_write(
+        done = table.commit_write(
             asked.write,
             asked.operation,
             asked.files,
@@ -68,8 +69,13 @@ def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
             token=asked.token,
         )
     except BatchCommitted:
-        return ask.Written(written=False)
-    return ask.Written(written=True, rows=_rows_changed(done))
+        return ask.Written(written=False, mark=_mark(table.refresh(), asked.batch))
+    return ask.Written(written=True, rows=_rows_changed(done), mark=_mark(done, asked.batch))
+
+
+def _mark(table: Table, batch: StreamBatch | None) -> str | None:
+    """What a streaming query keeps in its checkpoint."""
+    return table.stream_mark(batch.stream) if batch is not None and batch.from_checkpoint else None
 
 
 def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> ask.CommittedRows:
