@@ -12,7 +12,7 @@ from lakelog.catalog.logs import branch_log
 from lakelog.catalog.state import table_state
 from lakelog.catalog.state.events import BranchFilesChanged
 from lakelog.catalog.state.refs import Line
-from lakelog.catalog.writes import line_moves, tags_and_branches
+from lakelog.catalog.writes import files_since, tags_and_branches
 
 LINE_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(LINE_MUTATIONS)
@@ -25,7 +25,7 @@ def a_line_becomes_another_whatever_is_lost(real: Any, self: Any, id: str, other
 
 @removes(tags_and_branches, "moves_of")
 def any_change_is_a_move(real: Any, head: Any, name: str, changes: int) -> Any:
-    return line_moves.LineMoves(head.version, None)
+    return files_since.LineMoves(head.version, None)
 
 
 @removes(tags_and_branches, "keeping")
@@ -34,7 +34,7 @@ def moved_files_stay_whatever_the_other_line_did(
 ) -> Any:
     groups = moves.groups()
     before, now = ({path for each in groups for path in getattr(each, part)} for part in ("before", "now"))
-    return line_moves._without(added, before), line_moves._without(removed, now)
+    return files_since._without(added, before), files_since._without(removed, now)
 
 
 @removes(branch_log.LineLog, "_event_seen")

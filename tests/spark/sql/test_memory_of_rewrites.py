@@ -40,12 +40,12 @@ def table(lake, name, rows, bytes_each, more=""):
     lake.sql(f"CREATE TABLE lake.n.{name} ({more}id BIGINT, day INT, pad BINARY) PARTITIONED BY (day)")
     for key in ("lakelog.write.update.mode", "lakelog.write.delete.mode"):
         lake.sql(f"ALTER TABLE lake.n.{name} SET TBLPROPERTIES ('{key}' = 'copy-on-write')")
-    pad = f"unhex(repeat(sha2(concat(id, '{name}', n), 256), 1))"
-    parts = f"aggregate(transform(sequence(1, {max(1, bytes_each // 32)}), n -> {pad}), X'', (a, b) -> concat(a, b))"
+    random = f"unhex(sha2(concat(id, '{name}', n), 256))"
+    pads = f"transform(sequence(1, {max(1, bytes_each // 32)}), n -> {random})"
+    row = f"id, id % 2, aggregate({pads}, X'', (a, b) -> concat(a, b))"
     for first in (0, rows // 2):
-        lake.sql(
-            f"INSERT INTO lake.n.{name} (id, day, pad) SELECT id, id % 2, {parts} FROM range({first}, {first + rows // 2})"
-        )
+        source = f"range({first}, {first + rows // 2})"
+        lake.sql(f"INSERT INTO lake.n.{name} (id, day, pad) SELECT {row} FROM {source}")
 
 
 STATEMENTS = {

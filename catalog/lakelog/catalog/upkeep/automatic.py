@@ -42,8 +42,8 @@ LOST_MAX = 3
 """So many groups may be lost to other writers before a table is left until its next commits."""
 
 TAKEN_OVER_AFTER = 16
-"""What a writer has not done that looked when it was due is taken over by the writer of so many turns later, or of twice
-as many, and so on: too early costs work, and never rows."""
+"""What a writer has not done that looked when it was due is taken over by the writer of so many turns later, or of
+twice as many, and so on: too early costs work, and never rows."""
 
 TURNS_MAX = 64
 

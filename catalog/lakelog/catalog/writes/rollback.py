@@ -19,7 +19,7 @@ from lakelog.catalog.planning import may_fail
 from lakelog.catalog.schema import AtomicType, Metadata, Schema, dotted, is_widening, not_generated
 from lakelog.catalog.state import Operation, RolledBack, TableEvent, TableState, check_no_branches, encode
 from lakelog.catalog.writes.file_changes import moved_files
-from lakelog.catalog.writes.line_moves import only_moved
+from lakelog.catalog.writes.files_since import only_moved
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
 

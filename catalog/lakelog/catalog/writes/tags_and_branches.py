@@ -26,7 +26,7 @@ from lakelog.catalog.state import (
     line_of,
 )
 from lakelog.catalog.writes.file_changes import moved_files
-from lakelog.catalog.writes.line_moves import HistoryGone, LineMoves, keeping, moves_of, only_moved
+from lakelog.catalog.writes.files_since import HistoryGone, LineMoves, keeping, moves_of, only_moved
 from lakelog.catalog.writes.rollback import check_fits
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
