@@ -56,6 +56,9 @@ TESTS = {
     "statements/OutermostParser": (
         "sql/test_foreign_words.py::test_other_extensions_keep_their_words_in_both_orders"
     ),
+    "statements/QuickRows": (
+        "sql/test_looking.py::test_statements_show_what_they_show_of_a_table_of_sparks_own"
+    ),
     "statements/SessionNames": (
         "sql/test_session_catalog.py::test_if_not_exists_is_content_with_what_the_other_has"
     ),
