@@ -52,7 +52,7 @@ _LOGGER = logging.getLogger("lakelog.catalog")
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The versions, divided by `FAN_IN`, that this process has committed and has to look after."""
+    """The versions, divided by `FAN_IN`, that this process has committed, and after which it looks."""
 
     own: tuple[int, ...]
 

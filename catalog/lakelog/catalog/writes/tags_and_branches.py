@@ -259,7 +259,7 @@ def _moves_since(head: TableHead, branch: str, to: str, title: str) -> LineMoves
             if moves is not None:
                 return moves
         except HistoryGone:
-            why += ", and the versions that would tell whether its rows only moved have expired"
+            why += ", and the versions that would show whether its rows only moved have expired"
     instead = (
         f"write the rows that only {to} has to {MAIN}"
         if branch == MAIN
