@@ -1,7 +1,7 @@
 """A Python environment that travels in an archive, and drivers that run elsewhere than where they were submitted.
 
-Spark standalone starts a master, a worker and, in deploy mode cluster, the driver as processes of their own. Spark takes
-programs of the JVM only there, so a small one is compiled.
+Spark standalone starts a master, a worker and, in deploy mode cluster, the driver as processes of their own. It takes
+programs of the JVM only in that mode, so a small one is compiled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from tests.spark.servers import free_port
-from tests.spark.test_use import HOME, QUIET, arguments, run
+from tests.spark.test_use import HOME, QUIET, arguments, home, run
 
 from lakelog.catalog import Catalog
 from lakelog.spark import jar, spark_conf
@@ -95,24 +95,16 @@ def test_an_environment_that_travels_runs_lakelog_at_the_driver_and_functions_at
     )
     settings = settings_of(tmp_path / "lake", TRAVELLED)
     settings |= {"spark.pyspark.driver.python": sys.executable, "spark.pyspark.python": TRAVELLED}
-    submit = [
-        str(HOME / "bin/spark-submit"),
-        "--master",
-        "local-cluster[1,1,1024]",
-        "--archives",
-        f"{archive}#environment",
-    ]
-    text = run([*submit, *arguments(settings), str(job)], **elsewhere(tmp_path))
+    spark = home(tmp_path)
+    submit = [str(spark / "bin/spark-submit"), "--master", "local-cluster[1,1,1024]"]
+    submit += ["--archives", f"{archive}#environment", *arguments(settings), str(job)]
+    text = run(submit, SPARK_HOME=str(spark), SPARK_LOCAL_IP="127.0.0.1")
     (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
     (executor,), at_driver = json.loads(line[3:])
     prefix, module = executor.split(" ")
-    assert prefix.startswith(str(tmp_path / "work")) and module.startswith(prefix)
+    assert prefix.startswith(str(spark / "work")) and module.startswith(prefix)
     assert all(each.endswith("/environment/bin/python") for each in at_driver) and at_driver
     assert Catalog(str(tmp_path / "lake")).load_table("t").row_count == 10
-
-
-def elsewhere(folder: Path) -> dict[str, str]:
-    return {"SPARK_HOME": str(HOME), "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 @pytest.fixture(scope="module")

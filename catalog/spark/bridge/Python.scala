@@ -77,6 +77,7 @@ private[lakelog] object Python {
       "python",
       s"lakelog's Python side did not start with '$program': $why. Install lakelog ${Bridge.version} there " +
         s"('$program -m pip install lakelog==${Bridge.version}'), or name a Python that has it in " +
-        s"spark.sql.catalog.<name>.python. ${PythonChoice.searched(PythonChoice.places)}." + PythonChoice.lookedFor(program))
+        s"spark.sql.catalog.<name>.python. ${PythonChoice.searched(PythonChoice.places)}." + PythonChoice.lookedFor(
+            program))
   }
 }

@@ -6,26 +6,26 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, Cus
  * A number that the driver knows, or the tasks together, in Spark's UI. Spark makes each anew by its class's constructor
  * without arguments.
  */
-private[lakelog] abstract class ScanMetric(override val name: String, override val description: String)
+private[lakelog] abstract class CountMetric(override val name: String, override val description: String)
   extends CustomSumMetric
 
 private[lakelog] class RowGroupsAsked
-  extends ScanMetric("lakelogRowGroupsAsked", "row groups looked up in Bloom filters")
+  extends CountMetric("lakelogRowGroupsAsked", "row groups looked up in Bloom filters")
 
 private[lakelog] class RowGroupsLeftOut
-  extends ScanMetric("lakelogRowGroupsLeftOut", "row groups left out by Bloom filters")
+  extends CountMetric("lakelogRowGroupsLeftOut", "row groups left out by Bloom filters")
 
-private[lakelog] class FilesPlanned extends ScanMetric("lakelogFilesPlanned", "files planned")
+private[lakelog] class FilesPlanned extends CountMetric("lakelogFilesPlanned", "files planned")
 
-private[lakelog] class FilesLeftOut extends ScanMetric("lakelogFilesLeftOut", "files left out")
+private[lakelog] class FilesLeftOut extends CountMetric("lakelogFilesLeftOut", "files left out")
 
-private[lakelog] class DeletedRowsPassed extends ScanMetric("lakelogDeletedRows", "deleted rows in planned files")
+private[lakelog] class DeletedRowsPassed extends CountMetric("lakelogDeletedRows", "deleted rows in planned files")
 
-private[lakelog] class PlanningTime extends ScanMetric("lakelogPlanningTime", "time of planning (ms)")
+private[lakelog] class PlanningTime extends CountMetric("lakelogPlanningTime", "time of planning (ms)")
 
-private[lakelog] class PlanRequests extends ScanMetric("lakelogPlanRequests", "requests of planning")
+private[lakelog] class PlanRequests extends CountMetric("lakelogPlanRequests", "requests of planning")
 
-private[lakelog] class PlanBytes extends ScanMetric("lakelogPlanBytes", "bytes read by planning")
+private[lakelog] class PlanBytes extends CountMetric("lakelogPlanBytes", "bytes read by planning")
 
 /**
  * What the plans of one scan found and cost: it is planned anew where more filters are known, or where other tables of the

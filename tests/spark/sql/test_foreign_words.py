@@ -90,8 +90,10 @@ def test_details_are_those_of_the_table_in_deltas_columns(lake):
     )
     lake.sql("INSERT INTO lake.t VALUES (1, DATE'2026-01-01', 'x'), (2, NULL, 'y')")
     (row,) = lake.spark.sql(f"DESC DETAIL {lake.name}.t").collect()
-    (file,) = lake.spark.sql(f"SELECT sum(file_size_in_bytes) AS bytes, count(*) AS n FROM {lake.name}.t.files").collect()
-    assert (row.format, row.name, row.description) == ("lakelog", f"{lake.name}.t", "it's \"mine\"")
+    (file,) = lake.spark.sql(
+        f"SELECT sum(file_size_in_bytes) AS bytes, count(*) AS n FROM {lake.name}.t.files"
+    ).collect()
+    assert (row.format, row.name, row.description) == ("lakelog", f"{lake.name}.t", 'it\'s "mine"')
     assert row.location.startswith("file:/") and f"t-{row.id}" in row.location
     assert row.partitionColumns == ["v", "bucket(4, id)"] and row.clusteringColumns == ["`o'day`"]
     assert (row.numFiles, row.sizeInBytes, row.numRows, row.version) == (file.n, file.bytes, 2, 2)
