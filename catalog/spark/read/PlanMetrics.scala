@@ -19,6 +19,12 @@ private[lakelog] class FilesPlanned extends CountMetric("lakelogFilesPlanned", "
 
 private[lakelog] class FilesLeftOut extends CountMetric("lakelogFilesLeftOut", "files left out")
 
+private[lakelog] class FilesLeftOutByPartition
+  extends CountMetric("lakelogFilesByPartition", "files left out by partition")
+
+private[lakelog] class FilesLeftOutByStatistics
+  extends CountMetric("lakelogFilesByStatistics", "files left out by statistics")
+
 private[lakelog] class DeletedRowsPassed extends CountMetric("lakelogDeletedRows", "deleted rows in planned files")
 
 private[lakelog] class PlanningTime extends CountMetric("lakelogPlanningTime", "time of planning (ms)")
@@ -45,7 +51,10 @@ private[lakelog] final class PlanMetrics {
 
   /** How many files are read, and of how many; None before they are planned. */
   def words: Option[String] = synchronized(last.map { case (answer, files) =>
-    s"${files.length} of ${answer.files} files"
+    val left = answer.byPartition.toSeq.flatMap { byPartition =>
+      Seq(byPartition -> "by partition", (answer.files - files.length - byPartition) -> "by statistics")
+    }.collect { case (count, how) if count > 0 => s"$count $how" }
+    s"${files.length} of ${answer.files} files" + (if (left.isEmpty) "" else left.mkString(" (left out: ", ", ", ")"))
   })
 
   def values: Array[CustomTaskMetric] = synchronized(last.toArray.flatMap { case (answer, files) =>
@@ -56,15 +65,20 @@ private[lakelog] final class PlanMetrics {
       new DeletedRowsPassed -> answer.deleted,
       new PlanningTime -> time / 1000000,
       new PlanRequests -> requests,
-      new PlanBytes -> bytes).map { case (metric, count) => PlanMetrics.of(metric, count) }
+      new PlanBytes -> bytes).map { case (metric, count) => PlanMetrics.of(metric, count) } ++
+      answer.byPartition.toSeq.flatMap { byPartition =>
+        Seq(
+          PlanMetrics.of(new FilesLeftOutByPartition, byPartition),
+          PlanMetrics.of(new FilesLeftOutByStatistics, answer.files - planned - byPartition))
+      }
   })
 }
 
 private[lakelog] object PlanMetrics {
 
   val all: Array[CustomMetric] = Array(
-    new FilesPlanned, new FilesLeftOut, new DeletedRowsPassed, new PlanningTime, new PlanRequests, new PlanBytes,
-    new RowGroupsAsked, new RowGroupsLeftOut)
+    new FilesPlanned, new FilesLeftOut, new FilesLeftOutByPartition, new FilesLeftOutByStatistics,
+    new DeletedRowsPassed, new PlanningTime, new PlanRequests, new PlanBytes, new RowGroupsAsked, new RowGroupsLeftOut)
 
   def of(metric: CustomMetric, count: Long): CustomTaskMetric = new CustomTaskMetric {
     override def name: String = metric.name
