@@ -1,4 +1,4 @@
-"""docs/migrating.md runs: tables of a Glue catalog come in, those that cannot are named, and the way back leads to Glue."""
+"""docs/migrating.md runs: tables of a Glue catalog come in, those that cannot are named, and they go back."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ DETAIL = pa.schema(
         pa.field("total_data_file_size_in_bytes", pa.int64(), nullable=False),
     ]
 )
-"""One row: a version at a glance, without a look at its files or its history. `created_at` is NULL once the first commit
-has expired."""
+"""One row: a version at a glance, without a look at its files or its history. `created_at` is NULL once the first
+commit has expired."""
 
 REFS = pa.schema(
     [
