@@ -37,7 +37,9 @@ for statement in statements:
     try:
         answers.append([row.asDict() for row in spark.sql(statement).collect()])
     except Exception as error:
-        answers.append(str(error)[:1000])
+        text = str(error)
+        causes = [line for line in text.splitlines() if line.startswith("Caused by")]
+        answers.append("\\n".join([text[:1000], *causes]))
 print("answers:" + json.dumps(answers, default=str))
 """
 FILLED = (
