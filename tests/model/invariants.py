@@ -441,3 +441,12 @@ def stream_has_one_past(checks: Checks, content: int, place: str, version: int, 
     if found.attempt != hash:
         return f"a stream goes on behind version {version} of {place}, which is {found.cid}, and has read another one"
     return None
+
+
+@holds_of("sunk")
+def batch_has_those_before(checks: Checks, content: int, place: str, version: int, hash: Any) -> str | None:
+    """A stream writes a batch only into a log that has the one before"""
+    commits = checks.truths(content)[place].commits
+    if len(commits) < version or commits[version - 1].attempt != hash:
+        return f"a stream has written to {place}, whose version {version} is not the one of its last batch"
+    return None

@@ -112,5 +112,6 @@ REMOVALS: dict[Rule, Callable[[bool], Scenario]] = {
     Rule.COMBINED_FIRST: shared.proposing_rows,
     Rule.SET_BACK_ENDS_CLIENTS: log.set_back,
     Rule.POSITION_HAS_HASH: log.set_back,
+    Rule.BATCH_HAS_HASH: log.sink_set_back,
     Rule.UNREADABLE_IS_LEFT: shared.proposing,
 }

@@ -142,6 +142,7 @@ class Rule(Enum):
     PROPOSAL_OF_ITS_KEY = "A proposal counts under the key alone that its version and its change give it."
     SET_BACK_ENDS_CLIENTS = "A store is set back to an earlier time only once all its clients have ended."
     POSITION_HAS_HASH = "A stream's checkpoint has the hash of the commit that was read last."
+    BATCH_HAS_HASH = "The checkpoint of a stream that writes has the hash of the commit of its last batch."
     UNREADABLE_IS_LEFT = "A proposal that cannot be read is left alone, and does not hold up others."
 
 

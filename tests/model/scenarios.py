@@ -27,6 +27,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_log.erasing,
     scenarios_log.vacuuming,
     scenarios_log.set_back,
+    scenarios_log.sink_set_back,
     scenarios_txn.one_transaction,
     scenarios_txn.preconditions,
     scenarios_txn.two_transactions,

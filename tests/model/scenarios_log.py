@@ -228,3 +228,17 @@ def set_back(full: bool) -> Scenario:
         Actor("writer 3", partial(writing.begin_and_commit, "w3", append("three")), like="writer 2"),
     )
     return Scenario("set back", actors[: 5 if full else 4], (begun("A"),), faults=1 if full else 0)
+
+
+def sink_set_back(full: bool) -> Scenario:
+    """The store is at version 1 again. The last batch of one stream was in version 2, that of another one is still in
+    version 1; others write."""
+    then = was_there(opened("A"), "batch 7")
+    now = opened("A")
+    actors = (
+        Actor("sink", partial(setting_back.sink, "w1", append("batch 8"), then.version, then.hash)),
+        Actor("sink that goes on", partial(setting_back.sink, "w2", append("other"), now.version, now.hash)),
+        Actor("reader", partial(reading.reader, "A")),
+        Actor("writer 3", partial(writing.begin_and_commit, "w3", append("three"))),
+    )
+    return Scenario("sink set back", actors[: 4 if full else 3], (begun("A"),), faults=1 if full else 0)

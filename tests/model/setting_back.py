@@ -32,3 +32,19 @@ def stream(place: str, read: int, hash: Any) -> Program:
     if on(Rule.POSITION_HAS_HASH) and found.attempt != hash:
         return
     yield Report("streamed", (place, read, hash))
+
+
+def sink(me: str, request: Request, written: int, hash: Any) -> Program:
+    """A stream that writes: its checkpoint says that its last batch is in a version, which had that hash. It looks
+    once, when it begins, and writes the next batch, or stops."""
+    view = yield from cold(request.place)
+    if view is None:
+        return
+    if on(Rule.BATCH_HAS_HASH):
+        if view.version < written:
+            return
+        found = yield ("get", log_key(request.place, written))
+        if found.attempt != hash:
+            return
+    yield from begin_and_commit(me, request)
+    yield Report("sunk", (request.place, written, hash))

@@ -28,6 +28,7 @@ from lakelog.catalog.backups import (
     copy_table,
     create_backup,
     finish_copy,
+    has_root,
     kind_of,
     name_beside,
     outcome,
@@ -100,7 +101,7 @@ class CatalogBackups(CatalogErasure):
                 f"{quoted(path)} is at a place of its own, outside of the warehouse's folder, so it has no part of it: "
                 "copy it into a warehouse in use (copy_table; lakelog copy --as; as_table)"
             )
-        place = CopyPlace(self._store_at(to))
+        place = CopyPlace(self._store_at(to), self._logs.log_options)
         place.check_of(kind_of(path, is_table=is_table), path)
         show, carried = progress or no_progress, list[LeftOut]()
         tree = NameTree(self._logs.beside(place.store.url))
@@ -112,11 +113,14 @@ class CatalogBackups(CatalogErasure):
                 carried.extend(carry(tree, backup, self._source_of))
 
         done: BackedUp | None = None
-        if not place.is_begun():
-            done = create_backup(self._tree, place, path, is_table=is_table, outside=outside, progress=show)
-            if not finish:
-                return outcome(done, done.backup, place.store.url, finished=False)
-        backup = finish_copy(tree.logs, place, carry_on, show, None if done is None else done.backup.id)
+        with place.as_own():
+            if not place.is_begun():
+                done = create_backup(
+                    self._tree, place, path, is_table=is_table, outside=outside, progress=show
+                )
+                if not finish:
+                    return outcome(done, done.backup, place.store.url, finished=False)
+            backup = finish_copy(tree.logs, place, carry_on, show, None if done is None else done.backup.id)
         return outcome(done, backup, place.store.url, finished=True, carried=carried)
 
     def _source_of(self, left: LeftOut, version: int | None) -> TableHead | None:
@@ -137,7 +141,7 @@ class CatalogBackups(CatalogErasure):
         of one of this warehouse, and a log of its own. TableExists, NoSuchTable, NoSuchNamespace."""
         head = self.load_table(table).head
         store = self._store_at(to)
-        if not CopyPlace(store).has_root():
+        if not has_root(store):
             raise InvalidInput(
                 f"there is no warehouse at {store.url}: copy to it without a name for the table"
             )
@@ -148,13 +152,14 @@ class CatalogBackups(CatalogErasure):
         """Make this folder, which has an unfinished copy, a warehouse as of the last run that was whole. That needs
         nothing of the source. NotFound where none was; InvalidInput where it is a warehouse."""
         self._logs.check_writable()
-        place = CopyPlace(self._logs.places.store(self._logs.warehouse))
+        place = CopyPlace(self._logs.places.store(self._logs.warehouse), self._logs.log_options)
         if place.has_root() and not place.is_begun():
             raise InvalidInput(f"{place.store.url} is a warehouse: there is no copy to finish")
         place.required()
         target = self._logs.beside(place.store.url)
         clones = partial(remade_clones, NameTree(target), place)
-        backup = finish_copy(target, place, clones, progress or no_progress)
+        with place.as_own():
+            backup = finish_copy(target, place, clones, progress or no_progress)
         return outcome(None, backup, place.store.url, finished=True)
 
     def _chosen(self, name: Name | None) -> tuple[Identifier, bool]:
@@ -193,7 +198,7 @@ class CatalogBackups(CatalogErasure):
     def copy_parts(self, to: Location, name: Name | None = None, *, outside: str = REFUSE) -> Parts | None:
         """Begin what `copy` does, and return what is to be copied for it; None where nothing is."""
         path, is_table = self._chosen(name)
-        place = CopyPlace(self._store_at(to))
+        place = CopyPlace(self._store_at(to), self._logs.log_options)
         place.check_of(kind_of(path, is_table=is_table), path)
         left = LEAVE if outside == CARRY else outside
         return None if place.is_begun() else self._parts(place, path, is_table, left)
@@ -253,7 +258,7 @@ class CatalogBackups(CatalogErasure):
         return RestoredTable(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
 
     def _backups_at(self, place: Location) -> BackupPlace:
-        return BackupPlace(self._store_at(place))
+        return BackupPlace(self._store_at(place), self._logs.log_options)
 
     def _store_at(self, place: Location) -> ObjectStore:
         return self._logs.places.store(canonical_url(spelled(place)))

@@ -48,6 +48,7 @@ from lakelog.catalog.writes import (
     compaction_commit,
     delete,
     file_changes,
+    mark_of,
     merge,
     rollback,
     row_changes,
@@ -449,6 +450,13 @@ class Table(TableVersion):
         return self.refresh()
 
     # For engines, which write files themselves
+
+    def stream_mark(self, stream: str) -> str | None:
+        """Return what a writer of numbered batches keeps with its own progress, and gives as `StreamBatch(after=…)`
+        with the next one: a table that was set back since refuses it. None where this version has no batch of it."""
+        if self.head.tracked.transaction.is_open:
+            raise InvalidInput(f"{self.name} is in a transaction: take the mark once that is committed")
+        return mark_of(self.head, stream)
 
     def begin_write(self) -> WriteRef:
         """Return the id of a new write, which starts from this version; it goes into the names of its files."""

@@ -25,22 +25,27 @@ private[lakelog] final class LakeStreamingWriterFactory(factory: DataWriterFacto
 
 /**
  * Commits the files of a batch of a streaming query, on the newest version. Its rows were made to fit the version
- * `prepared`; Python sees to it that they still do.
+ * `prepared`; Python sees to it that they still do, and that the table has all batches before.
  */
-private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepared: TableVersion)
+private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepared: StreamSinks.Prepared)
   extends TableCommit(table.access, table.facts) {
+
+  private val mark = new CheckpointMark(prepared.checkpoint)
 
   /** Known at the commit only. */
   var number: Option[Long] = None
 
   override protected def begin(): wire.Begun =
-    table.access.ask(wire.BeginBatch(prepared.referenceIn(table.facts), table.name, table.facts.version))
+    table.access.ask(wire.BeginBatch(prepared.version.referenceIn(table.facts), table.name, table.facts.version))
 
   /** Spark asks no stream's driver for numbers. */
   override def isReported: Boolean = false
 
   override protected def batch: Option[wire.StreamBatch] =
-    number.map(wire.StreamBatch(query, _, fromCheckpoint = true))
+    number.map(wire.StreamBatch(query, _, fromCheckpoint = true, after = mark.read()))
+
+  /** Whether the batch was written now or by a run that was killed: Spark does not repeat it after this. */
+  override protected def answered(answer: wire.Written): Unit = answer.mark.foreach(mark.write)
 
   /** A batch without rows changes nothing: whether it is retried makes no difference. */
   override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit =

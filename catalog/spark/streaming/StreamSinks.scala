@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.{MetadataBuilder, StructType}
  * Spark gives a table the rows of a streaming query as they are: it looks for columns neither by name nor by type, and
  * holds nothing against NOT NULL, CHECK and the lengths of texts. So the query is analysed as if it were appended here,
  * once, when it starts. From 4.3 on Spark loads the table anew for each batch: so the first column says for which version
- * the rows were made to fit.
+ * the rows were made to fit, and where the query's checkpoint is.
  */
 private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalPlan] {
   import StreamSinks._
@@ -30,7 +30,8 @@ private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalP
           val (catalog, ident) = (write.catalogAndIdent.map(_._1), write.catalogAndIdent.map(_._2))
           val relation = DataSourceV2Relation.create(table.toBeFilled, catalog, ident)
           PlanInternals.analyzed(session, AppendData.byName(relation, write.inputQuery)) match {
-            case fitting: V2WriteCommand => write.copy(inputQuery = marked(fitting.query, table))
+            case fitting: V2WriteCommand =>
+              write.copy(inputQuery = marked(fitting.query, table, write.resolvedCheckpointLocation))
             case other => throw new IllegalStateException(s"Spark analyses an append as\n$other")
           }
         case _ => write
@@ -38,22 +39,28 @@ private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalP
     case other => other
   }
 
-  private def marked(query: LogicalPlan, table: LakeTable): LogicalPlan = {
+  private def marked(query: LogicalPlan, table: LakeTable, checkpoint: String): LogicalPlan = {
     val first = query.output.head
-    val metadata = new MetadataBuilder().withMetadata(first.metadata).putString(Key, table.version).build()
+    val metadata = new MetadataBuilder().withMetadata(first.metadata)
+      .putString(Key, table.version).putString(CheckpointKey, checkpoint).build()
     Project(Alias(first, first.name)(explicitMetadata = Some(metadata)) +: query.output.tail, query)
   }
 }
 
 private[lakelog] object StreamSinks {
   private val Key = "lakelog.prepared"
+  private val CheckpointKey = "lakelog.checkpoint"
+
+  /** What a streaming query was made for: the version that its rows fit, and its checkpoint. */
+  final case class Prepared(version: TableVersion, checkpoint: String)
 
   /** Options of a streaming query that Spark has obeyed before, in lower case. */
   val Options: Set[String] = Set("checkpointlocation", "queryname")
 
-  /** The version that rows of this schema were made to fit; None where they are of no streaming query. */
-  def prepared(schema: StructType): Option[TableVersion] =
-    schema.headOption.map(_.metadata).filter(_.contains(Key)).map(metadata => TableVersion.parse(metadata.getString(Key)))
+  /** What rows of this schema were made for; None where they are of no streaming query. */
+  def prepared(schema: StructType): Option[Prepared] =
+    schema.headOption.map(_.metadata).filter(_.contains(Key)).map(metadata =>
+      Prepared(TableVersion.parse(metadata.getString(Key)), metadata.getString(CheckpointKey)))
 
   def withoutExtension(table: Table): Throwable = Failures.unsupported(
     s"A streaming query writes to ${table.name} with lakelog's session extension only, which makes its rows fit the " +

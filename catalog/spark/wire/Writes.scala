@@ -92,21 +92,28 @@ private[lakelog] object BeginBatch extends Companion[BeginBatch] {
 
 /**
  * One batch of a stream. Later batches have higher numbers; a table takes each at most once. `from_checkpoint`: the
- * numbers are a checkpoint's, which may repeat its last batch, and no earlier one.
+ * numbers are a checkpoint's, which may repeat its last batch, and no earlier one. `after` is the mark that the stream
+ * has kept of the last batch before.
  */
-private[lakelog] final case class StreamBatch(stream: String, number: Long, fromCheckpoint: Boolean = false)
+private[lakelog] final case class StreamBatch(
+    stream: String,
+    number: Long,
+    fromCheckpoint: Boolean = false,
+    after: Option[String] = None)
   extends Message {
   override def members: Members = List(
     "stream" -> put(stream),
     "number" -> put(number),
-    "from_checkpoint" -> putUnless(fromCheckpoint)(false))
+    "from_checkpoint" -> putUnless(fromCheckpoint)(false),
+    "after" -> putIfAny(after))
 }
 
 private[lakelog] object StreamBatch extends Companion[StreamBatch] {
   override def of(json: JObject): StreamBatch = StreamBatch(
     take[String](json, "stream"),
     take[Long](json, "number"),
-    takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false))
+    takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false),
+    takeIfAny[String](json, "after"))
 }
 
 /**
@@ -176,56 +183,22 @@ private[lakelog] object RowsChanged extends Companion[RowsChanged] {
 }
 
 /**
- * What a commit took: versions that were put or tried to, decisions that were made anew, waits for others, and requests
- * to the store with their bytes.
- */
-private[lakelog] final case class CommitCost(
-    attempts: Long,
-    rebases: Long,
-    waits: Long,
-    waitedMs: Long,
-    requests: Long,
-    bytesRead: Long,
-    bytesWritten: Long)
-  extends Message {
-  override def members: Members = List(
-    "attempts" -> put(attempts),
-    "rebases" -> put(rebases),
-    "waits" -> put(waits),
-    "waited_ms" -> put(waitedMs),
-    "requests" -> put(requests),
-    "bytes_read" -> put(bytesRead),
-    "bytes_written" -> put(bytesWritten))
-}
-
-private[lakelog] object CommitCost extends Companion[CommitCost] {
-  override def of(json: JObject): CommitCost = CommitCost(
-    take[Long](json, "attempts"),
-    take[Long](json, "rebases"),
-    take[Long](json, "waits"),
-    take[Long](json, "waited_ms"),
-    take[Long](json, "requests"),
-    take[Long](json, "bytes_read"),
-    take[Long](json, "bytes_written"))
-}
-
-/**
  * Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many rows
- * have changed.
+ * have changed. `mark` is what a streaming query keeps in its checkpoint, and sends `after` its next batch.
  */
 private[lakelog] final case class Written(
     written: Boolean,
     rows: Option[RowsChanged] = None,
-    cost: Option[CommitCost] = None)
+    mark: Option[String] = None)
   extends Message {
-  override def members: Members = List("written" -> put(written), "rows" -> putIfAny(rows), "cost" -> putIfAny(cost))
+  override def members: Members = List("written" -> put(written), "rows" -> putIfAny(rows), "mark" -> putIfAny(mark))
 }
 
 private[lakelog] object Written extends Companion[Written] {
   override def of(json: JObject): Written = Written(
     take[Boolean](json, "written"),
     takeIfAny[RowsChanged](json, "rows"),
-    takeIfAny[CommitCost](json, "cost"))
+    takeIfAny[String](json, "mark"))
 }
 
 /**
@@ -279,15 +252,13 @@ private[lakelog] object CommitRows extends Companion[CommitRows] {
 }
 
 /** How many rows have changed, where that is known. */
-private[lakelog] final case class CommittedRows(rows: Option[RowsChanged] = None, cost: Option[CommitCost] = None)
+private[lakelog] final case class CommittedRows(rows: Option[RowsChanged] = None)
   extends Message {
-  override def members: Members = List("rows" -> putIfAny(rows), "cost" -> putIfAny(cost))
+  override def members: Members = List("rows" -> putIfAny(rows))
 }
 
 private[lakelog] object CommittedRows extends Companion[CommittedRows] {
-  override def of(json: JObject): CommittedRows = CommittedRows(
-    takeIfAny[RowsChanged](json, "rows"),
-    takeIfAny[CommitCost](json, "cost"))
+  override def of(json: JObject): CommittedRows = CommittedRows(takeIfAny[RowsChanged](json, "rows"))
 }
 
 /** What identifies a change of that name, place or namespace when it is retried. */

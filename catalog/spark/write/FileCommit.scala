@@ -34,6 +34,8 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 
   protected def batch: Option[wire.StreamBatch] = numbered
 
+  protected def answered(answer: wire.Written): Unit = {}
+
   protected def begin(): wire.Begun = access.ask(wire.BeginWrite(facts.reference))
 
   private lazy val begun = begin()
@@ -73,6 +75,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
       if (answer.written) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
         facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
+      answered(answer)
     }
 }
 

@@ -57,6 +57,22 @@ def place(
     )
 
 
+def create(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> bool:
+    """Create an object that is no commit, and return whether `data` stands there now, by this call or another one.
+
+    False for an object with other bytes. Raises StorageError, also where that cannot be determined: the same call may
+    be repeated. Costs as `place`.
+    """
+    try:
+        taken = place(store, key, data, lambda found: found == data, options, key)
+    except CommitUnknown as error:
+        raise StorageError(
+            f"it is unknown whether the object was written, after {options.put_tries} tries: run the same again",
+            location=f"{store.url}/{key}",
+        ) from error
+    return taken is None
+
+
 def put_patiently(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> None:
     """Put an object that may be put any number of times, again where that failed. Raises StorageError."""
     for tried in range(options.put_tries - 1):

@@ -111,6 +111,26 @@ def test_a_checkpoint_from_a_backup_is_refused(tables, streams):
 
 
 @pytest.mark.adapter
+def test_a_checkpoint_past_a_restored_table_is_refused(tables, streams, tmp_path):
+    """Of the batches that the table lacks, the query would send nothing again: their rows would be passed over."""
+    frame = streams.table("a.s")
+    streams.copy(frame, "a.t")
+    place = str(tmp_path / "backups")
+    tables.catalog.backup(place, "a.t")
+    shutil.copytree(streams.checkpoint("c"), streams.checkpoint("of then"))
+    add(tables, 3)
+    streams.copy(frame, "a.t")
+    tables.catalog.restore_table(place, "a.t", replace=True)
+    add(tables, 4)
+    with pytest.raises(StreamingQueryException, match="batches up to 1 to .*, which has those up to 0 only"):
+        streams.copy(frame, "a.t")
+    assert values(tables) == [1, 2]
+    # The checkpoint of the backup's time goes on from there.
+    streams.copy(frame, "a.t", "of then")
+    assert values(tables) == [1, 2, 3, 4]
+
+
+@pytest.mark.adapter
 def test_complete_mode_replaces_all_rows_in_one_commit(tables, streams):
     tables.sql("CREATE TABLE lake.a.counts (x INT, n BIGINT) PARTITIONED BY (x)")
     tables.sql("INSERT INTO lake.a.counts VALUES (99, 1)")

@@ -43,6 +43,7 @@ from lakelog.catalog.backups.place import (
 )
 from lakelog.catalog.backups.restoring import (
     RestoredWarehouse,
+    has_root,
     restore_warehouse,
     whole_warehouse,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "copy_table",
     "create_backup",
     "finish_copy",
+    "has_root",
     "kind_of",
     "name_beside",
     "outcome",

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lakelog.catalog.backups.making import DROPPED, FILE, TABLE, WAREHOUSE, BackedUp
-from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, LogInBackup
+from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, Listed, LogInBackup, Running
 from lakelog.catalog.backups.restoring import (
+    check_unfinished,
     claim,
+    end_expiry,
     has_root,
     is_key_of_a_log,
     mark_at,
@@ -34,10 +37,11 @@ from lakelog.catalog.maintenance import release_lost
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, EntryLinked, NamespaceCreated, encode
 from lakelog.log import Draft
-from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
+from lakelog.log.errors import AlreadyExists, InvalidInput, LakelogError, NotFound, StorageError
 from lakelog.log.stores import ObjectStore
 
 FOLDER = "_lakelog_copy/"
+RUN = "_run"
 ID_LENGTH = 26
 DELETED_AT_ONCE = 1000
 
@@ -61,10 +65,64 @@ class Copied:
 
 
 class CopyPlace(BackupPlace):
-    """A folder that is to become a warehouse."""
+    """A folder that is to become a warehouse.
+
+    The run that began last goes on; those that it has overtaken see that before they write what would be of another
+    moment. Without clocks, nothing tells a run that is slow from one that died.
+    """
 
     folder: ClassVar[str] = FOLDER
     objects: ClassVar[str] = ""
+    _run: bytes | None = None
+
+    def claim(self, root: str, warehouse: str) -> None:
+        super().claim(root, warehouse)
+        self.take_over()
+
+    def take_over(self) -> None:
+        """Make this the run that goes on. InvalidInput where another one has made the folder a warehouse."""
+        self._run = self.options.new_id().encode()
+        self.store.put(f"{FOLDER}{RUN}", self._run)
+        self.check_own()
+
+    def check_own(self) -> None:
+        """InvalidInput where another run has begun since, or has made the folder a warehouse."""
+        if self.has_root() and not self.is_begun():
+            # No warehouse needs what this run has put there.
+            _delete(self.store, list(self.store.list_after(FOLDER)))
+            check_unfinished(self.store)
+        if self.store.get(f"{FOLDER}{RUN}") == self._run:
+            return
+        raise InvalidInput(
+            f"another run has begun to copy to {self.store.url} since, and goes on in place of this one: nothing is "
+            "lost. Once that has ended, run this again where the copy is to be brought up to date"
+        )
+
+    @contextmanager
+    def as_own(self) -> Iterator[None]:
+        """Fail by what another run has done, where that is why something failed."""
+        try:
+            yield
+        except LakelogError as error:
+            if self._run is not None and not isinstance(error, StorageError):
+                self.check_own()
+            raise
+
+    def begin(self, running: Running) -> None:
+        self.check_own()
+        super().begin(running)
+
+    def put_list(self, id: str, objects: Iterable[Listed]) -> str:
+        self.check_own()
+        return super().put_list(id, objects)
+
+    def put_backup(self, backup: Backup) -> None:
+        self.check_own()
+        super().put_backup(backup)
+
+    def end(self, id: str) -> None:
+        self.check_own()
+        super().end(id)
 
     def is_another(self, first: str) -> InvalidInput:
         return InvalidInput(
@@ -118,19 +176,23 @@ def finish_copy(
     where none was."""
     mark = mark_at(place.store)
     backup = place.backup(id if mark is None else mark.backup)
+    place.take_over()
     claim(target, backup, is_empty=False)
     kept = {name for each in place.objects_of(backup) for name in (each.key, each.stored)}
     if not place.has_root():
         # What later runs or earlier ones have brought of logs would be taken for the rest of damaged ones.
         brought = [*place.known(), *filter(is_key_of_a_log, place.store.list_after(""))]
         _delete(place.store, [key for key in brought if key not in kept and not key.startswith(FOLDER)])
+    place.check_own()
     restore_objects(target, place, backup, progress, is_empty=False)
     if backup.kind != WAREHOUSE:
         _above(target, backup)
         for at in backup.tables:
             _release_clones(target, at)
+    end_expiry(target, backup)
     unlink_left(target, backup)
     finish(backup)
+    place.check_own()
     place.remove(_of_others(place, backup))
     return backup
 

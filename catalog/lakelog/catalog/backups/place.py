@@ -27,7 +27,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakelog.catalog.logs import check_not_own, spellings
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.options import LogOptions
+from lakelog.log.settling import create
 from lakelog.log.stores import ObjectStore
 
 IDENTITY = "_lakelog_backups.json"
@@ -136,8 +138,8 @@ class BackupPlace:
     objects: ClassVar[str] = "objects/"
     """Where in the store those are that are never written twice."""
 
-    def __init__(self, store: ObjectStore) -> None:
-        self.store = store
+    def __init__(self, store: ObjectStore, options: LogOptions) -> None:
+        self.store, self.options = store, options
 
     def identity(self) -> Identity | None:
         """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
@@ -174,7 +176,7 @@ class BackupPlace:
         found = self.identity()
         if found is None:
             mine = Identity(format=FORMAT, root=root, warehouse=warehouse)
-            if self.store.put_if_absent(f"{self.folder}{IDENTITY}", msgspec.json.encode(mine)):
+            if create(self.store, f"{self.folder}{IDENTITY}", msgspec.json.encode(mine), self.options):
                 return
             found = self.required()
         if found.root != root:
@@ -228,11 +230,7 @@ class BackupPlace:
 
     def put_backup(self, backup: Backup) -> None:
         key = self._key(backup.id)
-        if (
-            not self.store.put_if_absent(key, msgspec.json.encode(backup.sealed))
-            and self.store.get(key) is None
-        ):
-            raise AlreadyExists(f"{self.store.url}/{key} could not be written")
+        create(self.store, key, msgspec.json.encode(backup.sealed), self.options)
 
     def objects_of(self, backup: Backup) -> list[Listed]:
         """Return what a backup consists of. FormatError where its list is missing or was altered."""
@@ -263,6 +261,7 @@ class BackupPlace:
         kept = self._list_key(self._backup(self._key(id))) if self.has(id) else None
         parts = [key for key in self.store.list_after(f"{self.folder}lists/{id}/") if key != kept]
         self.store.delete([*parts, f"{self.folder}running/{id}.json"])
+        remove_leftovers(self.store)
 
     def give_up(self, id: str) -> None:
         """Forget a run that nothing can go on with. Its lists stay: they say what is there already."""
@@ -302,6 +301,11 @@ class BackupPlace:
 
     def _list_key(self, backup: Backup) -> str:
         return f"{self.folder}lists/{backup.id}/{backup.list_hash}.parquet"
+
+
+def remove_leftovers(store: ObjectStore) -> None:
+    """Remove what runs that were killed have left half-made, which no listing shows."""
+    store.delete([key for key, _ in store.list_leftovers("")])
 
 
 def check_apart(source: str, target: str, what: str) -> None:

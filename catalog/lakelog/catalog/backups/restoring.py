@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -24,15 +25,20 @@ from lakelog.catalog.backups.place import (
     BackupPlace,
     LeftOut,
     Listed,
+    LogInBackup,
     Restoring,
     check_apart,
+    remove_leftovers,
 )
-from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, commit_in
+from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, TrackedLog, commit_in
 from lakelog.catalog.names import quoted
-from lakelog.catalog.state import RELATION, EntryPurged, EntryUnlinked, NamespaceState, encode
+from lakelog.catalog.state import NAMESPACE, RELATION, EntryPurged, EntryUnlinked, NamespaceState, encode
 from lakelog.log import Draft, View
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, StorageError
+from lakelog.log.expiry import clean_up, last_base
 from lakelog.log.keys import Keys
+from lakelog.log.leftovers import is_buried
+from lakelog.log.settling import create
 from lakelog.log.stores import ObjectStore
 
 AT_ONCE = 8
@@ -61,8 +67,10 @@ def restore_warehouse(
     does what is left to do once it is a warehouse, and may be called again."""
     backup = whole_warehouse(target, place, id)
     missing = restore_objects(target, place, backup, progress)
+    end_expiry(target, backup)
     unlink_left(target, backup)
     finish(backup)
+    remove_leftovers(target.places.store(target.warehouse))
     unmark(target.places.store(target.warehouse))
     return RestoredWarehouse(
         backup=backup,
@@ -96,7 +104,14 @@ def restore_objects(
     store = target.places.store(target.warehouse)
 
     def put(each: Listed) -> None:
-        store.put(each.key, sound(place.store, each))
+        data = sound(place.store, each)
+        if not is_of_a_log(each):
+            store.put(each.key, data)
+        elif not create(store, each.key, data, target.log_options):
+            # Never over what clients may have changed since another run has come to its end.
+            check_unfinished(store)
+            if not has_root(store):
+                store.put(each.key, data)
 
     copied = 0
     try:
@@ -109,6 +124,10 @@ def restore_objects(
             f"the restore stopped after {copied:,} of {len(missing):,} objects: {error}. Run it again, and it goes on",
             location=error.location,
         ) from error
+    except FormatError:
+        # What it was to read is gone where another run has finished the copy, and has removed what that needed.
+        check_unfinished(store)
+        raise
     return missing
 
 
@@ -142,7 +161,7 @@ def has_root(store: ObjectStore) -> bool:
 def check_unfinished(store: ObjectStore) -> None:
     """InvalidInput for a warehouse that bears no mark: another run has finished it. What only this one has brought is
     of another moment, and what this one would remove may be needed there."""
-    if has_root(store):
+    if has_root(store) and mark_at(store) is None:
         raise InvalidInput(
             f"{store.url} is a warehouse already, another run has finished it meanwhile, and it goes its own way: "
             "nothing of it was changed"
@@ -166,7 +185,7 @@ def claim(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
             )
         check_unfinished(store)
         mark = Restoring(format=FORMAT, backup=backup.id)
-        if not store.put_if_absent(RESTORING, msgspec.json.encode(mark)):
+        if not create(store, RESTORING, msgspec.json.encode(mark), target.log_options):
             found = mark_at(store)
         elif has_root(store):
             unmark(store)  # another run has come to its end between the two looks
@@ -206,6 +225,22 @@ def _batches(objects: list[Listed]) -> list[list[Listed]]:
         ranked = [each for each in objects if rank(each) == wanted]
         batches += [ranked[begin : begin + AT_ONCE] for begin in range(0, len(ranked), AT_ONCE)]
     return batches
+
+
+def end_expiry(target: LogCache, backup: Backup) -> None:
+    """Make tombstones of all versions that had expired. Where expiry was under way at the source, commits have come
+    whose files have not."""
+
+    def end(at: LogInBackup) -> None:
+        tracked: TrackedLog[Any] = (
+            target.namespace(at.location) if at.kind == NAMESPACE else target.table(at.location)
+        )
+        base = last_base(tracked.log)
+        if base is not None and not is_buried(tracked.log, base):
+            clean_up(tracked.log, base)
+
+    for begin in range(0, len(backup.logs), AT_ONCE):
+        target.in_parallel(end, backup.logs[begin : begin + AT_ONCE])
 
 
 def unlink_left(target: LogCache, backup: Backup) -> None:

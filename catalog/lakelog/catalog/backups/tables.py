@@ -42,6 +42,7 @@ from lakelog.catalog.logs import (
     Progress,
     TableHead,
     Token,
+    merged_drafts,
     no_progress,
     read_vector,
     was_applied_anywhere,
@@ -49,8 +50,8 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance import drop_and_purge
 from lakelog.catalog.names import NAME_LIMIT_BYTES, Identifier, quoted
-from lakelog.catalog.state import TableState
-from lakelog.log import LogOptions
+from lakelog.catalog.state import StreamCommitted, TableState, encode
+from lakelog.log import Draft, LogOptions
 from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
@@ -163,7 +164,9 @@ def _made(
         size_bytes += sum(tree.logs.in_parallel(copy, paths[begin : begin + AT_ONCE]))
         progress(f"file {begin:,} of {len(paths):,}")
     own = _own(source, warehouse, files, stage, places, store, prefix)
-    draft = first_commit(source, source.view, stage, (), own)
+    # A stream that has written to the source goes on here, or finds out that batches are missing.
+    streams = [StreamCommitted(stream=each, batch=last) for each, last in source.state.streams.items()]
+    draft = merged_drafts([first_commit(source, source.view, stage, (), own), Draft(events=encode(streams))])
     return create_from(tree, stage, draft, lambda tracked, view: view), size_bytes
 
 

@@ -43,6 +43,7 @@ from lakelog.log import Draft, View
 from lakelog.log.decoding import SIZE_MAX_DERIVED, decoded
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, NotFound, StorageError
 from lakelog.log.grammar import Location, Name, Number, check_id, shortened
+from lakelog.log.settling import create
 
 FORMAT: Literal[1] = 1
 COLLECTIONS_MAX = 20
@@ -98,7 +99,7 @@ def save_cut(tree: NameTree, name: str, namespace: Identifier, token: Token | No
     check_id(id, "a commit id")
     key = _key(tracked, f"{id}.json")
     data = msgspec.json.encode(CutVersions(format=FORMAT, name=name, logs=versions))
-    if not tracked.store.put_if_absent(key, data):
+    if not create(tracked.store, key, data, tracked.log.options):
         # A retry: the commit means the object that the first attempt wrote.
         data = tracked.store.get(key) or data
         versions = decode_cut(data, f"{tracked.store.url}/{key}", tracked.location)

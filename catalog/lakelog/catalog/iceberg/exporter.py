@@ -32,6 +32,7 @@ from lakelog.catalog.schema import ICEBERG, ICEBERG_OFF, check_exportable, obsta
 from lakelog.catalog.state import MAIN, TAG, TableProjection, TableState, operations_of
 from lakelog.log import Commit, View
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.log.settling import create
 
 LISTED = 100
 """How many snapshots an export lists, beside those of tags and branches."""
@@ -144,7 +145,10 @@ class _Exporter:
             self.store.put(self._key(path), data)
         number = base.number + 1
         data = metadata_json.encode_signed(document)
-        if not self.store.put_if_absent(f"{self.prefix}{metadata_path(number)}", data):
+        # Of another run, which has the same version, it may be byte for byte the same: then that is exported.
+        if not create(
+            self.store, f"{self.prefix}{metadata_path(number)}", data, self.head.tracked.log.options
+        ):
             return None
         self._hint(number)
         made = {**tree.made, "": data}

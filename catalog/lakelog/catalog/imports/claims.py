@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Iterator
 import msgspec
 
 from lakelog.catalog.files import DataFile
-from lakelog.log import OpenUrl
+from lakelog.log import LogOptions, OpenUrl
 from lakelog.log.costs import Threads
 from lakelog.log.errors import FormatError, InvalidInput, PermissionDenied
+from lakelog.log.settling import create
 
 CLAIM = "_lakelog_adopted.json"
 """Readers of folders leave out what begins so."""
@@ -50,7 +51,7 @@ def put_claim(open_url: OpenUrl, folder: str, claim: Claim) -> None:
     """Say that a table adopts files of a folder, if it does not say so already. InvalidInput where another table has
     said so."""
     store, key = open_url(f"{folder}/{CLAIM}")
-    if store.put_if_absent(key, msgspec.json.encode(claim)):
+    if create(store, key, msgspec.json.encode(claim), LogOptions()):
         return
     there = claim_of(open_url, folder)
     if there != claim:

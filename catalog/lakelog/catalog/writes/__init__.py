@@ -38,6 +38,7 @@ from lakelog.catalog.writes.row_changes import (
 from lakelog.catalog.writes.stream_batches import (
     StreamBatch,
     check_takes,
+    mark_of,
 )
 from lakelog.catalog.writes.tags_and_branches import (
     drop_ref,
@@ -57,6 +58,7 @@ __all__ = [
     "drop_ref",
     "gathered_rows",
     "known_taken",
+    "mark_of",
     "matching_files",
     "moved_files",
     "wider_type",

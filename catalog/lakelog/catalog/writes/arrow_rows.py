@@ -16,7 +16,7 @@ from lakelog.catalog.writes.file_changes import change_of, commit_write
 from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
 from lakelog.catalog.writes.joint_appends import ROWS_SIZE_MAX, append_few, may_go_together
 from lakelog.catalog.writes.proposed_rows import append_proposed
-from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
+from lakelog.catalog.writes.stream_batches import StreamBatch, check_after, check_new
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 
 
@@ -92,6 +92,7 @@ def _write_rows(
     write = base.begin_write()
     try:
         if batch is not None:
+            check_after(base, batch)
             check_new(base.state.streams, batch, base.name)
         numbering = Numbering(base.schema, known_taken(base))
         files = written_files(base.tracked, base.metadata, write, data, numbering)

@@ -79,7 +79,7 @@ from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.moved_contents import FirstReplaced, moved_conflict
 from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.row_rebase import Made
-from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
+from lakelog.catalog.writes.stream_batches import StreamBatch, check_after, check_new
 from lakelog.log import Carried, Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
@@ -187,6 +187,8 @@ def commit(
 
 
 def _commit(base: TableHead, change: ContentsChange, write: WriteRef | None, token: Token | None) -> Changed:
+    if change.batch is not None:
+        check_after(base, change.batch)
     # Bound once: a name in the filter means the column that had it when the change was prepared.
     bound = None if change.filter is None else bind(change.filter, base.schema)
     partial = _partial_files(base, change, bound, write)

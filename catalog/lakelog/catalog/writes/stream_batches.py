@@ -3,6 +3,9 @@
 A stream is a writer that numbers its writes to a table: a streaming query, by its checkpoint, or a job with a name of
 its own. The state keeps the last number of each, in snapshots too, so that it survives expiry, other writers, a
 rollback and a replace. A committed batch stays committed, even if its rows are removed.
+
+A mark is what a stream keeps of that with its own progress: a table that was set back to an earlier time, or restored
+from a backup of then, lacks batches that the stream will not send again.
 """
 
 from __future__ import annotations
@@ -11,24 +14,29 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lakelog.catalog.errors import BatchCommitted, CommitConflict
+from lakelog.catalog.errors import BatchCommitted, CommitConflict, StreamStopped
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.schema import Check, Metadata
 from lakelog.catalog.state import StreamCommitted, form_of
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import FormatError, InvalidInput
+from lakelog.log.replay import hash_before_expiry
 
 NAME_LIMIT_BYTES = 256
 NUMBER_LIMIT = 2**63
+HASH_DIGITS = 16
 
 
 class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One batch of a stream. Later batches have higher numbers; a table takes each at most once.
 
-    `from_checkpoint`: the numbers are a checkpoint's, which may repeat its last batch, and no earlier one.
+    `from_checkpoint`: the numbers are a checkpoint's, which may repeat its last batch, and no earlier one. `after` is
+    the mark that the stream has kept of the last batch before.
     """
 
     stream: str
     number: int
     from_checkpoint: bool = False
+    after: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < len(self.stream.encode()) <= NAME_LIMIT_BYTES:
@@ -57,6 +65,73 @@ def check_new(streams: Mapping[str, int], batch: StreamBatch, name: str) -> None
             "a new checkpoint, from the version or time where it should continue"
         )
     raise BatchCommitted(f"{name} has the batch {batch.number} of the stream {batch.stream} already")
+
+
+class StreamMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The last batch of a stream that a table has, and a version with it: the first digits of its commit's hash."""
+
+    table: str
+    batch: int
+    version: int
+    hash: str
+
+
+def mark_of(head: TableHead, stream: str) -> str | None:
+    """Return the mark of a stream for the version that is at hand, None where the table has no batch of it."""
+    batch = head.state.streams.get(stream)
+    if batch is None:
+        return None
+    mark = StreamMark(table=head.id, batch=batch, version=head.version, hash=head.view.hash[:HASH_DIGITS])
+    return msgspec.json.encode(mark).decode()
+
+
+def check_after(head: TableHead, batch: StreamBatch) -> None:
+    """Raise StreamStopped where the table has not all batches of the stream that it had once, by the mark in `batch`.
+
+    A table that takes over a name from another one has no batches of the stream: it is given those that come. A GET
+    where others have committed since the mark was made.
+    """
+    if batch.after is None:
+        return
+    try:
+        mark = msgspec.json.decode(batch.after, type=StreamMark)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(
+            f"the mark {batch.after!r} of the stream {batch.stream} is none ({error}): give what the table has returned"
+        ) from error
+    if mark.version > head.version:
+        head = head.refreshed()
+    last = head.state.streams.get(batch.stream)
+    if mark.table != head.id and last is None:
+        return
+    if last is None or last < mark.batch:
+        known = "none of them" if last is None else f"those up to {last} only"
+        raise StreamStopped(
+            f"the stream {batch.stream} has written its batches up to {mark.batch} to {head.name}, which has {known}: "
+            f"the table, or its bucket, was set back to an earlier time, or restored from a backup. {AFTER_RESTORE}"
+        )
+    if mark.table == head.id and (mark.version > head.version or mark.hash != _hash_of(head, mark.version)):
+        raise StreamStopped(
+            f"the stream {batch.stream} has known version {mark.version} of {head.name}, which is another commit now: "
+            f"the table, or its bucket, was set back to an earlier time, and has gone on since. {AFTER_RESTORE}"
+        )
+
+
+AFTER_RESTORE = (
+    "Going on would leave out rows. Start the query with a new checkpoint, from where the rows of the table end; or, "
+    "where these batches are not wanted, remove lakelog-sink.json in the query's checkpoint (of a job of your own: "
+    "give no mark)"
+)
+
+
+def _hash_of(head: TableHead, version: int) -> str:
+    if version == head.version:
+        return head.view.hash[:HASH_DIGITS]
+    replay = head.tracked.log.replay
+    [data] = replay.get_versions([version])
+    if data is None:
+        raise FormatError(f"version {version} of {head.name} is missing: run `lakelog fsck`")
+    return hash_before_expiry(replay.entry(version, data))[:HASH_DIGITS]
 
 
 def check_takes(prepared: Metadata, now: Metadata, name: str) -> None:

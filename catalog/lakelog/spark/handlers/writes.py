@@ -7,8 +7,12 @@ import msgspec
 from lakelog.catalog import Table
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs import Token
+<<<<<<< HEAD
 from lakelog.catalog.writes import check_takes
 from lakelog.log.costs import Tally, tallied
+=======
+from lakelog.catalog.writes import StreamBatch, check_takes
+>>>>>>> main
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask
 from lakelog.spark.requests.base import Done
@@ -56,6 +60,7 @@ def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
 
 
 def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
+<<<<<<< HEAD
     cost = Tally()
     try:
         with tallied(cost):
@@ -73,6 +78,29 @@ def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
     except BatchCommitted:
         return ask.Written(written=False, cost=_cost(cost))
     return ask.Written(written=True, rows=_rows_changed(done), cost=_cost(cost))
+=======
+    table = at.writable(asked)
+    try:
+        done = table.commit_write(
+            asked.write,
+            asked.operation,
+            asked.files,
+            filter=asked.filter,
+            deletes=asked.deletes,
+            copies=asked.copies,
+            batch=asked.batch,
+            values=asked.values,
+            token=asked.token,
+        )
+    except BatchCommitted:
+        return ask.Written(written=False, mark=_mark(table.refresh(), asked.batch))
+    return ask.Written(written=True, rows=_rows_changed(done), mark=_mark(done, asked.batch))
+
+
+def _mark(table: Table, batch: StreamBatch | None) -> str | None:
+    """What a streaming query keeps in its checkpoint."""
+    return table.stream_mark(batch.stream) if batch is not None and batch.from_checkpoint else None
+>>>>>>> main
 
 
 def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> ask.CommittedRows:

@@ -89,11 +89,15 @@ class CommitCost(Message, frozen=True, kw_only=True):
 
 class Written(Answer, frozen=True, kw_only=True):
     """Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many
-    rows have changed."""
+    rows have changed. `mark` is what a streaming query keeps in its checkpoint, and sends `after` its next batch."""
 
     written: bool
     rows: RowsChanged | None = None
+<<<<<<< HEAD
     cost: CommitCost | None = None
+=======
+    mark: str | None = None
+>>>>>>> main
 
 
 class CommittedRows(Answer, frozen=True, kw_only=True):

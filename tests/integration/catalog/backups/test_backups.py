@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.writes.test_identity import create, of
 
 from lakelog.catalog import Catalog, NoSuchTable, TableExists, Token
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.maintenance import Severity
-from lakelog.log import MemoryStore
+from lakelog.log import LogOptions, MemoryStore, expiry
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError, Unsupported
 
 NOW = dt.timedelta(0)
@@ -340,16 +342,21 @@ def test_what_is_outside_is_refused_or_left_by_name(tmp_path: Path) -> None:
 def test_a_place_that_is_full_says_how_to_go_on(
     filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, left = MemoryStore.put, [9]
+    left = [9]
 
-    def full(self: MemoryStore, key: str, data: bytes) -> None:
-        if self.url in (place, elsewhere):
-            left[0] -= 1
-            if left[0] < 0:
-                raise StorageError("no space left on device", location=f"{self.url}/{key}")
-        put(self, key, data)
+    def full(put: Callable[[MemoryStore, str, bytes], object]) -> Callable[[MemoryStore, str, bytes], object]:
+        def put_unless_full(self: MemoryStore, key: str, data: bytes) -> object:
+            if self.url in (place, elsewhere):
+                left[0] -= 1
+                if left[0] < 0:
+                    at = f"{self.url}/{key}"
+                    raise StorageError("no space left on device", location=at, without_effect=True)
+            return put(self, key, data)
 
-    monkeypatch.setattr(MemoryStore, "put", full)
+        return put_unless_full
+
+    for name in ("put", "put_if_absent"):
+        monkeypatch.setattr(MemoryStore, name, full(getattr(MemoryStore, name)))
     with pytest.raises(StorageError, match="stopped after .* run it again, and it goes on"):
         filled.backup(place)
     left[0] = 1_000
@@ -360,6 +367,78 @@ def test_a_place_that_is_full_says_how_to_go_on(
     left[0] = 1_000
     assert Catalog(elsewhere).restore_warehouse(place).copied < filled.backup(place).backup.objects
     assert ids(Catalog(elsewhere), "b") == [7, 8]
+
+
+def test_what_a_killed_run_has_left_half_made_goes_with_the_next_one(tmp_path: Path) -> None:
+    catalog, place, target = Catalog(str(tmp_path / "a")), tmp_path / "place", tmp_path / "restored"
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    catalog.backup(str(place))
+
+    def torn(folder: Path) -> Path:
+        file = folder / f".lakelog-tmp-{'a' * 26}"
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"half")
+        return file
+
+    left = [
+        torn(place / "objects" / "t" / "data"),
+        torn(target / "t" / "data"),
+        torn(tmp_path / "copy" / "_log"),
+    ]
+    catalog.backup(str(place))
+    Catalog(str(target)).restore_warehouse(str(place))
+    catalog.copy(str(tmp_path / "copy"))
+    assert not any(file.exists() for file in left)
+
+
+@pytest.mark.parametrize("applied", [False, True])
+def test_an_answer_that_is_lost_once_is_settled(
+    filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch, applied: bool
+) -> None:
+    """For what is created once and is no commit as well: cuts, places, marks, backups, and what is restored."""
+    put, lost = MemoryStore.put_if_absent, set[str]()
+
+    def losing(self: MemoryStore, key: str, data: bytes) -> bool:
+        if key in lost:
+            return put(self, key, data)
+        lost.add(key)
+        if applied:
+            put(self, key, data)
+        raise StorageError("503 SlowDown", location=f"{self.url}/{key}")
+
+    monkeypatch.setattr(MemoryStore, "put_if_absent", losing)
+    filled.save_cut("more")
+    filled.backup(place)
+    restored = Catalog(elsewhere, log_options=LogOptions(sleep_s=lambda seconds: None))
+    restored.restore_warehouse(place)
+    filled.copy(f"{elsewhere}-copy")
+    assert any(key.startswith("_cut/") for key in lost) and any(key.startswith("backups/") for key in lost)
+    check_whole(restored)
+    assert ids(restored, "b") == ids(Catalog(f"{elsewhere}-copy"), "b") == [7, 8]
+
+
+@pytest.mark.parametrize("how", ["restore", "copy"])
+def test_expiry_that_was_under_way_is_ended_in_what_comes_of_it(
+    filled: Catalog, place: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Commits that were no tombstones yet name files that are not needed any more, and have not come."""
+    table = filled.create_table("t", SCHEMA).append(rows(1)).append(rows(2))
+    table.compact()
+
+    def stopped(*given: object) -> None:
+        raise StorageError("stopped", location="")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(expiry, "bury", stopped)
+        with pytest.raises(DoneInPart):
+            filled.expire("t", retain_last=1, dry_run=False)
+    if how == "copy":
+        filled.copy(elsewhere)
+    else:
+        filled.backup(place)
+        Catalog(elsewhere).restore_warehouse(place)
+    check_whole(Catalog(elsewhere))
+    assert ids(Catalog(elsewhere), "t") == [1, 2]
 
 
 def test_changes_go_on_in_what_was_restored(filled: Catalog, place: str, elsewhere: str) -> None:

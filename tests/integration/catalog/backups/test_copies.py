@@ -15,7 +15,8 @@ from tests.integration.catalog.test_crashes import Death, quick
 
 from lakelog.catalog import Catalog, NoSuchTable, TableExists
 from lakelog.catalog.backups import CopyPlace
-from lakelog.log import MemoryStore
+from lakelog.catalog.backups.restoring import mark_at
+from lakelog.log import LogOptions, MemoryStore
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound
 
 __all__ = ["filled"]
@@ -190,6 +191,64 @@ def test_a_run_that_is_overtaken_leaves_the_finished_copy_as_it_is(
         filled.copy(elsewhere, "b")
     assert ids(Catalog(elsewhere), "b") == [7, 8]
     assert "_lakelog_restoring.json" not in keys(elsewhere)
+
+
+class Interrupted:
+    """A store before one of whose writes something else happens."""
+
+    def __init__(self, inner: MemoryStore, left: int, meanwhile: Callable[[], None]) -> None:
+        self.inner, self.left, self.meanwhile = inner, left, meanwhile
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self.inner, name)
+        if name not in ("put", "put_if_absent", "delete"):
+            return found
+
+        def write(*given: object) -> object:
+            self.left -= 1
+            if self.left == -1:
+                self.meanwhile()
+            return found(*given)
+
+        return write
+
+
+@pytest.mark.parametrize("finishes", [True, False])
+def test_of_two_copies_at_once_the_one_that_began_last_goes_on_and_the_other_says_so(finishes: bool) -> None:
+    """Before each write of one, the other one comes and ends, and what it has finished is written to."""
+    at = stopped = 0
+    while True:
+        warehouse, target = small(), new()
+        store = MemoryStore.named(target)
+
+        def client(url: str = warehouse) -> Catalog:
+            return Catalog(url, log_options=LogOptions(in_background=lambda name, work: None))
+
+        def other(warehouse: str = warehouse, target: str = target) -> None:
+            client(warehouse).load_table("n.a").append(rows(9))
+            if client(warehouse).copy(target, finish=finishes).finished:
+                client(target).load_table("n.a").append(rows(100))
+                client(target).expire("n.a", retain_last=1, dry_run=False)
+
+        first = client()
+        interrupted = Interrupted(store, at, other)
+        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        try:
+            first.copy(target)
+        except InvalidInput as error:
+            assert "another run has" in str(error), f"write {at}"
+            stopped += 1
+        if interrupted.left >= 0:
+            assert stopped > 2
+            return
+        if not finishes and (mark_at(store) or store.get("_log/00000000000000000001.json") is None):
+            client().copy(target)
+        check_whole(Catalog(target))
+        found = ids(Catalog(target), "n.a")
+        assert set(found) in ({2}, {2, 9}, {2, 100}, {2, 9, 100}), f"write {at}"
+        assert not finishes or 100 in found, f"write {at}"
+        assert not [key for key in keys(target) if key.startswith("_lakelog")], f"write {at}"
+        at += 9  # each of the 57 passes
 
 
 @pytest.mark.parametrize("without_source", [False, True])

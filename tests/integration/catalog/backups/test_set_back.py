@@ -8,13 +8,13 @@ import pytest
 from tests.integration.catalog.backups.test_backups import check_whole, ids
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, StreamBatch
 from lakelog.catalog.changelog import ChangeStream, Limits, Stream, Versions
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.maintenance import Severity
 from lakelog.catalog.state import form_of
 from lakelog.log import MemoryStore
-from lakelog.log.errors import FormatError
+from lakelog.log.errors import FormatError, InvalidInput
 
 
 @pytest.fixture
@@ -95,6 +95,72 @@ def test_a_stream_that_has_read_what_is_gone_stops_before_and_after_others_have_
     client().expire("t", retain_last=1, dry_run=False)
     with pytest.raises(StreamStopped, match="another commit now"):
         at(checkpoint)
+
+
+def test_a_stream_that_writes_stops_where_its_batches_are_gone(
+    warehouse: str, client: Callable[[], Catalog]
+) -> None:
+    def batch(number: int, after: str | None) -> StreamBatch:
+        return StreamBatch(stream="s", number=number, from_checkpoint=True, after=after)
+
+    def mark() -> str | None:
+        return client().load_table("t").stream_mark("s")
+
+    table = client().create_table("t", SCHEMA)
+    assert mark() is None
+    table.append(rows(1), batch=batch(0, None))
+    first = mark()
+    store = MemoryStore.named(warehouse)
+    then = dict(store._objects)
+    client().load_table("t").append(rows(2), batch=batch(1, first))
+    second = mark()
+    store._objects = then
+    # The checkpoint is past the table: of batch 1 it sends nothing again.
+    for number in (1, 2):
+        with pytest.raises(
+            StreamStopped, match="written its batches up to 1 to `t`, which has those up to 0 only"
+        ):
+            client().load_table("t").append(rows(3), batch=batch(number, second))
+    # One of then goes on, also behind others; what it writes is not what the other has written.
+    client().load_table("t").append(rows(9))
+    client().load_table("t").append(rows(2), batch=batch(1, first))
+    for number in (1, 2):
+        with pytest.raises(StreamStopped, match="has known version 3 of `t`, which is another commit now"):
+            client().load_table("t").append(rows(3), batch=batch(number, second))
+    assert client().load_table("t").append(rows(2), batch=batch(1, first)).rows_changed.inserted == 0
+    # A version that has expired is known by its tombstone, and one that is not there yet is none that is known.
+    newest = mark()
+    client().load_table("t").append(rows(5), batch=batch(2, newest))
+    client().expire("t", retain_last=1, dry_run=False)
+    client().load_table("t").append(rows(6), batch=batch(3, newest))
+    assert ids(client(), "t") == [1, 2, 5, 6, 9]
+    with pytest.raises(StreamStopped, match="has known version 99"):
+        client().load_table("t").append(
+            rows(7), batch=batch(4, newest.replace('"version":4', '"version":99'))
+        )
+    with pytest.raises(InvalidInput, match="the mark 'x' of the stream s is none"):
+        client().load_table("t").append(rows(7), batch=batch(4, "x"))
+    with client().transaction() as transaction, pytest.raises(InvalidInput, match="take the mark once"):
+        transaction.load_table("t").stream_mark("s")
+
+
+def test_a_stream_finds_what_a_table_lacks_that_was_restored_with_a_new_log(
+    client: Callable[[], Catalog], place: str
+) -> None:
+    catalog = client()
+    table = catalog.create_table("t", SCHEMA).append(rows(1), batch=StreamBatch(stream="s", number=0))
+    catalog.backup(place)
+    mark = table.append(rows(2), batch=StreamBatch(stream="s", number=1)).stream_mark("s")
+    catalog.restore_table(place, "t", replace=True)
+    with pytest.raises(StreamStopped, match="which has those up to 0 only"):
+        catalog.load_table("t").append(rows(3), batch=StreamBatch(stream="s", number=2, after=mark))
+    catalog.load_table("t").append(rows(1), batch=StreamBatch(stream="s", number=0))
+    assert ids(catalog, "t") == [1]
+    # A table that takes over the name is another one.
+    catalog.drop_table("t")
+    catalog.create_table("t", SCHEMA).append(rows(3), batch=StreamBatch(stream="s", number=2, after=mark))
+    assert ids(catalog, "t") == [3]
+    check_whole(catalog)
 
 
 def test_a_backup_restored_elsewhere_has_none_of_this(

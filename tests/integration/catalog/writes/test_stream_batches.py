@@ -19,8 +19,8 @@ def rows(*values: int) -> pa.Table:
     return pa.table({"x": pa.array(values, pa.int64())})
 
 
-def batch(number: int, stream: str = "s", **more: bool) -> StreamBatch:
-    return StreamBatch(stream=stream, number=number, **more)
+def batch(number: int, stream: str = "s", *, from_checkpoint: bool = False) -> StreamBatch:
+    return StreamBatch(stream=stream, number=number, from_checkpoint=from_checkpoint)
 
 
 def values(catalog) -> list[int]:
