@@ -7,12 +7,8 @@ import msgspec
 from lakelog.catalog import Table
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs import Token
-<<<<<<< HEAD
-from lakelog.catalog.writes import check_takes
-from lakelog.log.costs import Tally, tallied
-=======
 from lakelog.catalog.writes import StreamBatch, check_takes
->>>>>>> main
+from lakelog.log.costs import Tally, tallied
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask
 from lakelog.spark.requests.base import Done
@@ -60,11 +56,10 @@ def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
 
 
 def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
-<<<<<<< HEAD
-    cost = Tally()
+    table, cost = at.writable(asked), Tally()
     try:
         with tallied(cost):
-            done = at.writable(asked).commit_write(
+            done = table.commit_write(
                 asked.write,
                 asked.operation,
                 asked.files,
@@ -76,31 +71,15 @@ def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
                 token=asked.token,
             )
     except BatchCommitted:
-        return ask.Written(written=False, cost=_cost(cost))
-    return ask.Written(written=True, rows=_rows_changed(done), cost=_cost(cost))
-=======
-    table = at.writable(asked)
-    try:
-        done = table.commit_write(
-            asked.write,
-            asked.operation,
-            asked.files,
-            filter=asked.filter,
-            deletes=asked.deletes,
-            copies=asked.copies,
-            batch=asked.batch,
-            values=asked.values,
-            token=asked.token,
-        )
-    except BatchCommitted:
-        return ask.Written(written=False, mark=_mark(table.refresh(), asked.batch))
-    return ask.Written(written=True, rows=_rows_changed(done), mark=_mark(done, asked.batch))
+        return ask.Written(written=False, mark=_mark(table.refresh(), asked.batch), cost=_cost(cost))
+    return ask.Written(
+        written=True, rows=_rows_changed(done), mark=_mark(done, asked.batch), cost=_cost(cost)
+    )
 
 
 def _mark(table: Table, batch: StreamBatch | None) -> str | None:
     """What a streaming query keeps in its checkpoint."""
     return table.stream_mark(batch.stream) if batch is not None and batch.from_checkpoint else None
->>>>>>> main
 
 
 def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> ask.CommittedRows:

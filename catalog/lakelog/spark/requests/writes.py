@@ -93,11 +93,8 @@ class Written(Answer, frozen=True, kw_only=True):
 
     written: bool
     rows: RowsChanged | None = None
-<<<<<<< HEAD
-    cost: CommitCost | None = None
-=======
     mark: str | None = None
->>>>>>> main
+    cost: CommitCost | None = None
 
 
 class CommittedRows(Answer, frozen=True, kw_only=True):
