@@ -16,7 +16,12 @@ from lakelog.testing import maven
 
 TIMEOUT_S = 180
 EXCLUDED = ("org.apache.hadoop:hadoop-client-runtime", "org.apache.hadoop:hadoop-client-api")
-BOUNCY_CASTLE = ("org.bouncycastle:bcprov-jdk18on:1.82", "org.bouncycastle:bcpkix-jdk18on:1.82")
+BESIDE = (
+    "org.bouncycastle:bcprov-jdk18on:1.82",
+    "org.bouncycastle:bcpkix-jdk18on:1.82",
+    "org.junit.jupiter:junit-jupiter-api:5.14.4",
+)
+"""What the cluster needs beside what is packed into it."""
 SOURCE = """
 import java.io.{File, FileOutputStream}
 import org.apache.hadoop.yarn.conf.YarnConfiguration
@@ -56,7 +61,7 @@ def mini_cluster(folder: Path) -> Iterator[Path]:
     (client,) = jars.glob("hadoop-client-api-*.jar")
     version = client.stem.removeprefix("hadoop-client-api-")
     cluster = f"org.apache.hadoop:hadoop-client-minicluster:{version}"
-    fetched = maven.jars(f"yarn-{version}", (cluster, *BOUNCY_CASTLE), EXCLUDED)
+    fetched = maven.jars(f"yarn-{version}", (cluster, *BESIDE), EXCLUDED)
     path = ":".join([f"{jars}/*", *map(str, fetched)])
     (folder / "Yarn.scala").write_text(SOURCE)
     scala = [jar.java(), "-cp", path, "scala.tools.nsc.Main", "-usejavacp", "-d", "yarn.jar", "Yarn.scala"]
