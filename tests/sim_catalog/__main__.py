@@ -9,13 +9,8 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 
-from tests.sim_catalog.clone_mutations import CLONE_MUTATIONS
-from tests.sim_catalog.line_mutations import LINE_MUTATIONS
-from tests.sim_catalog.mutations import CATALOG_MUTATIONS
-from tests.sim_catalog.row_mutations import ROW_MUTATIONS
+from tests.sim_catalog.late import ABOUT, MUTATIONS
 from tests.sim_catalog.simulation import APART, KINDS, simulate_catalog
-
-MUTATIONS = CATALOG_MUTATIONS | ROW_MUTATIONS | LINE_MUTATIONS | CLONE_MUTATIONS
 
 
 def main() -> int:
@@ -31,7 +26,9 @@ def main() -> int:
     parser.add_argument(
         "--about", choices=sorted({*KINDS, *APART}), help="only the seeds that are about this"
     )
-    parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with one protection removed")
+    parser.add_argument(
+        "--mutation", choices=sorted(MUTATIONS), help="with one protection removed, and what it is about"
+    )
     arguments = parser.parse_args()
     seeds: Iterable[int] = itertools.count(arguments.first)
     if arguments.seed is not None:
@@ -43,17 +40,18 @@ def main() -> int:
     if arguments.about is not None and kind is None:
         seeds = (seed for seed in seeds if KINDS[seed % len(KINDS)] == arguments.about)
     with MUTATIONS.get(arguments.mutation, nullcontext)():
-        return 1 if run(seeds, arguments.minutes, kind) else 0
+        about = ABOUT.get(arguments.mutation, frozenset())
+        return 1 if run(seeds, arguments.minutes, kind, about) else 0
 
 
-def run(seeds: Iterable[int], minutes: float | None, kind: str | None = None) -> int:
+def run(seeds: Iterable[int], minutes: float | None, kind: str | None, about: frozenset[str]) -> int:
     """Run seeds, report on them, and return how many fail."""
     number, failed, versions, steps, begun = 0, 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
     for seed in seeds:
         if minutes is not None and time.perf_counter() - begun > 60 * minutes:
             break
-        outcome = simulate_catalog(seed, kind)
+        outcome = simulate_catalog(seed, kind, about)
         number += 1
         versions += outcome.versions
         steps += outcome.steps
@@ -61,8 +59,8 @@ def run(seeds: Iterable[int], minutes: float | None, kind: str | None = None) ->
             totals[what] = totals.get(what, 0) + count
         if outcome.failures:
             failed += 1
-            about = f" --about {kind}" if kind else ""
-            print(f"seed {seed} fails; replay it with: scripts/sim --catalog --seed {seed}{about}")
+            of = f" --about {kind}" if kind else ""
+            print(f"seed {seed} fails; replay it with: scripts/sim --catalog --seed {seed}{of}")
             for failure in outcome.failures[:5]:
                 print(f"    {failure}", flush=True)
     took = time.perf_counter() - begun

@@ -36,20 +36,9 @@ def found(catalog: Catalog) -> None:
 
 
 def deed(world: CatalogWorld, catalog: Catalog) -> None:
-    choice = world.rng.random()
+    do, _ = DEEDS[world.chosen(WEIGHTS)]
     try:
-        if choice < 0.35:
-            clone(world, catalog)
-        elif choice < 0.5:
-            drop(world, catalog)
-        elif choice < 0.6:
-            materialize(world, catalog)
-        elif choice < 0.7:
-            rewrite(world, catalog)
-        elif choice < 0.8:
-            compact_table(world, catalog.load_table(any_table(world, catalog)))
-        else:
-            transfer(world, catalog)
+        do(world, catalog)
     except (InvalidInput, TableExists) as error:
         world.count(f"clones: not possible: {type(error).__name__}")
 
@@ -81,6 +70,10 @@ def materialize(world: CatalogWorld, catalog: Catalog) -> None:
     world.count("clones: materialized" if done.files else "clones: nothing to materialize")
 
 
+def compact(world: CatalogWorld, catalog: Catalog) -> None:
+    compact_table(world, catalog.load_table(any_table(world, catalog)))
+
+
 def rewrite(world: CatalogWorld, catalog: Catalog) -> None:
     """Write all rows anew, so that the files of before are needed by clones alone."""
     table = catalog.load_table(any_table(world, catalog))
@@ -99,6 +92,17 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
     new = [(pair[0], accounts[pair[0]][2] - amount), (pair[1], accounts[pair[1]][2] + amount)]
     changed = [accounts[account] for account in pair]
     commit(world, table, "update", new, col("account").is_in(pair), deletes=changed)
+
+
+DEEDS = {
+    "clone": (clone, 0.35),
+    "drop": (drop, 0.15),
+    "materialize": (materialize, 0.1),
+    "rewrite": (rewrite, 0.1),
+    "compact": (compact, 0.1),
+    "transfer": (transfer, 0.2),
+}
+WEIGHTS = {name: weight for name, (_, weight) in DEEDS.items()}
 
 
 def look(catalog: CatalogNames) -> dict[str, list[Row]]:

@@ -33,28 +33,9 @@ def found(catalog: Catalog) -> None:
 
 
 def deed(world: CatalogWorld, catalog: Catalog) -> None:
-    choice = world.rng.random()
+    do, _ = DEEDS[world.chosen(WEIGHTS)]
     try:
-        if choice < 0.22:
-            make(world, catalog)
-        elif choice < 0.28:
-            drop(world, catalog)
-        elif choice < 0.42:
-            fast_forward(world, catalog)
-        elif choice < 0.47:
-            renew(world, catalog)
-        elif choice < 0.54:
-            mark(world, a_line(world, catalog))
-        elif choice < 0.66:
-            rewrite(world, catalog)
-        elif choice < 0.73:
-            open_account(world, catalog)
-        elif choice < 0.78:
-            compact_table(world, a_line(world, catalog))
-        elif choice < 0.85:
-            together(world, catalog)
-        else:
-            transfer(world, catalog)
+        do(world, catalog)
     except (InvalidInput, RefExists) as error:
         world.count(f"lines: not possible: {type(error).__name__}")
 
@@ -117,6 +98,10 @@ def renew(world: CatalogWorld, catalog: Catalog) -> None:
     table.fast_forward(MAIN, "left")
 
 
+def mark_one(world: CatalogWorld, catalog: Catalog) -> None:
+    mark(world, a_line(world, catalog))
+
+
 def mark(world: CatalogWorld, table: Table) -> None:
     """Put a mark on a line, which stays there from when it is acknowledged."""
     write, number = table.begin_write(), FIRST_MARK + world.tick()
@@ -126,6 +111,10 @@ def mark(world: CatalogWorld, table: Table) -> None:
     world.ask(request, lambda: table.commit_write(write, "append", files))
     if request.acknowledged:
         world.marks.add((MAIN if table.ref == MAIN else table.refs[table.ref].id, number))
+
+
+def compact(world: CatalogWorld, catalog: Catalog) -> None:
+    compact_table(world, a_line(world, catalog))
 
 
 def rewrite(world: CatalogWorld, catalog: Catalog) -> None:
@@ -177,6 +166,21 @@ def together(world: CatalogWorld, catalog: Catalog) -> None:
     request = world.transact(catalog, "marks on two lines", world.isolation, both)
     if request is not None and request.acknowledged:
         world.marks.add((MAIN, number))
+
+
+DEEDS = {
+    "make": (make, 0.22),
+    "drop": (drop, 0.06),
+    "fast-forward": (fast_forward, 0.14),
+    "renew": (renew, 0.05),
+    "mark": (mark_one, 0.07),
+    "rewrite": (rewrite, 0.12),
+    "open": (open_account, 0.07),
+    "compact": (compact, 0.05),
+    "together": (together, 0.07),
+    "transfer": (transfer, 0.15),
+}
+WEIGHTS = {name: weight for name, (_, weight) in DEEDS.items()}
 
 
 # What must be so

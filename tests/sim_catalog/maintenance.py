@@ -17,11 +17,12 @@ LONG_TIME = dt.timedelta(days=365)
 def populate(world: CatalogWorld, *, purges: bool = True) -> None:
     world.expires = True
     for i in range(world.rng.randint(1, 2)):
-        world.spawn(f"cleaner {i}", world.rng.randint(1, 3), partial(deed, world, purges))
+        deeds = world.rng.randint(1, 3) * (3 if world.about else 1)
+        world.spawn(f"cleaner {i}", deeds, partial(deed, world, purges))
 
 
 def deed(world: CatalogWorld, purges: bool, catalog: Catalog) -> None:
-    if world.rng.random() < 0.6:
+    if world.chosen({"expire": 0.6, "vacuum": 0.4}) == "expire":
         catalog.expire(retain_last=world.rng.randint(1, 4), dry_run=False)
         world.count("expiries")
         return

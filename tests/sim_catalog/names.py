@@ -128,21 +128,21 @@ class Names:
         if self.pending and rng.random() < 0.6:
             self.retry(catalog)
             return
-        kinds: list[Callable[[Catalog], None]] = [
-            self.look,
-            self.show,
-            self.change_table,
-            self.change_space,
-            self.stage,
-            self.transact,
-            partial(definitions.look, self),
-            partial(definitions.change, self),
-        ]
-        [chosen] = rng.choices(kinds, (4, 4, 9, 3, 4, 4, 1, 3))
-        chosen(catalog)
+        deeds: dict[str, tuple[Callable[[Catalog], None], int]] = {
+            "look": (self.look, 4),
+            "show": (self.show, 4),
+            "table": (self.change_table, 9),
+            "space": (self.change_space, 3),
+            "stage": (self.stage, 4),
+            "transaction": (self.transact, 4),
+            "meaning": (partial(definitions.look, self), 1),
+            "definition": (partial(definitions.change, self), 3),
+        }
+        do, _ = deeds[self.world.chosen({name: weight for name, (_, weight) in deeds.items()})]
+        do(catalog)
 
     def path(self) -> Path:
-        if self.busiest is not None and self.world.rng.random() < 0.5:
+        if self.busiest is not None and self.world.rng.random() < (0.7 if self.world.about else 0.5):
             return self.busiest
         return self.world.rng.choice(SPACES), self.world.rng.choice(TABLES)
 
@@ -207,7 +207,7 @@ class Names:
     def change_table(self, catalog: CatalogNames) -> None:
         rng = self.world.rng
         path, to = self.path(), self.path()
-        kind = rng.choice(("drop", "drop", "undrop", "rename", "rename"))
+        kind = self.world.among(("drop", "drop", "undrop", "rename", "rename"))
         dropped = [one for one in catalog.dropped(space(path[0])) if one.kind == "table"]
         if dropped and rng.random() < 0.6:
             kind, path = "undrop", (path[0], rng.choice(dropped).name[-1])
@@ -446,14 +446,18 @@ def populate(world: CatalogWorld) -> Names:
     rng = world.rng
     names = Names(world)
     found(names)
-    for i in range(rng.randint(2, 4)):
+    more = 2 if world.about else 0
+    for i in range(rng.randint(2, 4) + more):
         world.spawn(f"client {i}", rng.randint(3, 6), names.deed)
-    if rng.random() < 0.5:
-        restless = rng.choices(
-            (names.restless_space, names.restless_table, partial(definitions.restless, names)), (2, 2, 1)
-        )[0]
+    if world.about or rng.random() < 0.5:
+        restless: dict[str, tuple[Callable[[str, str], Do], int]] = {
+            "restless namespace": (names.restless_space, 2),
+            "restless table": (names.restless_table, 2),
+            "restless view": (partial(definitions.restless, names), 1),
+        }
+        do, _ = restless[world.chosen({name: weight for name, (_, weight) in restless.items()})]
         names.busiest = (rng.choice(SPACES[1:]), rng.choice(TABLES))
-        world.spawn("restless", rng.randint(2, 4), restless(*names.busiest))
+        world.spawn("restless", rng.randint(2, 4), do(*names.busiest))
     if rng.random() < 0.2:
         maintenance.populate(world, purges=False)
     return names

@@ -45,19 +45,8 @@ def found(catalog: Catalog) -> None:
 
 
 def deed(world: CatalogWorld, catalog: Catalog) -> None:
-    choice = world.rng.random()
-    if choice < 0.25:
-        transfer(world, catalog)
-    elif choice < 0.35:
-        compact(world, catalog)
-    elif choice < 0.43:
-        open_account(world, catalog)
-    elif choice < 0.52:
-        close_account(world, catalog)
-    elif choice < 0.57:
-        move_all(world, catalog)
-    else:
-        move_one(world, catalog)
+    do, _ = DEEDS[world.chosen(WEIGHTS)]
+    do(world, catalog)
 
 
 # What one statement does
@@ -73,11 +62,11 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
     amount = world.rng.choice((world.rng.randint(1, 9), accounts[pair[0]][2]))
     new = [(pair[0], accounts[pair[0]][2] - amount), (pair[1], accounts[pair[1]][2] + amount)]
     condition = col("account").is_in(pair)
-    how = world.rng.random()
-    if how < 0.2:
+    how = world.chosen({"by overwriting": 0.2, "by positions": 0.4, "by files": 0.4})
+    if how == "by overwriting":
         overwrite(world, table, new, condition)
         return
-    if how < 0.6:
+    if how == "by positions":
         changed = [accounts[account] for account in pair]
         commit(world, table, "update", new, condition, deletes=changed)
         return
@@ -92,7 +81,7 @@ def compact(world: CatalogWorld, catalog: Catalog) -> None:
 
 def compact_table(world: CatalogWorld, table: Table) -> None:
     """Write files anew as one: those that a plan chooses, or any."""
-    if world.rng.random() < 0.4:
+    if world.chosen({"planned": 0.4, "any files": 0.6}) == "planned":
         table.compact(deleted_ratio=world.rng.choice((0.0, 0.5)))
         world.count("rows: planned compactions")
         return
@@ -124,7 +113,7 @@ def close_account(world: CatalogWorld, catalog: Catalog) -> None:
         return
     account = world.rng.choice(sorted(empty))
     condition = (col("account") == account) & (col("amount") == 0)
-    if world.rng.random() < 0.5:
+    if world.chosen({"by positions": 0.5, "by filter": 0.5}) == "by positions":
         request, made = commit(world, table, "delete", [], condition, deletes=[empty[account]])
         if made is not None and not world.truth.is_applied(request.commit_id):
             # Another client has closed it, or filled it: then there is nothing to commit, which is success.
@@ -144,7 +133,7 @@ def close_account(world: CatalogWorld, catalog: Catalog) -> None:
 def move_one(world: CatalogWorld, catalog: Catalog) -> None:
     """Move some accounts to the other table."""
     here, there = world.rng.sample(TABLES, 2)
-    by_filter = world.rng.random() < 0.5
+    by_filter = world.chosen({"by filter": 0.5, "by positions": 0.5}) == "by filter"
 
     def move(tx: Transaction) -> None:
         table = tx.load_table(here)
@@ -177,6 +166,17 @@ def move_all(world: CatalogWorld, catalog: Catalog) -> None:
         table.truncate()
 
     world.transact(catalog, "move of all accounts", world.isolation, move)
+
+
+DEEDS = {
+    "transfer": (transfer, 0.25),
+    "compact": (compact, 0.1),
+    "open": (open_account, 0.08),
+    "close": (close_account, 0.09),
+    "move all": (move_all, 0.05),
+    "move one": (move_one, 0.43),
+}
+WEIGHTS = {name: weight for name, (_, weight) in DEEDS.items()}
 
 
 # How

@@ -56,13 +56,14 @@ def seeds_of(kind: str, number: int) -> list[int]:
     return [seed for seed in range(1, number * len(KINDS) + 1) if KINDS[seed % len(KINDS)] == kind][:number]
 
 
-def simulate_catalog(seed: int, kind: str | None = None) -> Outcome:
+def simulate_catalog(seed: int, kind: str | None = None, about: frozenset[str] = frozenset()) -> Outcome:
     """Run the world of `seed` and return what is wrong with it. The same seed gives the same run.
 
     `kind` makes it about something else than its remainder says: about `rows`, `lines` or `clones`, which no remainder
-    stands for.
+    stands for. `about` leaves some ways open to clients of those that they have (`CatalogWorld.chosen`), so that what
+    these are about shows in few seeds.
     """
-    world = new_catalog_world(seed)
+    world = new_catalog_world(seed, about)
     rows_at.clear()
     kind = kind or KINDS[seed % len(KINDS)]
     # Vectors of so few rows would always stand in the entries.
@@ -87,7 +88,7 @@ def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
     """Found what has an invariant, maybe two such things, with clients who change them and who look at them."""
     rng = world.rng
     others = sorted(INVARIANTS.keys() - {kind})
-    chosen = [kind, rng.choice(others)] if rng.random() < 0.25 else [kind]
+    chosen = [kind, rng.choice(others)] if rng.random() < 0.25 and not world.about else [kind]
     calm = world.calm()
     for what in chosen:
         module_of(what).found(calm)
@@ -95,15 +96,16 @@ def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
     world.now_us += 2 * CLOCK_TOLERANCE_US
     world.founded_us = max(commit.time_us for _, commit in world.truth.entries())
     checks: dict[str, Check] = {what: partial(check, world, what) for what in chosen}
+    more = 2 if world.about else 0
     for what in chosen:
-        for i in range(rng.randint(2, 3)):
+        for i in range(rng.randint(2, 3) + more):
             world.spawn(f"{what} {i}", rng.randint(2, 5), partial(module_of(what).deed, world))
     for i in range(rng.randint(1, 2)):
         name = f"reader {i}"
         look: Callable[[Catalog], None] = partial(readers.deed, world, name, checks)
         world.spawn(name, rng.randint(2, 6), look)
     # What becomes of clones shows once much was deleted.
-    if kind == CLONES or rng.random() < 0.3:
+    if kind == CLONES or "vacuum" in world.about or rng.random() < 0.3:
         maintenance.populate(world)
     return partial(at_the_end, world, checks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +19,7 @@ from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
 from lakelog.catalog.logs.stored_vectors import read_vector
 from lakelog.catalog.schema.filters import Filter
 from lakelog.catalog.writes import identity_rewrite
-from lakelog.log import MemoryStore, WriteRef
+from lakelog.log import LogOptions, MemoryStore, WriteRef
 
 Row = tuple[Any, ...]
 READ_FAULTS = 0.2
@@ -104,7 +104,9 @@ def written_files(
     made_of = (rows, metadata.schema, metadata.spec, metadata.sort_order, metadata.properties)
     key = hashlib.sha256(msgspec.json.encode(made_of)).digest()
     if key not in _made:
-        scratch: Any = SimpleNamespace(store=MemoryStore(), prefix="", log=tracked.log)
+        # Nothing of the chance of this run: a seed gives the same run whether or not these rows were made before.
+        replay = SimpleNamespace(options=LogOptions(in_parallel=_one_after_the_other))
+        scratch: Any = SimpleNamespace(store=MemoryStore(), prefix="", log=SimpleNamespace(replay=replay))
         files = _real_written_files(scratch, metadata, write, data)
         _made[key] = [(scratch.store.get(file.path), file) for file in files]
         assert len(files) == 1, "rows of one file at a time"
@@ -140,6 +142,11 @@ def live_rows(table: Table, filter: Filter | None = None) -> dict[str, dict[int,
 def key_of(prefix: str, path: str) -> str:
     """Return the key of a table's data file, or of one that a clone has of another table."""
     return path.removeprefix("memory://simulation/") if is_elsewhere(path) else f"{prefix}/{path}"
+
+
+def _one_after_the_other(works: Sequence[Callable[[], None]]) -> None:
+    for work in works:
+        work()
 
 
 def _digest(content: bytes) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 from tests.sim_catalog.clone_mutations import CLONE_MUTATIONS
-from tests.sim_catalog.late import LATE_IN_CLONES, noticed_by
+from tests.sim_catalog.late import noticing
 from tests.sim_catalog.simulation import CLONES, simulate_catalog
 
 SHORT = range(1, 26)
 FULL = range(26, 4_000)
-SEEDS_OF_MUTATIONS = range(1, 2001)
 
 
 def test_clones_keep_their_rows_in_tens_of_seeds() -> None:
@@ -38,11 +37,6 @@ def test_clones_keep_their_rows_in_tens_of_seeds() -> None:
 def test_clones_keep_their_rows_in_thousands_of_seeds() -> None:
     failed = [seed for seed in FULL if simulate_catalog(seed, CLONES).failures]
     assert not failed, f"scripts/sim --catalog --about clones --seed {failed[0]}"
-
-
-def noticing(mutation: str) -> int | None:
-    seeds = (LATE_IN_CLONES.get(mutation, 1), *SEEDS_OF_MUTATIONS)
-    return noticed_by(CLONE_MUTATIONS[mutation], lambda seed: simulate_catalog(seed, CLONES).failures, seeds)
 
 
 @pytest.mark.parametrize("mutation", sorted(CLONE_MUTATIONS))

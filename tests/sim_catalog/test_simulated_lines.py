@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.sim_catalog.late import LATE_IN_LINES, noticed_by
+from tests.sim_catalog.late import noticing
 from tests.sim_catalog.line_mutations import LINE_MUTATIONS
 from tests.sim_catalog.simulation import LINES, simulate_catalog
 
-SHORT = (*range(1, 46), 93)
-"""The last is about what few seeds are."""
+SHORT = range(1, 46)
 FULL = range(46, 5_000)
-SEEDS_OF_MUTATIONS = range(1, 2001)
 
 
 def test_lines_do_not_mix_in_tens_of_seeds() -> None:
@@ -49,11 +47,6 @@ def test_lines_do_not_mix_in_tens_of_seeds() -> None:
 def test_lines_do_not_mix_in_thousands_of_seeds() -> None:
     failed = [seed for seed in FULL if simulate_catalog(seed, LINES).failures]
     assert not failed, f"scripts/sim --catalog --about lines --seed {failed[0]}"
-
-
-def noticing(mutation: str) -> int | None:
-    seeds = (LATE_IN_LINES.get(mutation, 1), *SEEDS_OF_MUTATIONS)
-    return noticed_by(LINE_MUTATIONS[mutation], lambda seed: simulate_catalog(seed, LINES).failures, seeds)
 
 
 @pytest.mark.parametrize("mutation", sorted(LINE_MUTATIONS))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.sim_catalog.late import LATE_IN_ROWS, noticed_by
+from tests.sim_catalog.late import noticing
 from tests.sim_catalog.row_mutations import ROW_MUTATIONS
 from tests.sim_catalog.simulation import ROWS, simulate_catalog
 
-SHORT = (*range(1, 46), 229)
-"""The last is about what few seeds are."""
+SHORT = range(1, 46)
 FULL = range(46, 5_000)
-SEEDS_OF_MUTATIONS = range(1, 2001)
 
 
 def test_no_row_is_lost_doubled_or_resurrected_in_tens_of_seeds() -> None:
@@ -47,11 +45,6 @@ def test_no_row_is_lost_doubled_or_resurrected_in_tens_of_seeds() -> None:
 def test_no_row_is_lost_doubled_or_resurrected_in_thousands_of_seeds() -> None:
     failed = [seed for seed in FULL if simulate_catalog(seed, ROWS).failures]
     assert not failed, f"scripts/sim --catalog --about rows --seed {failed[0]}"
-
-
-def noticing(mutation: str) -> int | None:
-    seeds = (LATE_IN_ROWS.get(mutation, 1), *SEEDS_OF_MUTATIONS)
-    return noticed_by(ROW_MUTATIONS[mutation], lambda seed: simulate_catalog(seed, ROWS).failures, seeds)
 
 
 @pytest.mark.parametrize("mutation", sorted(ROW_MUTATIONS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -68,11 +68,28 @@ class CatalogWorld:
     counters: dict[str, int] = field(default_factory=dict)
     marks: set[tuple[str, int]] = field(default_factory=set)
     """What was acknowledged as put on main or on a branch, by its id, and is never taken away."""
+    about: frozenset[str] = frozenset()
+    """Which ways `chosen` leaves open, for a run that is to show soon what few show; none stands for all."""
     checkpoints: dict[str, int] = field(default_factory=dict)
     """Which batch each stream writes next, as far as it knows."""
 
     def fail(self, text: str) -> None:
         self.failures.append(f"{self.scheduler.running.name}: {text}")
+
+    def chosen(self, ways: Mapping[str, float]) -> str:
+        """Return one of some ways to go on, by their weights; where the run is about some of them, one of those, each
+        as often as the others."""
+        left = {way: 1.0 for way in ways if way in self.about} or ways
+        at = self.rng.random() * sum(left.values())
+        for way, weight in left.items():
+            at -= weight
+            if at < 0:
+                return way
+        return way
+
+    def among(self, ways: Sequence[str]) -> str:
+        """As `chosen`, where each way is as likely as it is often there."""
+        return self.rng.choice([way for way in ways if way in self.about] or ways)
 
     def count(self, what: str) -> None:
         self.counters[what] = self.counters.get(what, 0) + 1
@@ -234,13 +251,16 @@ def one_by_one(
         yield from read(source)
 
 
-def new_catalog_world(seed: int) -> CatalogWorld:
+def new_catalog_world(seed: int, about: frozenset[str] = frozenset()) -> CatalogWorld:
+    """Return the world of a seed. One that is about something has few failures in it, which would hide that."""
     rng = random.Random(f"catalog {seed}")
     scheduler = Scheduler(rng, steps_max=60_000)
     world: CatalogWorld
     store = TrueStore(lambda: world.now_us)
     store.url = WAREHOUSE
     weather = new_weather(rng)
+    if about:
+        weather = replace(weather, fault=0.0, crash=0.0)
     world = CatalogWorld(
         rng,
         scheduler,
@@ -251,6 +271,7 @@ def new_catalog_world(seed: int) -> CatalogWorld:
         put_tries=rng.choice((1, 2, 5)),
         isolation=rng.choice(("snapshot", "serializable")),
         truth=Truth(store),
+        about=about,
     )
 
     def pass_time() -> None:

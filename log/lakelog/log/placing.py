@@ -92,6 +92,8 @@ class Placing(Generic[S]):
         """Whether it may have been tried before, by another process: its id was given."""
         self.proposed_until = 0
         """The end of the window of its last proposal."""
+        self.proposed_seen = 0
+        """The head that this was made at."""
         self._unchecked: tuple[ConflictError, View[S]] | None = None
         """The error of a change that has met expiry, and the head then."""
         self.combined = False

@@ -1,9 +1,9 @@
 """Writers that append to one table at the same time: appends a second, waits, and what each writer gets of them.
 
 Each line is a run of its own: so many processes, each with so many threads that append small Arrow tables one after
-another for some seconds; what was appended in the first ones does not count. On S3 (versitygw) a proxy holds each PUT
-60 ms, each GET 25 ms and each LIST 50 ms. At the end the table is counted: every append that was acknowledged has to be
-there once.
+another for some seconds. With `--warming`, what was appended in the first ones does not count, nor what was when some
+writers had ended. On S3 (versitygw) a proxy holds each PUT 60 ms, each GET 25 ms and each LIST 50 ms. At the end the
+table is counted: every append that was acknowledged has to be there once.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from lakelog.testing.versitygw import versitygw
 from programs import story
 
 SCHEMA = pa.schema({"id": pa.int64(), "text": pa.string()})
+COOLING_S = 2.0
 RUNS = "1x1,4x1,8x1,1x8,4x8,1x100,20x5"
 
 
@@ -97,6 +98,7 @@ def _run(
             "threads": threads,
             "warming_s": arguments.warming,
             "s": arguments.seconds,
+            "cooling_s": COOLING_S if arguments.warming else 0.0,
             "rows": arguments.rows,
             "proposals": arguments.proposals,
         }
@@ -172,10 +174,9 @@ def slowly(endpoint: str | None, held: list[str]) -> Iterator[tuple[dict[str, st
 
 @functools.cache
 def _proxy() -> list[str]:
-    """Return the command of the proxy: in Go, as the server is, where there is a compiler; the one in Python takes as
-    much of the processors as clients do."""
+    """Build the proxy, and return its command."""
     if shutil.which("go") is None:
-        return [sys.executable, "-m", "programs.bench.workers.slow_s3"]
+        raise SystemExit("the slow S3 is a program in Go, as versitygw is: install Go")
     source = Path(__file__).parent / "workers" / "slow_s3.go"
     folder = tempfile.mkdtemp(prefix="lakelog-bench-")
     atexit.register(shutil.rmtree, folder)
@@ -211,14 +212,14 @@ def work(number: int) -> None:
     failed = [0]
     start = time.monotonic() + order["warming_s"]
     end = start + order["s"]
-    before_s = [0.0]
-    timer = threading.Timer(order["warming_s"], lambda: before_s.append(time.process_time()))
-    timer.start()
+    used_s: list[float] = []
+    for after_s in (order["warming_s"], order["warming_s"] + order["s"]):
+        threading.Timer(after_s, lambda: used_s.append(time.process_time())).start()
 
     def append(thread: int) -> None:
         table = catalog.load_table("t")
         ids = (number * order["threads"] + thread) * 1_000_000
-        while (begun := time.monotonic()) < end:
+        while (begun := time.monotonic()) < end + order["cooling_s"]:
             rows = range(ids, ids := ids + order["rows"])
             data = pa.table({"id": pa.array(rows, pa.int64()), "text": ["x" * 92] * len(rows)}, schema=SCHEMA)
             try:
@@ -228,7 +229,7 @@ def work(number: int) -> None:
                 failed[0] += 1
             else:
                 done[thread] += 1
-                if begun >= start:
+                if start <= begun < end:
                     waits[thread].append(time.monotonic() - begun)
 
     threads = [threading.Thread(target=append, args=(thread,)) for thread in range(order["threads"])]
@@ -245,7 +246,7 @@ def work(number: int) -> None:
                 "counts": counts,
                 "done": sum(done),
                 "failed": failed[0],
-                "cpu_s": time.process_time() - before_s[-1],
+                "cpu_s": used_s[1] - used_s[0],
             }
         ),
         flush=True,

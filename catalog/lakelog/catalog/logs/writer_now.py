@@ -23,13 +23,20 @@ class Facts(Mapping[str, Json]):
 
     def __init__(self, writer: Mapping[str, Json]) -> None:
         self._writer = writer
+        self._last: dict[str, tuple[Json, Json]] = {}
+        """What each was, and is without secrets: most are the same in each commit."""
 
     def _now(self) -> Mapping[str, Json]:
         return {**self._writer, **(_FACTS.get() or {})}
 
     def __getitem__(self, key: str) -> Json:
         # One by one: a commit reads each, and statements are long.
-        return masked_facts({key: self._now()[key]})[key]
+        facts = _FACTS.get() or {}
+        value = facts[key] if key in facts else self._writer[key]
+        last = self._last.get(key)
+        if last is None or last[0] is not value or not isinstance(value, str):
+            last = self._last[key] = value, masked_facts({key: value})[key]
+        return last[1]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._now())

@@ -62,6 +62,7 @@ from lakelog.catalog.parquet.reading import (
     read_positions,
 )
 from lakelog.catalog.parquet.row_bytes import (
+    decoded_all,
     decoded_rows,
     encoded_rows,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "copied_files",
     "live_rows",
     "transformed",
+    "decoded_all",
     "decoded_rows",
     "encoded_rows",
     "data_files",

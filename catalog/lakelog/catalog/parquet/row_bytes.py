@@ -7,6 +7,7 @@ what is read is no larger than what was stored.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -28,10 +29,24 @@ def encoded_rows(rows: pa.Table) -> bytes:
 
 def decoded_rows(data: bytes, schema: Schema) -> pa.Table:
     """Return the rows. FormatError where they are not in the shape of a table with this schema."""
+    return _decoded(data, schema_to_arrow(relaxed(schema), physical=False))
+
+
+def decoded_all(each: Sequence[bytes], schema: Schema) -> Iterator[pa.Table | None]:
+    """Yield the rows of each, None for bytes that are not in the shape of a table with this schema: any client can have
+    written them."""
+    expected = schema_to_arrow(relaxed(schema), physical=False)
+    for data in each:
+        try:
+            yield _decoded(data, expected)
+        except Exception:
+            yield None
+
+
+def _decoded(data: bytes, expected: pa.Schema) -> pa.Table:
     try:
         _check_not_compressed(data)
         stream = pa.ipc.open_stream(data)
-        expected = schema_to_arrow(relaxed(schema), physical=False)
         if not stream.schema.equals(expected):
             raise FormatError("the rows of a proposal have other columns than the table")
         rows = stream.read_all()

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import decode_files, decode_removed, files_to_arrow
 from lakelog.catalog.logs import TableHead
+from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import (
     MAIN,
     MOVING,
@@ -37,7 +38,8 @@ class FilesSince:
         events = [(commit, event) for commit in self.commits for event in table_events(commit)]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
         self.types_changed = any(
-            isinstance(event, SchemaChanged | RolledBack)
+            isinstance(event, RolledBack)
+            or (isinstance(event, SchemaChanged) and not _has_all_of(head.schema, base.schema))
             or (isinstance(event, FastForwarded) and event.branch == MAIN)
             for _, event in events
         )
@@ -95,6 +97,12 @@ class FilesSince:
                 version=commit.version,
             )
         return blobs
+
+
+def _has_all_of(now: Schema, then: Schema) -> bool:
+    """Return whether columns were only added, renamed or moved: those of then have their values and types."""
+    types = {field.id: field.type for field in now.fields}
+    return all(types.get(field.id) == field.type for field in then.fields)
 
 
 def _moves(event: FilesChanged) -> bool:

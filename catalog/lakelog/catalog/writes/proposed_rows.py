@@ -7,8 +7,9 @@ its author finds out why by itself. As between threads (`joint_appends`), each a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -23,7 +24,8 @@ from lakelog.catalog.logs import (
     is_final,
     was_applied_elsewhere,
 )
-from lakelog.catalog.parquet import Numbering, RowChecks, decoded_rows, encoded_rows, rows_written_in
+from lakelog.catalog.parquet import Numbering, RowChecks, decoded_all, encoded_rows, rows_written_in
+from lakelog.catalog.schema import Metadata
 from lakelog.catalog.state import (
     IdentityTaken,
     Operation,
@@ -34,7 +36,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.catalog.writes.identity_values import known_taken
-from lakelog.log import Commit, Draft, Gathered, Json, LogOptions, View, WriteRef
+from lakelog.log import Commit, Draft, Gathered, LogOptions, View, WriteRef
 from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, StorageError
 from lakelog.log.proposals.waiting import unknown
 from lakelog.log.stores import ObjectStore
@@ -103,21 +105,13 @@ def gathered_rows(
     None where the table has columns or constraints whose values are not known here. Raises StorageError.
     """
     metadata, identities = view.state.current, view.state.identities
-    numbering = Numbering(metadata.schema, identities)
+    given = list(decoded_all(rows, metadata.schema))
     try:
-        checks = RowChecks(metadata, numbering)
+        found = _checked_at_once(metadata, identities, given) or _checked_each(metadata, identities, given)
     except LakelogError:
         return None
-    parts: list[pa.Table] = []
-    events: list[tuple[dict[str, Json], ...] | None] = []
-    for data in rows:
-        try:
-            part = checks.new(decoded_rows(data, metadata.schema))
-        except Exception:
-            events.append(None)  # any client can have written them
-            continue
-        parts.append(part)
-        events.append(encode([RowsAppended(rows=part.num_rows)]))
+    numbering, parts, counts = found
+    events = [None if count is None else encode([RowsAppended(rows=count)]) for count in counts]
     write = WriteRef(id=options.new_id(), version=view.version)
     files = rows_written_in(store, prefix, options, metadata, write, parts) if parts else []
 
@@ -129,7 +123,7 @@ def gathered_rows(
         taken: list[TableEvent] = [
             IdentityTaken(column=each.column, first=each.first, last=each.last) for each in numbering.taken()
         ]
-        changed = msgspec.structs.replace(event, of_changes=len(parts))
+        changed = msgspec.structs.replace(event, of_changes=len(counts) - counts.count(None))
         return Draft(events=encode([*taken, changed]), blobs=blobs, write=write)
 
     def discard() -> None:
@@ -140,3 +134,40 @@ def gathered_rows(
     draft = again(view)
     assert draft is not None
     return Gathered(events, draft, again, discard)
+
+
+_Checked: TypeAlias = tuple[Numbering, list[pa.Table], list[int | None]]
+"""Rows as they are to be written, and how many each append has; None for one whose rows do not fit."""
+
+
+def _checked_at_once(
+    metadata: Metadata, identities: Mapping[int, int], given: Sequence[pa.Table | None]
+) -> _Checked | None:
+    """Return the rows of all, in a fraction of the time that they take one by one; None where some do not fit."""
+    numbering = Numbering(metadata.schema, identities)
+    checks = RowChecks(metadata, numbering)
+    if not given or any(each is None for each in given):
+        return None
+    try:
+        rows = checks.new(pa.concat_tables(given).combine_chunks())
+    except Exception:
+        return None  # whose these are is found one by one
+    return numbering, [rows], [each.num_rows for each in given if each is not None]
+
+
+def _checked_each(
+    metadata: Metadata, identities: Mapping[int, int], given: Sequence[pa.Table | None]
+) -> _Checked:
+    numbering = Numbering(metadata.schema, identities)
+    checks = RowChecks(metadata, numbering)
+    parts: list[pa.Table] = []
+    counts: list[int | None] = []
+    for each in given:
+        try:
+            part = None if each is None else checks.new(each)
+        except Exception:
+            part = None  # any client can have written them
+        counts.append(None if part is None else part.num_rows)
+        if part is not None:
+            parts.append(part)
+    return numbering, parts, counts

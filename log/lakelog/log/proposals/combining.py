@@ -24,6 +24,9 @@ from lakelog.log.writing import Decided, Placed, check_fence, check_may_follow
 IDLE_ROUNDS = 3
 """LISTs without a proposal of another process, after which each goes back to puts of its own: but not before one that
 had its outcome could come back."""
+FOLLOWED_BY_ONE = 3
+"""Races lost after which a combiner looks whether there is yet more before its next put. Before, a look would cost it
+the lead that it gains on a writer which puts one version after the other."""
 CATCH_UP_MAX = 64
 """Versions from before this process was there that are read for proposals that saw them."""
 GATHERED_SIZE_MAX = 16 * 1024 * 1024
@@ -61,10 +64,14 @@ class Combining(Generic[S]):
     def _work(self) -> bool:
         pending, idle = self._pending, 0
         pace = pending.pace
-        idle_since_s = pace.now_s()
+        idle_since_s = called_s = pace.now_s()
         self._catch_up()
         while idle < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
-            if not pending.wait_for_callers():
+            if pending.has_callers:
+                called_s = pace.now_s()
+            elif not idle and pace.now_s() < called_s + pace.linger_s:
+                pass  # others would wait for long until they know that it combines no more
+            elif not pending.wait_for_callers():
                 return True
             pending.take()
             idle += 1
@@ -148,7 +155,9 @@ class Combining(Generic[S]):
                 raise ValueError("what has sidecars goes by itself")
             if judged.decided and not judged.has_room_for(draft):
                 return
-            decided = Decided(placing.commit_id, placing.base, draft, writer)
+            # As it was proposed, others see that the version is a combiner's.
+            seen = placing.proposed_seen if placing.is_proposed else 0
+            decided = Decided(placing.commit_id, placing.base, draft, writer, seen=seen)
             if draft.rows:
                 judged.add_rows(decided)
             else:
@@ -259,7 +268,7 @@ class Combining(Generic[S]):
             if isinstance(put, Placed):
                 self._placed(put, judged)
                 return True
-            batch, lost = 2 if lost else 0, lost + 1
+            batch, lost = 2 if lost >= FOLLOWED_BY_ONE else 0, lost + 1
             found = following(self._replay, pending.view.version, put, batch=batch, patient=True)
             if pending.follow(found):
                 return False

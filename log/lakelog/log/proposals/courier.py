@@ -62,7 +62,7 @@ class Courier(Pending[S]):
                 if (early_s := look_at_s - self.pace.now_s()) > 0:
                     self.sleep(early_s)  # what arrives meanwhile is proposed, and is no reason to look
                     continue
-                misses = 0 if self._look(missed=misses > 0) else misses + 1
+                misses = 0 if self._look() else misses + 1
                 if self.pace.is_impatient and self._combines():
                     if not Combining(self).work():
                         return
@@ -78,15 +78,14 @@ class Courier(Pending[S]):
                 return  # each that waits meets it by itself
             look_at_s = self.pace.now_s() + self.pace.next_look_s(misses)
 
-    def _look(self, *, missed: bool) -> bool:
+    def _look(self) -> bool:
         """Read the next version, if it is there, and what follows where this is late."""
-        data = self.replay.store.get(self.replay.keys.commit(self.view.version + 1))
+        looked_s, version = self.pace.now_s(), self.view.version
+        data = self.replay.store.get(self.replay.keys.commit(version + 1))
         if data is None:
-            if not missed:
-                self.pace.missed()
+            self.pace.missed(looked_s)
             return False
-        version = self.view.version
-        self.follow(following(self.replay, version, data, batch=0, patient=True), at_first_look=not missed)
+        self.follow(following(self.replay, version, data, batch=0, patient=True), looked_s=looked_s)
         return self.view.version > version
 
     # Proposing
@@ -111,6 +110,7 @@ class Courier(Pending[S]):
                 self.give_back(waiting[0])
                 continue
             for each in waiting:
+                each.placing.proposed_seen = seen
                 each.placing.proposed_until = seen + WINDOW  # also where the answer is lost: it may be there
             self._put(seen, waiting, data)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lakelog.log.format import Commit, Json
+from lakelog.log.format import Commit
 
 FIRST_PUT_S = 0.06
 PATIENCE_PUTS = 4.0, 8.0
+PATIENCE_ALONE_PUTS = 1.0, 2.0
+"""Where no version of a combiner was seen lately: it seems that there is none."""
 TURN_PUTS = 4.0
 """For each client that is to combine first: it lists, reads, writes a file and puts."""
 TURNS_MAX = 8
@@ -20,6 +22,8 @@ LINGER_PUTS = 8.0
 LINGER_MIN_S = 0.05
 COMPANY_PUTS = 0.2
 """How long the first of several callers that had an outcome at once waits for the others."""
+EARLIER_PUTS = 0.02, 0.16
+"""How much earlier to look after a look that found its version: twice as much each time, until one was too early."""
 
 
 class Pace:
@@ -31,8 +35,11 @@ class Pace:
         self.put_s = FIRST_PUT_S
         self._interval_s = 3 * FIRST_PUT_S
         self._last_put_s = 0.0  # by the clock of the client that put it
-        self._last_writer: dict[str, Json] | None = None
-        self._lag_s = 0.0  # our clock ahead of theirs, and how long after its put a version is seen
+        self._lag_s: float | None = None
+        """Our clock ahead of theirs, and how long after its put a version is seen."""
+        self._earlier_puts = EARLIER_PUTS[0]
+        self._missed_s = 0.0  # when the next version was not there yet
+        self._combined_s = float("-inf")
         self._since_s = self.now_s()
         self._patience_s = 0.0
         self.start_waiting()
@@ -42,9 +49,15 @@ class Pace:
 
     def start_waiting(self, turns: int = 0) -> None:
         """Be patient from now on: until `turns` others could have begun to combine, or for some PUTs."""
-        low, high = PATIENCE_PUTS
+        is_alone = self.now_s() > self._combined_s + self.linger_s
+        low, high = PATIENCE_ALONE_PUTS if is_alone else PATIENCE_PUTS
         puts = TURN_PUTS * min(turns, TURNS_MAX) if turns else low + (high - low) * self._random()
         self._since_s, self._patience_s = self.now_s(), puts * self.put_s
+
+    def combined(self) -> None:
+        """Take note that another client combines, and wait for it from now on."""
+        self._combined_s = self.now_s()
+        self.start_waiting()
 
     @property
     def is_impatient(self) -> bool:
@@ -58,20 +71,33 @@ class Pace:
     def company_s(self) -> float:
         return COMPANY_PUTS * self.put_s
 
-    def seen(self, commit: Commit, *, at_first_look: bool) -> None:
-        """Learn from a version that was just found."""
+    def seen(self, commit: Commit, *, looked_s: float | None = None) -> None:
+        """Learn from a version that was just found, by a look for it that began at `looked_s`, or behind another."""
         put_s = commit.time_us / 1e6
-        if commit.writer != self._last_writer:
-            self._lag_s, self._last_writer = self.now_s() - put_s, commit.writer
-        elif at_first_look:
-            self._lag_s -= 0.015 * self.put_s
         if self._last_put_s:
             passed_s = min(max(0.0, put_s - self._last_put_s), 8 * self.put_s)
             self._interval_s += 0.3 * (passed_s - self._interval_s)
         self._last_put_s = put_s
+        if looked_s is not None:
+            self._found(looked_s - put_s, self._missed_s - put_s if self._missed_s else None)
+        self._missed_s = 0.0
 
-    def missed(self) -> None:
-        self._lag_s += 0.15 * self.put_s
+    def _found(self, late_s: float, early_s: float | None) -> None:
+        """Move the time of the next look: a version is there so long after its put, and was not yet after `early_s`."""
+        least, most = EARLIER_PUTS
+        lag_s = self._lag_s
+        if early_s is not None:
+            self._lag_s = early_s + 0.75 * (late_s - early_s)
+            self._earlier_puts = least
+        elif lag_s is None or abs(late_s - lag_s) > self._interval_s + 4 * self.put_s:
+            self._lag_s = late_s  # of another client, with another clock
+        else:
+            self._lag_s = min(lag_s, late_s) - self._earlier_puts * self.put_s
+            self._earlier_puts = min(2 * self._earlier_puts, most)
+
+    def missed(self, looked_s: float) -> None:
+        """Learn that the next version was not there yet when a look for it began."""
+        self._missed_s = looked_s
 
     def next_look_s(self, misses: int) -> float:
         """Return how long to wait before the next look, after so many that were too early. Each waits longer than the
@@ -79,5 +105,5 @@ class Pace:
         if misses:
             soon_s = max(self.put_s / 6, self._interval_s / 4)
             return min(soon_s * (1 << min(misses - 1, 8)), max(self._interval_s, soon_s))
-        due_s = self._last_put_s + self._interval_s + self._lag_s - self.now_s()
+        due_s = self._last_put_s + self._interval_s + (self._lag_s or 0.0) - self.now_s()
         return min(max(0.0, due_s), 2 * self._interval_s)

@@ -86,10 +86,14 @@ class Pending(Generic[S]):
         self._bell.set()
         return True
 
+    @property
+    def has_callers(self) -> bool:
+        return bool(self.mine or self._arrived)
+
     def wait_for_callers(self) -> bool:
         """Return once something waits; False where nothing does for a while."""
         until_s = self.pace.now_s() + self.pace.linger_s
-        while not self.mine and not self._arrived:
+        while not self.has_callers:
             left_s = until_s - self.pace.now_s()
             if left_s <= 0 or not threading.main_thread().is_alive():
                 return False
@@ -112,9 +116,10 @@ class Pending(Generic[S]):
     def take(self) -> None:
         """Take what has arrived, and bring it and this courier to one version."""
         self._bell.clear()
-        self._served = 0
         with self._lock:
             arrived, self._arrived = self._arrived, []
+        if arrived:
+            self._served = 0
         for each in arrived:
             if each.placing.commit_id in self.mine:
                 self.give_back(each)  # a retry of another thread, which will find what became of it
@@ -146,9 +151,10 @@ class Pending(Generic[S]):
         self,
         newer: Iterable[tuple[Commit | Tombstone, Settled | None]],
         *,
-        at_first_look: bool = False,
+        looked_s: float | None = None,
     ) -> bool:
-        """Move on over what follows, with all that waits. Returns whether a version of another combiner was there."""
+        """Move on over what follows, with all that waits. Returns whether a version of another combiner was there.
+        `looked_s` is when a look for the first of it began."""
         combined = False
         for entry, settled in newer:
             effect = effective(entry, settled)
@@ -165,7 +171,8 @@ class Pending(Generic[S]):
             self.window.add(entry.version, effect)
             self.pass_all(entry, settled)
             if isinstance(effect, Commit):
-                self.pace.seen(effect, at_first_look=at_first_look)
+                self.pace.seen(effect, looked_s=looked_s)
+                looked_s = None
                 if combined_ids(effect):
                     combined = True
                     self._was_combined()
@@ -173,7 +180,7 @@ class Pending(Generic[S]):
 
     def _was_combined(self) -> None:
         """Another client combines: go on waiting, but not for what it passes over."""
-        self.pace.start_waiting()
+        self.pace.combined()
         self.is_my_turn = False
         for commit_id, each in list(self.mine.items()):
             if each.placing.proposed_until:

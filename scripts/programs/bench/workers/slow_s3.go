@@ -1,4 +1,6 @@
-// What slow_s3.py does, at a tenth of its processor time: holds each request as long as S3 would, then passes it on.
+// A proxy before an S3 server that holds each request as long as S3 would, then passes it on: PUT, GET and LIST by times
+// of their own. It is in Go, as the server is: one in Python took ten times as much of the processors, as much as the
+// clients that are measured. Benchmarks alone need it, the tests do not.
 //
 // `slow_s3 HOST:PORT PUT_MS GET_MS LIST_MS` prints its own endpoint, and once its input ends the seconds of processor
 // that it took, and how many requests of each kind it passed on.
