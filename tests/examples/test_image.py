@@ -95,11 +95,14 @@ def test_the_steps_of_the_image_make_one_whose_user_runs_a_job(tmp_path: Path) -
     )
     whole = "\n".join(
         [
-            f"mount --bind {opt} /opt; mount --bind {work} /mnt",
+            f"mount --bind {opt} /opt; mount --bind {work} /mnt; cp /etc/passwd {tmp_path}/passwd",
+            # As the base's: Spark asks for the home of its user.
+            f"echo spark:x:185:185::/home/spark:/bin/sh >>{tmp_path}/passwd",
+            f"mount --bind {tmp_path}/passwd /etc/passwd",
             f"export PATH={tmp_path}/base/bin:$PATH SPARK_LOCAL_IP=127.0.0.1 SPARK_HOME=/opt/spark",
             script(tmp_path, {"VERSION": jar.version(), "PYTHON": python}),
             "unset JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS XDG_CACHE_HOME",
-            "export HOME=/nonexistent SPARK_WORKER_DIR=/mnt/work",
+            "export HOME=/home/spark SPARK_WORKER_DIR=/mnt/work",
             f"cd /mnt && setpriv --reuid 185 --regid 185 --clear-groups /bin/sh -c {shlex.quote(job)}",
         ]
     )
