@@ -36,12 +36,14 @@ object Yarn {
     conf.set("yarn.nodemanager.pmem-check-enabled", "false")
     conf.set("yarn.nodemanager.resource.memory-mb", "4096")
     conf.set("yarn.scheduler.minimum-allocation-mb", "256")
-    conf.set("yarn.scheduler.capacity.maximum-am-resource-percent", "1.0")
+    val scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler"
+    conf.set("yarn.resourcemanager.scheduler.class", scheduler)
     conf.set("yarn.application.classpath", "")
-    conf.set("yarn.minicluster.use-rpc", "true")
     val cluster = new MiniYARNCluster("yarn", 1, 1, 1)
-    cluster.init(conf)
-    cluster.start()
+    try {
+      cluster.init(conf)
+      cluster.start()
+    } catch { case failed: Throwable => failed.printStackTrace(); System.exit(1) }
     val out = new FileOutputStream(new File(arguments(0), "yarn-site.xml"))
     cluster.getConfig.writeXml(out)
     out.close()
