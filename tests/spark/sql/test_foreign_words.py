@@ -98,7 +98,7 @@ def test_details_are_those_of_the_table_in_deltas_columns(lake):
     assert row.location.startswith("file:/") and f"t-{row.id}" in row.location
     assert row.partitionColumns == ["v", "bucket(4, id)"] and row.clusteringColumns == ["`o'day`"]
     assert (row.numFiles, row.sizeInBytes, row.numRows, row.version) == (file.n, file.bytes, 2, 3)
-    assert row.properties == {"a": "b\\"} and row.createdAt <= row.lastModified
+    assert row.properties["a"] == "b\\" and row.createdAt <= row.lastModified
     lake.sql("ALTER TABLE lake.t CREATE BRANCH trial")
     with pytest.raises(Exception, match="name the table itself"):
         lake.sql("DESCRIBE DETAIL lake.t.branch_trial")
