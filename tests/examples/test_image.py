@@ -89,7 +89,7 @@ def test_the_steps_of_the_image_make_one_whose_user_runs_a_job(tmp_path: Path) -
     (work / "job.py").write_text(JOB)
     shutil.chown(work, 185, 185)
     job = (
-        '/opt/spark/bin/spark-submit --master "local-cluster[1,1,1024]" --conf spark.executor.memory=512m '
+        "/opt/spark/bin/spark-submit --master 'local[2]' "
         "$(/opt/lakelog/bin/lakelog spark-conf --warehouse /mnt/w --adapter-jar '' "
         "--python /opt/lakelog/bin/python) job.py"
     )
@@ -102,7 +102,7 @@ def test_the_steps_of_the_image_make_one_whose_user_runs_a_job(tmp_path: Path) -
             f"export PATH={tmp_path}/base/bin:$PATH SPARK_LOCAL_IP=127.0.0.1 SPARK_HOME=/opt/spark",
             script(tmp_path, {"VERSION": jar.version(), "PYTHON": python}),
             "unset JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS XDG_CACHE_HOME",
-            "export HOME=/home/spark SPARK_WORKER_DIR=/mnt/work",
+            "export HOME=/home/spark",
             f"cd /mnt && setpriv --reuid 185 --regid 185 --clear-groups /bin/sh -c {shlex.quote(job)}",
         ]
     )
