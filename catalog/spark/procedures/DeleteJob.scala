@@ -15,7 +15,7 @@ private[lakelog] object DeleteJob {
   private val GroupSize = 1000
   private val TasksPerCore = 4
 
-  /** S3 takes 3,500 deletions a second below one prefix: more tasks than these would only be told to slow down. */
+  /** S3 takes 3,500 deletions a second below one prefix: more tasks than these would only be asked to slow down. */
   private val OfBucketAtOnce = 8
 
   def run(job: wire.DeleteObjects, settings: Map[String, String]): wire.ObjectsDeleted = {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.v2.{DescribeTableExec, ShowTablePropertiesExec, ShowTablesExec, V2CommandExec}
 
 /**
- * DESCRIBE, SHOW TABLES and SHOW TBLPROPERTIES as Spark carries them out, but for how their rows are made. Spark generates
+ * DESCRIBE, SHOW TABLES and SHOW TBLPROPERTIES as Spark carries them out, except for how their rows are made. Spark generates
  * code for that anew in each statement, which takes a quarter of its time, for a few texts.
  */
 private[lakelog] object QuickRows extends (SparkSession => SparkStrategy) {
