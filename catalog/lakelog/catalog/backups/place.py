@@ -64,10 +64,11 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The mark in a folder that is being restored to."""
+    """The mark in a folder that is being restored to. `run` is the id of the run that has put it, if that says so."""
 
     format: Literal[1]
     backup: str
+    run: str = ""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
