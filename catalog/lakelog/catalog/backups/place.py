@@ -145,10 +145,13 @@ class BackupPlace:
     def identity(self) -> Identity | None:
         """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
         key = f"{self.folder}{IDENTITY}"
-        data = self.store.get(key)
+        data, first = self.store.get(key), None
+        if data is None:
+            first = next(iter(self.store.list_after("")), None)
+        if first is not None:
+            data = self.store.get(key)  # another run may have begun between the two looks
         if data is not None:
             return _decoded(data, Identity, f"{self.store.url}/{key}")
-        first = next(iter(self.store.list_after("")), None)
         if first is not None:
             raise self.is_another(first)
         return None

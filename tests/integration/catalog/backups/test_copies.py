@@ -259,6 +259,7 @@ def test_of_two_copies_at_once_the_one_that_began_last_goes_on_and_the_other_say
             return
         if not finishes and (mark_at(store) or store.get("_log/00000000000000000001.json") is None):
             client().copy(target)
+        assert not client().cuts(), f"write {at}"
         check_whole(Catalog(target))
         found = ids(Catalog(target), "n.a")
         assert set(found) in ({2}, {2, 9}, {2, 100}, {2, 9, 100}), f"write {at}"
@@ -293,6 +294,31 @@ def test_a_run_that_looks_just_before_another_one_finishes_removes_nothing_that_
             return
         check_whole(Catalog(target))
         assert ids(Catalog(target), "n.a") == [2, 100], f"listing {at}"
+        at += 1
+
+
+def test_a_run_that_is_overtaken_leaves_no_cut_in_the_source() -> None:
+    """Before each of its listings another one comes to the end of the run that both have found."""
+    at = stopped = 0
+    while True:
+        warehouse, target = small(), new()
+        first = Catalog(warehouse)
+        interrupted = Interrupted(
+            MemoryStore.named(target),
+            at,
+            lambda warehouse=warehouse, target=target: Catalog(warehouse).copy(target, finish=False),
+            lists_all,
+        )
+        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        try:
+            first.copy(target, finish=False)
+        except InvalidInput as error:
+            assert "another run has begun" in str(error)
+            stopped += 1
+        assert not Catalog(warehouse).cuts(), f"listing {at}"
+        if interrupted.left >= 0:
+            assert stopped
+            return
         at += 1
 
 
