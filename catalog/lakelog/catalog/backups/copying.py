@@ -179,7 +179,7 @@ def finish_copy(
     place.take_over()
     claim(target, backup, is_empty=False)
     kept = {name for each in place.objects_of(backup) for name in (each.key, each.stored)}
-    # Listed before the look at the root: what clients write in a warehouse that another run has finished is not among it.
+    # Listed before the look at the root: what clients write once another run has finished the copy is not among it.
     brought = [*place.known(), *filter(is_key_of_a_log, place.store.list_after(""))]
     if not place.has_root():
         # What later runs or earlier ones have brought of logs would be taken for the rest of damaged ones.

@@ -268,7 +268,9 @@ def test_of_two_copies_at_once_the_one_that_began_last_goes_on_and_the_other_say
         at += 9  # each of the 57 passes
 
 
-def test_a_run_that_looks_just_before_another_one_finishes_removes_nothing_that_clients_have_written() -> None:
+def test_a_run_that_looks_just_before_another_one_finishes_removes_nothing_that_clients_have_written() -> (
+    None
+):
     """Before each listing of a run that finishes a copy, another one finishes it, and it is written to."""
     at = 0
     while True:
