@@ -304,13 +304,12 @@ def test_a_run_that_is_overtaken_leaves_no_cut_in_the_source() -> None:
     at = stopped = 0
     while True:
         warehouse, target = small(), new()
+
+        def other(warehouse: str = warehouse, target: str = target) -> None:
+            Catalog(warehouse).copy(target, finish=False)
+
         first = Catalog(warehouse)
-        interrupted = Interrupted(
-            MemoryStore.named(target),
-            at,
-            lambda warehouse=warehouse, target=target: Catalog(warehouse).copy(target, finish=False),
-            lists_all,
-        )
+        interrupted = Interrupted(MemoryStore.named(target), at, other, lists_all)
         first.places.stores[target] = interrupted  # type: ignore[assignment]
         try:
             first.copy(target, finish=False)
