@@ -20,6 +20,7 @@ from pyroaring import BitMap
 
 from lakelog.catalog.backups.checking import sound
 from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogInBackup
+from lakelog.catalog.backups.refs import files_of_refs, refs_drafts
 from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
 from lakelog.catalog.errors import NoSuchTable
@@ -87,10 +88,11 @@ def restore_table(
     token: Token | None,
     progress: Progress,
     *,
-    keep_outside: bool = False,
+    as_clone: bool = False,
 ) -> RestoredTable:
     """Make the table `to` of what a backup has of the table `name`. NoSuchTable, NotFound, TableExists; Unsupported for
-    one with files that were outside of the warehouse, unless their names are kept."""
+    one with files that were outside of the warehouse. `as_clone`: it takes the place of what was a clone, with its tags
+    and branches, and the names of such files."""
     tree.logs.check_writable()
     backup = place.backup(id)
     at = _table_in(backup, place, name)
@@ -98,14 +100,17 @@ def restore_table(
         return RestoredTable(TableHead.named(tree.logs, tree.table(to), to), backup, 0, 0)
     source = table_of(place, backup, at)
     files = source.all_files()
-    keys = _keys(source, backup, files["path"].to_pylist(), keep_outside)
+    paths = files["path"].to_pylist() + (files_of_refs(source)["path"].to_pylist() if as_clone else [])
+    keys = _keys(source, backup, list(dict.fromkeys(paths)), as_clone)
     shown = source.tracked.store
     assert isinstance(shown, BackupStore)
 
     def read(path: str) -> bytes:
         return sound(place.store, shown.listed(keys[path]))
 
-    made, size_bytes = _made(tree, source, backup.warehouse, files, list(keys), read, to, token, progress)
+    made, size_bytes = _made(
+        tree, source, backup.warehouse, files, list(keys), read, to, token, progress, with_refs=as_clone
+    )
     return RestoredTable(made, backup, len(keys), size_bytes)
 
 
@@ -148,6 +153,8 @@ def _made(
     to: Identifier,
     token: Token | None,
     progress: Progress,
+    *,
+    with_refs: bool = False,
 ) -> tuple[TableHead, int]:
     """Make a table of copies of the files at `paths`; return it, and the bytes that were copied."""
     stage = stage_like(tree, source, to, token)
@@ -163,10 +170,15 @@ def _made(
     for begin in range(0, len(paths), AT_ONCE):
         size_bytes += sum(tree.logs.in_parallel(copy, paths[begin : begin + AT_ONCE]))
         progress(f"file {begin:,} of {len(paths):,}")
-    own = _own(source, warehouse, files, stage, places, store, prefix)
+
+    def own(files: pa.Table) -> pa.Table:
+        return _own(source, warehouse, files, stage, places, store, prefix)
+
     # A stream that has written to the source goes on here, or finds out that batches are missing.
     streams = [StreamCommitted(stream=each, batch=last) for each, last in source.state.streams.items()]
-    draft = merged_drafts([first_commit(source, source.view, stage, (), own), Draft(events=encode(streams))])
+    refs = refs_drafts(source, own, tree.logs.new_id) if with_refs else ()
+    first = first_commit(source, source.view, stage, (), own(files))
+    draft = merged_drafts([first, Draft(events=encode(streams)), *refs])
     return create_from(tree, stage, draft, lambda tracked, view: view), size_bytes
 
 
@@ -207,7 +219,7 @@ def _remade(
         if found.tracked.location != at.location:
             return True
         if tree.find_table(beside) is None:
-            restore_table(tree, place, backup.id, at.name, beside, None, no_progress, keep_outside=True)
+            restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
         try:
             drop(tree, at.name, None)
         except Unsupported:
@@ -253,8 +265,8 @@ def table_of(place: BackupPlace, backup: Backup, at: LogInBackup) -> TableHead:
     return TableHead(logs, tracked, tracked.log.view_at(at.version), quoted(at.name))
 
 
-def _keys(source: TableHead, backup: Backup, paths: Sequence[str], keep_outside: bool) -> dict[str, str]:
-    """Return the keys in the backup of files that a table's entries name, by their paths; with `keep_outside`, of those
+def _keys(source: TableHead, backup: Backup, paths: Sequence[str], as_clone: bool) -> dict[str, str]:
+    """Return the keys in the backup of files that a table's entries name, by their paths; `as_clone`, of those
     that it has. Unsupported where the backup has one not."""
     keys: dict[str, str] = {}
     for path in paths:
@@ -264,7 +276,7 @@ def _keys(source: TableHead, backup: Backup, paths: Sequence[str], keep_outside:
         inside = path.removeprefix(f"{backup.warehouse.rstrip('/')}/")
         if inside != path:
             keys[path] = inside
-        elif not keep_outside:
+        elif not as_clone:
             raise Unsupported(
                 f"{source.name} has the file {path}, which was outside of the warehouse and is not in the backup: "
                 "import or add it anew"

@@ -11,7 +11,7 @@ from tests.integration.catalog.backups.test_backups import check_whole, ids
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
-from lakelog.log.errors import Unsupported
+from lakelog.log.errors import InvalidInput, Unsupported
 
 NOW = dt.timedelta(0)
 
@@ -86,6 +86,52 @@ def test_a_saved_cut_that_is_dropped_meanwhile_does_not_stop_backups_for_ever(
     restored = Catalog(elsewhere)
     restored.restore_warehouse(place)
     assert ids(restored, "t") == [1, 2] and not restored.cuts().keys() - {f"backup-{made.backup.id}"}
+    check_whole(restored)
+
+
+@pytest.mark.parametrize("how", ["restore", "copy", "copy a namespace"])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_a_clone_that_is_made_anew_has_its_tags_and_branches(
+    catalog: Catalog, place: str, elsewhere: str, mode: str, how: str
+) -> None:
+    catalog.create_namespace("n")
+    source = catalog.create_table("n.t", SCHEMA, properties={"lakelog.write.delete.mode": mode})
+    source.append(rows(1, 2, 3)).append(rows(4))
+    clone = catalog.clone("n.t", "n.c")
+    clone.create_tag("first")
+    clone.create_branch("behind")
+    clone.create_branch("ahead")
+    clone = clone.refresh().delete("id = 1")
+    clone.create_branch("apart")
+    catalog.load_table("n.c", ref="apart").append(rows(7))
+    catalog.load_table("n.c").append(rows(8)).delete("id = 4")
+    clone.fast_forward("ahead", "main")
+    catalog.load_table("n.c", ref="ahead").append(rows(9)).delete("id = 2")
+    names = [None, "first", "behind", "ahead", "apart"]
+    expected = [ids(catalog, "n.c", ref=name) for name in names]
+    if how == "restore":
+        catalog.backup(place)
+        Catalog(elsewhere).restore_warehouse(place)
+    else:
+        catalog.copy(elsewhere, None if how == "copy" else "n")
+    restored = Catalog(elsewhere)
+    check_whole(restored)
+    assert [ids(restored, "n.c", ref=name) for name in names] == expected
+    table = restored.load_table("n.c")
+    assert {name: ref.kind for name, ref in table.refs.items()} == {
+        name: ref.kind for name, ref in catalog.load_table("n.c").refs.items()
+    }
+    # None of them needs files of the other table, and what could be published still can.
+    restored.drop_table("n.t")
+    now = dt.timedelta(0)
+    restored.vacuum(dropped_older_than=now, older_than=now, dry_run=False, trust_clock=True)
+    assert [ids(restored, "n.c", ref=name) for name in names] == expected
+    with pytest.raises(InvalidInput):
+        table.fast_forward("main", "apart")
+    table.fast_forward("behind", "main")
+    table.fast_forward("main", "ahead")
+    assert ids(restored, "n.c") == ids(restored, "n.c", ref="ahead") == expected[3]
+    assert ids(restored, "n.c", ref="behind") == expected[0]
     check_whole(restored)
 
 

@@ -285,3 +285,35 @@ def test_no_writer_conflicts_and_no_compaction_is_thrown_away(
     for (what, id, name), count_ in changed(after, start.version).items():
         net[(id, name)] += count_ if what == "insert" else -count_
     assert {each: count_ for each, count_ in net.items() if count_} == dict.fromkeys(names.items(), 1)
+
+
+@pytest.mark.parametrize("copying", [False, True])
+@pytest.mark.parametrize("change", ["add", "rename", "drop"])
+def test_a_change_of_rows_beside_a_compaction_and_new_columns(
+    catalog: Catalog, table: Table, change: str, copying: bool
+) -> None:
+    """Columns that were added or renamed meanwhile leave rows as they are; what a dropped one had, no file says."""
+    if copying:
+        table = table.alter(COPYING)
+    altered = {
+        "add": {"change": "add-column", "name": ["more"], "type": "integer"},
+        "rename": {"change": "rename-column", "name": ["name"], "new_name": "title"},
+        "drop": {"change": "delete-column", "name": ["name"]},
+    }
+    other(catalog).alter([altered[change]])
+    if change == "add":
+        other(catalog).update({"more": "7"}, "id = 21")
+    other(catalog).compact()
+    if change == "drop":
+        with pytest.raises(CommitConflict, match="removed or rewritten"):
+            table.update({"name": "'new'"}, "id = 20")
+        return
+    if change == "add":
+        with pytest.raises(CommitConflict):
+            table.update({"name": "'lost'"}, "id = 21")
+    table.update({"name": "'new'"}, "id = 20")
+    found = {row["id"]: row for row in other(catalog).to_arrow().to_pylist()}
+    assert len(found) == 47
+    assert found[20]["title" if change == "rename" else "name"] == "new"
+    if change == "add":
+        assert [id for id, row in found.items() if row["more"]] == [21]

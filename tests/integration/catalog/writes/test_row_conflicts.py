@@ -240,8 +240,8 @@ def no_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
     return table
 
 
-def another_column(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
-    table.alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
+def less_columns(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
+    table.alter([{"change": "delete-column", "name": ["name"]}])
     return table
 
 
@@ -251,7 +251,7 @@ def gone_back(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
     return table
 
 
-@pytest.mark.parametrize("unclear", [no_rows, another_column, gone_back])
+@pytest.mark.parametrize("unclear", [no_rows, less_columns, gone_back])
 def test_what_is_not_certain_is_a_conflict(
     table: Table, monkeypatch: pytest.MonkeyPatch, unclear: Callable[[Table, pytest.MonkeyPatch], Table]
 ) -> None:
