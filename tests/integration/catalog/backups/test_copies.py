@@ -323,6 +323,32 @@ def test_a_run_that_is_overtaken_leaves_no_cut_in_the_source() -> None:
         at += 1
 
 
+def test_of_two_restores_at_once_none_takes_what_clients_wrote_for_a_clone_of_the_backup() -> None:
+    """Before each write of one, the other one comes and ends, and what was a clone is written to."""
+    warehouse, place = small(), new()
+    Catalog(warehouse).backup(place)
+    at, tried = 19, 0
+    while True:
+        target = new()
+
+        def other(target: str = target) -> None:
+            quick(target).restore_warehouse(place)
+            quick(target).load_table("c").append(rows(7))
+
+        first = Catalog(target, log_options=LogOptions(in_background=lambda name, work: None))
+        interrupted = Interrupted(MemoryStore.named(target), at, other)
+        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        with suppress(InvalidInput):
+            first.restore_warehouse(place)
+        if interrupted.left >= 0:
+            assert tried > 2
+            return
+        assert ids(Catalog(target), "c") == [2, 7], f"write {at}"
+        assert Catalog(target).list_tables(()) == [("c",)], f"write {at}"
+        tried += 1
+        at += 2 if at < 25 else 9
+
+
 @pytest.mark.parametrize("without_source", [False, True])
 def test_a_copy_is_as_of_its_last_run_though_its_cut_is_of_another_namespace(
     catalog: Catalog, elsewhere: str, without_source: bool
