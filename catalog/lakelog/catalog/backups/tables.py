@@ -11,8 +11,9 @@ import hashlib
 import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -20,15 +21,14 @@ from pyroaring import BitMap
 
 from lakelog.catalog.backups.checking import sound
 from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogInBackup
-from lakelog.catalog.backups.refs import files_of_refs, refs_drafts
+from lakelog.catalog.backups.refs import copies_of, files_of_refs, refs_drafts
 from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.files import (
     CRC,
     DELETES,
     VERSION,
-    copy_suffix,
     deletes_from_json,
     deletes_to_json,
     file_path,
@@ -57,6 +57,7 @@ from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
 AT_ONCE = 4
+_WIDE: dict[str, Any] = {"promote_options": "permissive"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,8 @@ def _made(
 ) -> tuple[TableHead, int]:
     """Make a table of copies of the files at `paths`; return it, and the bytes that were copied."""
     stage = stage_like(tree, source, to, token)
-    places = {path: file_path(stage.write, copy_suffix(path)) for path in paths}
+    copies = copies_of(files if not with_refs else pa.concat_tables([files, files_of_refs(source)], **_WIDE))
+    places = {path: file_path(stage.write, copies[path]) for path in paths}
     store, prefix = tree.logs.places.open(stage.location)
 
     def copy(path: str) -> int:
@@ -209,7 +211,7 @@ def _remade(
     place: BackupPlace,
     backup: Backup,
     at: LogInBackup,
-    drop: Callable[[NameTree, Identifier, Token | None], bool],
+    drop: Callable[[NameTree, Identifier, Token | None, str | None], bool],
 ) -> bool:
     # Of its own for each clone: several may begin alike, and wait side by side for what is purged before them.
     mark = hashlib.sha256(f"{backup.id} {at.location}".encode()).hexdigest()[:12]
@@ -219,12 +221,18 @@ def _remade(
         if found.tracked.location != at.location:
             return True
         if tree.find_table(beside) is None:
-            restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
+            with suppress(TableExists):
+                restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
         try:
-            drop(tree, at.name, None)
+            # No other: where another run has come to its end meanwhile, clients have written to what has the name.
+            drop(tree, at.name, None, at.location)
         except Unsupported:
             return False
-    rename_table(tree, beside, at.name, None)
+    try:
+        rename_table(tree, beside, at.name, None)
+    except (NoSuchTable, TableExists):
+        # Another run has put it in its place, and this one may have made it once more: that can be restored.
+        drop_table(tree, beside, None)
     return True
 
 
