@@ -10,7 +10,7 @@ from tests.processes.mutations import MUTATIONS
 
 from lakelog.testing.versitygw import INSTALL, find_versitygw
 
-SECONDS = 6.0
+SECONDS = 10.0
 SPARK_SECONDS = 20.0  # a Spark writer that was killed needs a third of it to start again
 
 
