@@ -2,6 +2,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Hundreds of Pythons are started by the tests: without bytecode each one compiles all that it imports.
+unset PYTHONDONTWRITEBYTECODE
+
 complain() { printf '\n!! %s\n\n' "$*" >&2; }
 
 # environment FOLDER SPARK EXTRAS [PACKAGE…] installs lakelog with EXTRAS; $python is then that environment's Python.
@@ -17,7 +20,7 @@ environment() {
     echo "Setting up $folder with Spark $spark (the first time takes a few minutes) …" >&2
     if command -v uv >/dev/null; then
         [ -x "$python" ] || uv venv --quiet --python "$base" "$folder"
-        install() { uv pip install --quiet --python "$python" "$@"; }
+        install() { uv pip install --quiet --compile-bytecode --python "$python" "$@"; }
     else
         [ -x "$python" ] || "$base" -m venv "$folder"
         install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }

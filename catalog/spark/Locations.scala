@@ -36,6 +36,8 @@ private[lakelog] object Locations {
     }
   }
 
+  private val DeletedByOneRequest = "fs.s3a.bulk.delete.page.size"
+
   /** S3 goes through S3A, and a plain path is a local file whatever the default file system is. */
   private def hadoop(location: String): Path =
     if (location.startsWith("/")) new Path("file", null, location)
@@ -44,7 +46,7 @@ private[lakelog] object Locations {
 
   /**
    * Hadoop's settings that make S3A use the endpoint, region and path style of the catalog, and the usual AWS chain of
-   * credentials, as the log does: the two are one identity.
+   * credentials, as the log does: the two are one identity. S3 deletes up to a thousand objects by one request.
    */
   def hadoopSettings(options: Map[String, String]): Map[String, String] = {
     val credentials =
@@ -52,6 +54,6 @@ private[lakelog] object Locations {
     val endpoint = options.get("endpoint").map("fs.s3a.endpoint" -> _)
     val region = options.get("region").map("fs.s3a.endpoint.region" -> _)
     val pathStyle = options.get("path_style").map("fs.s3a.path.style.access" -> _)
-    (credentials ++ endpoint ++ region ++ pathStyle).toMap
+    (credentials ++ endpoint ++ region ++ pathStyle).toMap + (DeletedByOneRequest -> "1000")
   }
 }

@@ -143,23 +143,32 @@ def test_restore_makes_a_new_version_and_can_be_undone(catalog: Catalog, lakelog
     assert "no version 99" in lakelog("restore", "shop.orders", "99", code=1)
 
 
-def completed(line: str, warehouse: str) -> list[str]:
-    """Return what bash is offered at the end of a line."""
-    words = line.split(" ")
-    environment = {
+def of_bash(line: str, warehouse: str) -> dict[str, str]:
+    """Return the variables by which bash asks for what it offers at the end of a line."""
+    return {
         "_LAKELOG_COMPLETE": "bash_complete",
         "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) - 1),
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
         "LAKELOG_WAREHOUSE": warehouse,
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "lakelog.cli"], env=os.environ | environment, capture_output=True, text=True
-    )
-    assert done.stderr == ""
-    return [offered.partition(",")[2] for offered in done.stdout.splitlines() if offered]
 
 
-def test_shells_complete_commands_options_and_names(catalog: Catalog) -> None:
+def offered(printed: str) -> list[str]:
+    return [line.partition(",")[2] for line in printed.splitlines() if line]
+
+
+def test_shells_complete_commands_options_and_names(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def completed(line: str, warehouse: str) -> list[str]:
+        for name, value in of_bash(line, warehouse).items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit):
+            run([])
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return offered(printed.out)
+
     assert completed("lakelog vi", catalog.warehouse) == ["view"]
     assert completed("lakelog history --g", catalog.warehouse) == ["--graph"]
     assert completed("lakelog view sh", catalog.warehouse) == ["shop."]
@@ -170,7 +179,10 @@ def test_shells_complete_commands_options_and_names(catalog: Catalog) -> None:
 def test_bash_is_offered_no_name_that_it_would_run(catalog: Catalog) -> None:
     for name in ("$(id)", "x;id", "curl a.b"):
         catalog.create_table(("shop", name), SCHEMA)
-    assert completed("lakelog view shop.", catalog.warehouse) == ["shop.orders"]
+    command = [sys.executable, "-m", "lakelog.cli"]
+    environment = os.environ | of_bash("lakelog view shop.", catalog.warehouse)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert offered(done.stdout) == ["shop.orders"] and done.stderr == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -65,9 +65,10 @@ def test_s3_is_empty_again(lakelog_s3_spark, lakelog_s3_catalog):
 """
 
 
-def run_project(folder: Path, code: str) -> str:
+def run_project(folder: Path, *codes: str) -> str:
     (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-    (folder / "test_it.py").write_text(code, encoding="utf-8")
+    for number, code in enumerate(codes):
+        (folder / f"test_{number}.py").write_text(code, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", str(folder)],
         cwd=folder,
@@ -80,11 +81,6 @@ def run_project(folder: Path, code: str) -> str:
 
 
 @pytest.mark.s3
-def test_catalogs_come_empty_on_a_folder_and_on_s3(tmp_path: Path) -> None:
-    assert "4 passed" in run_project(tmp_path, WITHOUT_SPARK)
-
-
-@pytest.mark.s3
 @pytest.mark.adapter
-def test_spark_sessions_see_the_same_catalogs(tmp_path: Path) -> None:
-    assert "4 passed" in run_project(tmp_path, WITH_SPARK)
+def test_catalogs_come_empty_on_a_folder_and_on_s3_and_spark_sessions_see_the_same(tmp_path: Path) -> None:
+    assert "8 passed" in run_project(tmp_path, WITHOUT_SPARK, WITH_SPARK)

@@ -38,8 +38,10 @@ _ABOUT: dict[str, tuple[str, ...]] = {
     "whole-files-are-removed-whatever-was-deleted-in-them": ("move one", "move all"),
     # lines
     "a-branch-is-not-shown-its-own-changes": ("make", "mark", "rewrite"),
+    "any-change-is-a-move": ("make", "fast-forward", "mark"),
     "main-does-not-count-its-changes": ("make", "fast-forward", "mark"),
     "maintenance-looks-at-main-alone": ("make", "rewrite", "expire", "vacuum"),
+    "moved-files-stay-whatever-the-other-line-did": ("make", "fast-forward", "transfer", "compact"),
     # clones
     "a-purge-ignores-clones": ("clone", "drop", "vacuum"),
     "vacuum-ignores-what-is-promised": ("clone", "rewrite", "expire", "vacuum"),

@@ -12,6 +12,7 @@ from lakelog.catalog.logs import branch_log
 from lakelog.catalog.state import table_state
 from lakelog.catalog.state.events import BranchFilesChanged
 from lakelog.catalog.state.refs import Line
+from lakelog.catalog.writes import files_since, tags_and_branches
 
 LINE_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(LINE_MUTATIONS)
@@ -20,6 +21,20 @@ removes = removing(LINE_MUTATIONS)
 @removes(Line, "has_all_of")
 def a_line_becomes_another_whatever_is_lost(real: Any, self: Any, id: str, other: Any) -> bool:
     return id in self.contains
+
+
+@removes(tags_and_branches, "moves_of")
+def any_change_is_a_move(real: Any, head: Any, name: str, changes: int) -> Any:
+    return files_since.LineMoves(head.version, None)
+
+
+@removes(tags_and_branches, "keeping")
+def moved_files_stay_whatever_the_other_line_did(
+    real: Any, head: Any, name: str, id: str, moves: Any, added: Any, removed: Any
+) -> Any:
+    groups = moves.groups()
+    before, now = ({path for each in groups for path in getattr(each, part)} for part in ("before", "now"))
+    return files_since._without(added, before), files_since._without(removed, now)
 
 
 @removes(branch_log.LineLog, "_event_seen")

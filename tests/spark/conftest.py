@@ -120,7 +120,7 @@ def start_session(jars: list[str], settings: dict[str, str]) -> SparkSession:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if runs_internals(item.nodeid.partition("[")[0]):
+        if runs_internals(item.nodeid):
             item.add_marker("internals")
 
 

@@ -5,6 +5,8 @@ All others that are marked `adapter` run on the other version with `scripts/test
 
 from __future__ import annotations
 
+_RACES = "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_through[merge-on-read]"
+
 TESTS = {
     "AdapterLog": "test_child.py::test_a_child_killed_while_idle_is_started_again",
     "ArrowInternals": "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say",
@@ -24,7 +26,7 @@ TESTS = {
         "sql/test_made_values.py::"
         "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
-    "MergeKeys": "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
+    "MergeKeys": _RACES,
     "PackedFiles": "rows/test_planned_files.py::test_parts_of_files_are_those_that_spark_makes",
     "PlanInternals": "rows/test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
     "ReadInternals": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
@@ -35,7 +37,7 @@ TESTS = {
     "SchemaInternals": "test_tables.py::test_all_types_that_parquet_holds_make_the_round_trip",
     "SessionInternals": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
     "SettingInternals": "rows/test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
-    "SourceFiles": "rows/test_row_races.py::test_changes_of_other_rows_of_one_file_go_through",
+    "SourceFiles": _RACES,
     "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
     "StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
     "TransformExpression": "rows/test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
@@ -56,6 +58,9 @@ TESTS = {
     "statements/OutermostParser": (
         "sql/test_foreign_words.py::test_other_extensions_keep_their_words_in_both_orders"
     ),
+    "statements/QuickRows": (
+        "sql/test_looking.py::test_statements_show_what_they_show_of_a_table_of_sparks_own"
+    ),
     "statements/SessionNames": (
         "sql/test_session_catalog.py::test_if_not_exists_is_content_with_what_the_other_has"
     ),
@@ -72,8 +77,8 @@ TESTS = {
 
 
 def runs_internals(test: str) -> bool:
-    """Whether a test is one of these, by its id without parameters."""
-    return test in _IDS
+    """Whether a test is one of these, by its id. One that is named without parameters is, with all of them."""
+    return test in _IDS or test.partition("[")[0] in _IDS
 
 
 _IDS = {f"tests/spark/{test}" for test in TESTS.values()}

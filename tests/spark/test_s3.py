@@ -76,6 +76,47 @@ def test_executors_copy_objects_on_s3(on_s3, tmp_path):
     assert sorted(catalog.load_table("t").to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
+def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
+    on_s3, make_lake, warm, tmp_path, monkeypatch
+):
+    """Also where S3 leaves some of them out at first."""
+    from moto.s3.models import s3_backends
+    from moto.s3.responses import S3Response
+
+    _, options = on_s3
+    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY = 1000")
+    lake = make_lake(f"s3://lakelog/deleted-{tmp_path.name}", python=few, **options)
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
+    place = dict(row[:2] for row in lake.sql("DESCRIBE TABLE EXTENDED lake.t"))["Location"].split("/", 3)[3]
+    backend = next(each for each in s3_backends["123456789012"].values() if "lakelog" in each.buckets)
+    for number in range(2100):
+        key = f"{place}/data/{1:020d}-{'a' * 26}-{number:05d}.parquet"
+        backend.put_object("lakelog", key, b"")
+    requests, original = [], S3Response._bucket_response_delete_keys
+
+    def counted(response, bucket_name, *rest):
+        requests.append(bucket_name)
+        status, headers, text = original(response, bucket_name, *rest)
+        if len(requests) == 1:
+            head, end, tail = str(text).rpartition("</")
+            for name in ("one", "two"):
+                head += (
+                    f"<Error><Key>{place}/{name}</Key><Code>SlowDown</Code><Message>slow</Message></Error>"
+                )
+            text = f"{head}{end}{tail}"
+        return status, headers, text
+
+    monkeypatch.setattr(S3Response, "_bucket_response_delete_keys", counted)
+    (row,) = lake.sql(
+        "CALL lake.system.vacuum(table => 't', older_than => INTERVAL '0' DAY, dry_run => false)"
+    )
+    assert row[3] == 2100
+    assert len(requests) == 4, "three, and one for what was left out"
+    assert not [key for key in backend.buckets["lakelog"].keys if "a" * 26 in key]
+    assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(4, 6)]
+
+
 def test_a_bucket_that_is_missing_is_named(make_lake, lakelog_s3):
     options = {**lakelog_s3.options, "path_style": True}
     lake = make_lake("s3://no-such-bucket/lake", **options)

@@ -149,6 +149,22 @@ def test_expire_and_vacuum_report_by_default_and_act_when_dry_run_is_off(lake):
     assert lake.sql("SELECT * FROM lake.a.t") == [(2,)]
 
 
+def test_executors_delete_what_a_vacuum_finds_where_that_is_much(make_lake, warm, tmp_path):
+    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY = 1000")
+    lake = make_lake(python=few)
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
+    table = lake.catalog.load_table("t")
+    live = sorted(path for path in _files(table.location) if path.suffix == ".parquet")
+    for number in range(1001):
+        (live[0].parent / f"{1:020d}-{'a' * 26}-{number:05d}.parquet").touch()
+    (row,) = lake.sql(
+        "CALL lake.system.vacuum(table => 't', older_than => INTERVAL '0' DAY, dry_run => false)"
+    )
+    assert row[3] == 1001
+    assert sorted(path for path in _files(table.location) if path.suffix == ".parquet") == live
+    assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(4, 6)]
+
+
 @pytest.mark.parametrize(
     "call", ["expire('a.t', retain_last => 1, dry_run => NULL)", "vacuum(dry_run => NULL)"]
 )

@@ -279,7 +279,7 @@ class Catalog(CatalogBackups):
 
         Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what is deleted, by place,
         with `keys` by name too; `dry_run` (default) only reports it. `trust_clock` is as for `expire`. Of a table
-        in a folder with more than 100,000 objects to delete, `delete` is given their URLs, and may delete them later.
+        with more than 100,000 objects to delete, `delete` is given their URLs, and may delete them later.
         """
         asked = vacuum_wish(
             older_than=older_than,

@@ -52,5 +52,5 @@ private[lakelog] object LakeExtensions {
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
-  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, WritesByName.Strategy)
+  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, QuickRows, WritesByName.Strategy)
 }

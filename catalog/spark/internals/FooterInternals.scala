@@ -101,11 +101,15 @@ private[lakelog] object FooterInternals {
     paths.headOption.toSeq.flatMap(onExecutors(paths.map(_.toString), _, settings, TasksPerCore)(work))
 
   /** What executors make of each of these, in their order, with the configuration for files at a place. */
-  def onExecutors[I: ClassTag, T: ClassTag](each: Seq[I], at: Path, settings: Map[String, String], tasksPerCore: Int)(
-      work: (I, Configuration) => T): Seq[T] = {
+  def onExecutors[I: ClassTag, T: ClassTag](
+      each: Seq[I],
+      at: Path,
+      settings: Map[String, String],
+      tasksPerCore: Int,
+      tasksMax: Int = Int.MaxValue)(work: (I, Configuration) => T): Seq[T] = {
     val context = session.sparkContext
     val broadcast = context.broadcast(new SerializableConfiguration(SettingInternals.hadoopConf(at.toString, settings)))
-    val tasks = math.min(each.length, context.defaultParallelism * tasksPerCore)
+    val tasks = Seq(each.length, context.defaultParallelism * tasksPerCore, tasksMax).min
     try context.parallelize(each, tasks).map(one => work(one, broadcast.value.value)).collect().toSeq
     finally broadcast.unpersist()
   }

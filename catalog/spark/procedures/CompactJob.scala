@@ -77,10 +77,11 @@ private[lakelog] object Compacted {
 
 /**
  * Files that are rewritten together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
- * are to be `spread`. No new file has rows on both sides of the place `cut` of the table's curve.
+ * are to be `spread`; each has stretches of `cell` places of the table's curve. No new file has rows on both sides of `cut`.
  */
 private[lakelog] final case class CompactGroup(
-    files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean, cut: Option[Long] = None)
+    files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean, cut: Option[Long] = None,
+    cell: Long = 1)
 
 /** What is rewritten by one job, and committed at once. */
 private[lakelog] final class CompactBatch(
@@ -152,7 +153,7 @@ private[lakelog] object CompactBatch {
         answer.groups.zip(starts).map { case (group, start) =>
           CompactGroup(
             files.at((start until start + group.files.toInt).toArray),
-            group.rows, group.sizeBytes, group.deleted, group.tasks.toInt, group.spread, group.cut)
+            group.rows, group.sizeBytes, group.deleted, group.tasks.toInt, group.spread, group.cut, group.cell)
         }, mostBytes, what)
     }
 }

@@ -4,7 +4,7 @@ import org.apache.spark.TaskContext
 import org.apache.spark.rdd.{RDD, UnionRDD}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, EqualNullSafe, Expression, Literal, Not, NullsFirst, NullsLast, SortOrder}
+import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, EqualNullSafe, Expression, Literal, Not, NullsFirst, NullsLast, ShiftRight, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, RepartitionByExpression, Sort}
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
@@ -85,7 +85,7 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
     }
     val apart = spread.map { i =>
       val rows = read(Seq(groups(i).files))(files => reading.partitions(files).toSeq.map(Seq(_)))
-      val ranged = arranged(rows)(plan => sorted(ranges(plan, groups(i).tasks)))
+      val ranged = arranged(rows)(plan => sorted(ranges(plan, groups(i))))
       (ranged, Seq.fill(ranged.getNumPartitions)(i))
     }
     val all = together ++ apart
@@ -115,13 +115,17 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
     Sort(places(plan) ++ (if (facts.curve.isEmpty) Nil else clustered(plan)) ++ byOrder, global = false, plan)
   }
 
-  private def ranges(plan: LogicalPlan, tasks: Int): LogicalPlan = RepartitionByExpression(places(plan), plan, tasks)
+  /** Places of one cell go to one task: files that end where cells do reach into none of one another on the curve. */
+  private def ranges(plan: LogicalPlan, group: CompactGroup): LogicalPlan = {
+    val bits = java.lang.Long.numberOfTrailingZeros(group.cell)
+    RepartitionByExpression(places(plan, ShiftRight(_, Literal(bits))), plan, group.tasks)
+  }
 
   /** By what rows belong into one file or another. */
-  private def places(plan: LogicalPlan): Seq[SortOrder] = {
+  private def places(plan: LogicalPlan, coarse: Expression => Expression = identity): Seq[SortOrder] = {
     val byPartition = facts.partitionFields.map(field => value(plan, field.transform, field.column))
     ascending(byPartition) ++ facts.curve.fold(clustered(plan))(curve =>
-      ascending(Seq(CurvePlace(curve, curve.columns.map(RowInternals.value(_, column(plan)))))))
+      ascending(Seq(coarse(CurvePlace(curve, curve.columns.map(RowInternals.value(_, column(plan))))))))
   }
 
   private def clustered(plan: LogicalPlan): Seq[SortOrder] =

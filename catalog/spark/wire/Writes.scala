@@ -332,8 +332,8 @@ private[lakelog] object PlanCompaction extends Companion[PlanCompaction] {
 }
 
 /**
- * So many files that are rewritten together, by so many tasks if their rows are `spread`; no new file has rows on both
- * sides of the place `cut` of the table's curve.
+ * So many files that are rewritten together, by so many tasks if their rows are `spread`, which share the table's curve
+ * by stretches of `cell` places; no new file has rows on both sides of the place `cut` of it.
  */
 private[lakelog] final case class CompactionGroup(
     files: Long,
@@ -342,7 +342,8 @@ private[lakelog] final case class CompactionGroup(
     deleted: Long,
     tasks: Long,
     spread: Boolean,
-    cut: Option[Long] = None)
+    cut: Option[Long] = None,
+    cell: Long = 1)
   extends Message {
   override def members: Members = List(
     "files" -> put(files),
@@ -351,7 +352,8 @@ private[lakelog] final case class CompactionGroup(
     "deleted" -> put(deleted),
     "tasks" -> put(tasks),
     "spread" -> put(spread),
-    "cut" -> putIfAny(cut))
+    "cut" -> putIfAny(cut),
+    "cell" -> putUnless(cell)(1))
 }
 
 private[lakelog] object CompactionGroup extends Companion[CompactionGroup] {
@@ -362,7 +364,8 @@ private[lakelog] object CompactionGroup extends Companion[CompactionGroup] {
     take[Long](json, "deleted"),
     take[Long](json, "tasks"),
     take[Boolean](json, "spread"),
-    takeIfAny[Long](json, "cut"))
+    takeIfAny[Long](json, "cut"),
+    takeIfAny[Long](json, "cell").getOrElse(1))
 }
 
 private[lakelog] final case class CompactionPlan(groups: Seq[CompactionGroup])

@@ -5,13 +5,18 @@ threads that want the same at once let one of them do it for all.
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from lakelog.log.costs import Threads
 
 THREADS_MAX = 16
+POOL_THREADS_MAX = 256
 INTERRUPTS_MAX = 100
 BATCH = 32
 """Handing one item to a thread costs more than reading a footer of a local file does."""
@@ -20,17 +25,63 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class _Handed:
+    """A piece of work that any thread may do, with the context of the one that hands it over."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work, self.context, self.future = work, copy_context(), Future[None]()
+
+    def run(self) -> None:
+        try:
+            self.context.run(self.work)
+        except BaseException as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(None)
+
+
+class _Pool:
+    """Threads that stay: to start one takes longer than most of what it would do. A forked child has none of them."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.threads = ThreadPoolExecutor(POOL_THREADS_MAX, "lakelog-parallel")
+
+
+_pool = _Pool()
+
+
 def run_in_parallel(works: Sequence[Callable[[], None]]) -> None:
-    """Run all of them and return when all have ended. The first runs in the calling thread."""
+    """Run all of them and return when all have ended.
+
+    The first runs in the calling thread, which then does what no other has begun: so works that have others run side by
+    side wait for nothing but work, however few threads there are.
+    """
     if len(works) < 2:
         for work in works:
             work()
         return
-    with Threads(min(len(works) - 1, THREADS_MAX), "lakelog-parallel") as executor:
-        futures = [executor.submit(work) for work in works[1:]]
+    handed = [_Handed(work) for work in works[1:]]
+    waiting = deque(handed)
+    # Where the interpreter ends, threads take nothing any more.
+    with suppress(RuntimeError):
+        for _ in range(min(len(handed), THREADS_MAX)):
+            _pool.threads.submit(_work_off, waiting)
+    try:
         works[0]()
-    for future in futures:
-        future.result()
+    finally:
+        _work_off(waiting)
+        wait([each.future for each in handed])
+    for each in handed:
+        each.future.result()
+
+
+def _work_off(waiting: deque[_Handed]) -> None:
+    while waiting:
+        with suppress(IndexError):  # another thread has taken the last one
+            waiting.popleft().run()
 
 
 def run_in_thread(name: str, work: Callable[[], None]) -> None:
@@ -177,6 +228,7 @@ _all_turns: weakref.WeakSet[Turns[Any]] = weakref.WeakSet()
 
 def _forget_all() -> None:
     """A forked child has none of the threads that are at work, or wait."""
+    _pool.forget()
     for each in list(_all_turns):
         each._forget()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, col
 from lakelog.log import CountingStore, LogOptions, wait_for_background
 from programs import story
 
@@ -22,6 +22,7 @@ DOLLARS = {"put": 5.0, "put_if_absent": 5.0, "list": 5.0, "get": 0.4, "open": 0.
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 ROWS = pa.table({"id": [1, 2], "name": ["one", "two"]}, schema=SCHEMA)
+HUNDRED = 100
 
 
 class Client:
@@ -33,14 +34,17 @@ class Client:
         places = self.catalog.places
         self.store = places.stores[places.warehouse] = CountingStore(places.store(places.warehouse))
 
-    def measure(self, work: Callable[[], object]) -> list[str]:
+    def measure(self, work: Callable[[], object], times: int = 1) -> list[str]:
+        """Return what `work` costs, which does the same so many times."""
         wait_for_background()
         self.store.reset()
         work()
         # Snapshots are written after the acknowledgement, in the background: a caller does not wait for them.
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.store.by_kind.items()))
-        dollars = sum(count * DOLLARS[kind] for kind, count in self.store.by_kind.items())
-        return [str(self.store.requests), str(self.store.rounds), f"{dollars:,.2f}", kinds or "–"]
+        by_kind = {kind: count / times for kind, count in sorted(self.store.by_kind.items())}
+        kinds = ", ".join(f"{count:.3g} {kind}" for kind, count in by_kind.items())
+        dollars = sum(count * DOLLARS[kind] for kind, count in by_kind.items())
+        rounds = str(self.store.rounds) if times == 1 else "–"
+        return [f"{self.store.requests / times:.3g}", rounds, f"{dollars:,.2f}", kinds or "–"]
 
 
 def main() -> None:
@@ -87,6 +91,52 @@ def _measure(warehouse: str) -> list[tuple[str, list[str]]]:
         ("rename a table", client.measure(lambda: client.catalog.rename_table("a.b.t1", "a.b.u1")))
     )
     measured.append(("drop a table", client.measure(lambda: client.catalog.drop_table("a.b.t2"))))
+    return measured + _of_rows(warehouse)
+
+
+def _of_rows(warehouse: str) -> list[tuple[str, list[str]]]:
+    """What changes of rows, reads and upkeep cost, on a table of a hundred appends."""
+    client = Client(warehouse)
+    held = [client.catalog.create_table("a.rows", SCHEMA)]
+
+    def append() -> None:
+        held.append(held.pop().append(ROWS))
+
+    def hundred() -> None:
+        for _ in range(HUNDRED):
+            append()
+        wait_for_background()
+
+    append()
+    measured = [("append, with what is written in the background", client.measure(hundred, HUNDRED))]
+    cold = Client(warehouse)
+    table = cold.catalog.load_table("a.rows")
+    measured.append(("plan of what was just loaded, cold", cold.measure(lambda: table.plan())))
+    measured.append(("the same again", cold.measure(lambda: table.plan())))
+    one = held[0].append(pa.table({"id": [1000], "name": ["one"]}, schema=SCHEMA))
+    changed = col("id") == 1000
+
+    def changes() -> object:
+        return one.refresh().changes(one.refresh().version).to_arrow()
+
+    measured += [
+        ("update a row of one file", client.measure(lambda: one.update({"name": "upper(name)"}, changed))),
+        ("rows changed by the last version", client.measure(changes)),
+    ]
+
+    def both() -> None:
+        with client.catalog.transaction() as transaction:
+            for name in ("a.rows", "a.b.t"):
+                transaction.load_table(name).append(ROWS)
+
+    client.catalog.load_table("a.b.t")
+    measured.append(("a transaction that appends to two tables", client.measure(both)))
+    measured.append(("compact 100 files into one", client.measure(lambda: one.refresh().compact())))
+    for name, work in (
+        ("expire of 105 versions: nothing goes", lambda: client.catalog.expire("a.rows", dry_run=False)),
+        ("vacuum of 105 versions: nothing goes", lambda: client.catalog.vacuum("a.rows", dry_run=False)),
+    ):
+        measured.append((name, client.measure(work)))
     return measured
 
 

@@ -450,7 +450,8 @@ def token_that_leads_elsewhere() -> list[str]:
     return wrong
 
 
-def main() -> None:
+def main(every: int) -> None:
+    """Try one attack in so many, and say what was not held off."""
     import tempfile
 
     failed = 0
@@ -458,10 +459,11 @@ def main() -> None:
         for url in (folder, "memory://bad-keys"):
             failed += _said(f"keys of {url.partition(':')[0]}", takes_bad_keys(url))
     failed += _said("ids of a caller", token_that_leads_elsewhere())
-    for name in ATTACKS:
+    tried = list(ATTACKS)[::every]
+    for name in tried:
         failed += _said(name, held(name))
         MemoryStore._named.clear()
-    print(f"{len(ATTACKS) + 3} attacks, {failed} not held off, with{'' if __debug__ else 'out'} asserts")
+    print(f"{len(tried) + 3} attacks, {failed} not held off, with{'' if __debug__ else 'out'} asserts")
     sys.exit(failed > 0)
 
 
@@ -472,4 +474,4 @@ def _said(name: str, wrong: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -25,8 +25,17 @@ def test_ids_of_a_caller_lead_nowhere() -> None:
 
 
 def test_nothing_rests_on_asserts() -> None:
+    assert_without_asserts(every=3)
+
+
+@pytest.mark.slow
+def test_no_attack_is_held_off_by_asserts_alone() -> None:
+    assert_without_asserts(every=1)
+
+
+def assert_without_asserts(every: int) -> None:
     """With -O there are none, neither in lakelog nor in a test: so the attacks are a program that says what it saw."""
-    program = [sys.executable, "-O", "-m", "tests.integration.forging.attacks"]
+    program = [sys.executable, "-O", "-m", "tests.integration.forging.attacks", str(every)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 not held off, without asserts" in done.stdout

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.integration.catalog.rows_changed import positions
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col
 from lakelog.catalog.files.data_file import ColumnStats, DataFile
@@ -69,7 +70,7 @@ def truth(rows: pa.Table, wanted: Aggregate):
     return (min if wanted.kind == "min" else max)(values, default=None)
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(60, full=500))
 @given(
     parts=st.lists(ROWS, max_size=4),
     changes=st.booleans(),

@@ -163,7 +163,7 @@ def run(draw: Draw, count: int) -> None:
             check_version(old, state, draw_condition(draw, state.columns))
 
 
-@settings(max_examples=examples(70, full=2000))
+@settings(max_examples=examples(50, full=2000))
 @given(data=st.data())
 def test_every_version_has_the_columns_and_rows_of_the_model(data: st.DataObject) -> None:
     run(data.draw, data.draw(st.integers(1, 20)))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.property.examples import examples
 
 from lakelog.catalog.files import file_set, manifest_bounds, manifests
 from lakelog.catalog.files.comparison import Comparison
@@ -213,6 +214,6 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
 
 
 FileSetAgainstDictionary.TestCase.settings = settings(
-    max_examples=max(20, settings().max_examples // 4), stateful_step_count=30, deadline=None
+    max_examples=examples(12, full=125), stateful_step_count=30, deadline=None
 )
 TestFileSet = FileSetAgainstDictionary.TestCase

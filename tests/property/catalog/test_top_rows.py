@@ -8,6 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.catalog.test_aggregates import ROWS, SCHEMA, VALUES, without_some
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.parquet.reading import read_files
@@ -28,7 +29,7 @@ def first(rows, name, ascending, nulls_first, limit):
     return list(map(str, [*nulls, *known] if nulls_first else [*known, *nulls]))[:limit]
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(60, full=500))
 @given(
     parts=st.lists(ROWS, min_size=1, max_size=5),
     name=st.sampled_from(COLUMNS),

@@ -20,7 +20,7 @@ from tests.spark.queries.world import World
 
 pytestmark = pytest.mark.adapter
 
-SHORT = {14: 16, 31: 32, 38: 32}
+SHORT = {14: 16, 31: 24, 38: 24}
 """How many queries over worlds that have, between them, all ways in which Spark reads, joins and hands down: `SETTINGS`
 says which; and columns with each collation, and some whose collation changes. With generated code, as the first one has
 it, queries take twice as long."""

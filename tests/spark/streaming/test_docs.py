@@ -12,7 +12,7 @@ from tests.spark.sql.pages import printed, programs, same_output
 from lakelog.spark import spark_conf
 from lakelog.spark.configure import LISTS
 
-pytestmark = [pytest.mark.adapter, pytest.mark.first_use]
+pytestmark = pytest.mark.adapter
 
 PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
 

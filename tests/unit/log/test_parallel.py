@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.unit.log.projections import WordsProjection, say
 
-from lakelog.log import Decisions, Draft, LocalStore, Log, Part, commit_together
+from lakelog.log import Decisions, Draft, LocalStore, Log, Part, commit_together, parallel
 from lakelog.log.parallel import in_threads, run_in_parallel
 
 
@@ -35,6 +37,44 @@ def test_all_of_them_end_before_a_failure_is_raised(failing: int) -> None:
     with pytest.raises(OSError, match="no"):
         run_in_parallel([lambda i=i: work(i) for i in range(3)])  # type: ignore[misc]
     assert sorted(ended) == [i for i in range(3) if i != failing]
+
+
+def test_works_within_works_end_though_no_thread_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+
+    def inner() -> None:
+        run_in_parallel([lambda: ended.append(1)] * 3)
+
+    with ThreadPoolExecutor(1) as few:
+        monkeypatch.setattr(parallel._pool, "threads", few)
+        run_in_parallel([lambda: run_in_parallel([inner] * 3)] * 3)
+    assert len(ended) == 27
+    # As the interpreter ends, threads take nothing any more.
+    run_in_parallel([inner] * 3)
+    assert len(ended) == 36
+
+
+def test_threads_stay_for_what_comes_next_and_a_forked_child_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def names() -> set[str]:
+        meeting, found = threading.Barrier(3, timeout=10), set()
+
+        def work() -> None:
+            found.add(threading.current_thread().name)
+            meeting.wait()
+
+        run_in_parallel([work] * 3)
+        return found
+
+    with ThreadPoolExecutor(256, "own") as own:
+        monkeypatch.setattr(parallel._pool, "threads", own)
+        used = set().union(*(names() for _ in range(50)))
+        assert len([name for name in used if name.startswith("own")]) < 20
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if len(names()) == 3 else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_many_threads_move_words_between_logs_and_each_transaction_is_in_all_of_them_once(

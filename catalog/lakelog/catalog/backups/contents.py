@@ -16,7 +16,7 @@ import pyarrow as pa
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import LogCache, Progress, TrackedLog, no_progress
-from lakelog.catalog.maintenance import all_chunks, ever_in, first_readable, named_by
+from lakelog.catalog.maintenance import all_named, ever_in, first_readable
 from lakelog.catalog.state import NAMESPACE, NamespaceState, TableState
 from lakelog.log import Commit, Log, View
 from lakelog.log.errors import FormatError, NotFound
@@ -243,7 +243,7 @@ def _files(
     tracked: TrackedLog[TableState], view: View[TableState], first: int, found: Contents, progress: Progress
 ) -> None:
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
-    parts: list[pa.Table] = [named_by(chunk) for chunk in all_chunks(tracked, view)]
+    parts: list[pa.Table] = all_named(tracked, view)
     for part in (*parts, *ever_in(tracked, first, view.version, progress)):
         for path, size in zip(part["path"].to_pylist(), part["size"].to_pylist(), strict=True):
             # Of an object of vectors, an entry knows no more than where its own vector ends.

@@ -68,7 +68,7 @@ class CopyPlace(BackupPlace):
     """A folder that is to become a warehouse.
 
     The run that began last goes on; those that it has overtaken see that before they write what would be of another
-    moment. Without clocks, nothing tells a run that is slow from one that died.
+    moment. Without clocks, nothing distinguishes a run that is slow from one that died.
     """
 
     folder: ClassVar[str] = FOLDER

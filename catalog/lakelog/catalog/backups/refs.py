@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from lakelog.catalog.files import CRC, copy_suffix, hash_in, path_hash
 from lakelog.catalog.logs import TableHead, seen_on
 from lakelog.catalog.state import (
     BRANCH,
@@ -36,6 +37,20 @@ def files_of_refs(source: TableHead) -> pa.Table:
         ],
         promote_options="permissive",
     )
+
+
+def copies_of(files: pa.Table) -> dict[str, str]:
+    """Return for each path how the name of its copy ends: the same for those that are copies of one file, byte by byte,
+    as lines of a clone have that was materialized. Two copies of a row would have its id twice."""
+    names: dict[str, str] = {}
+    known: dict[str, tuple[object, ...]] = {}
+    paths, sizes = files["path"].to_pylist(), files["size"].to_pylist()
+    checksums = files[CRC].to_pylist() if CRC in files.column_names else [None] * files.num_rows
+    for path, size, crc in zip(paths, sizes, checksums, strict=True):
+        origin = hash_in(path) or path_hash(path)
+        same = crc is not None and known.setdefault(origin, (size, crc)) == (size, crc)
+        names.setdefault(path, f"copy-{origin}" if same else copy_suffix(path))
+    return names
 
 
 def refs_drafts(

@@ -12,7 +12,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -20,7 +20,7 @@ from pyroaring import BitMap
 
 from lakelog.catalog.backups.checking import sound
 from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogInBackup
-from lakelog.catalog.backups.refs import files_of_refs, refs_drafts
+from lakelog.catalog.backups.refs import copies_of, files_of_refs, refs_drafts
 from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
 from lakelog.catalog.errors import NoSuchTable
@@ -28,7 +28,6 @@ from lakelog.catalog.files import (
     CRC,
     DELETES,
     VERSION,
-    copy_suffix,
     deletes_from_json,
     deletes_to_json,
     file_path,
@@ -57,6 +56,7 @@ from lakelog.log.errors import FormatError, NotFound, StorageError, Unsupported
 from lakelog.log.stores import ObjectStore
 
 AT_ONCE = 4
+_WIDE: dict[str, Any] = {"promote_options": "permissive"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,8 @@ def _made(
 ) -> tuple[TableHead, int]:
     """Make a table of copies of the files at `paths`; return it, and the bytes that were copied."""
     stage = stage_like(tree, source, to, token)
-    places = {path: file_path(stage.write, copy_suffix(path)) for path in paths}
+    copies = copies_of(files if not with_refs else pa.concat_tables([files, files_of_refs(source)], **_WIDE))
+    places = {path: file_path(stage.write, copies[path]) for path in paths}
     store, prefix = tree.logs.places.open(stage.location)
 
     def copy(path: str) -> int:

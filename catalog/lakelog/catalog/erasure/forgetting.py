@@ -157,6 +157,7 @@ class _Forgetting:
         self.lost: list[Lost] = []
         self.left: list[str] = []
         self._released: set[str] = set()
+        self._met: set[str] = set()
         found = tree.table(identifier)
         self.head = TableHead.named(tree.logs, found, identifier)
 
@@ -170,7 +171,8 @@ class _Forgetting:
         """Find out what has such rows."""
         bound_to(self.predicate, self.head.schema)
         self._progress(f"{self.head.name}: looking for files with such rows")
-        self._add(self.head, self._identifier, "table", set())
+        self._look_at_dropped()
+        self._add(self.head, self._identifier, "table")
         self._look_at_promises()
         self._look_at_origins()
         self._look_at_boundaries()
@@ -182,21 +184,25 @@ class _Forgetting:
                 self.left.append(
                     f"{each.head.name}: {what} quotes a value of the condition: change or drop it"
                 )
-        self._look_at_dropped()
+        for log in self.dropped:
+            self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
         self._look_at_namespaces()
 
-    def _add(self, head: TableHead, path: Identifier | None, kind: str, met: set[str]) -> _Log:
-        met.add(head.id)
+    def _add(self, head: TableHead, path: Identifier | None, kind: str) -> _Log:
+        self._met.add(head.id)
         held = held_by(head, self.predicate, self._work)
-        for id, promise in sorted(head.state.clones.items()):
-            if id not in met:
-                self._add_clone(id, promise.location, id in held.clones, met)
+        self._add_clones(head, held)
         quoting = next(versions_quoting(head.tracked, self.values), None)
         log = _Log(head, path, kind, held, is_due=quoting is not None)
         self.logs.append(log)
         return log
 
-    def _add_clone(self, id: str, location: str, holds: bool, met: set[str]) -> None:
+    def _add_clones(self, head: TableHead, held: Held) -> None:
+        for id, promise in sorted(head.state.clones.items()):
+            if id not in self._met:
+                self._add_clone(id, promise.location, id in held.clones)
+
+    def _add_clone(self, id: str, location: str, holds: bool) -> None:
         tracked = self.tree.logs.table(location)
         try:
             view = tracked.at_its_place()
@@ -215,7 +221,7 @@ class _Forgetting:
                 self._add_dropped(_Log(head, path, "dropped-table", Held(), is_due=True))
             return
         try:
-            self._add(head, path, "clone", met)
+            self._add(head, path, "clone")
         except (InvalidInput, NotFound) as error:
             self.left.append(f"{name}, a clone, was left as it is: {error}")
 
@@ -279,9 +285,9 @@ class _Forgetting:
         if moved:
             why = f"{moved:,} objects that a repair has moved to _lost/ are deleted"
             self.lost.append(Lost(kind="repairs", name=name, why=why))
-        self.lost.append(
-            Lost(kind="streams", name=name, why="that have not read all versions so far begin anew")
-        )
+        # The versions in which such rows were removed expire too, before any stream can have read them.
+        why = "that read it begin anew, from its rows as they are then; those that write to it go on"
+        self.lost.append(Lost(kind="streams", name=name, why=why))
 
     def _look_at_dropped(self) -> None:
         parent = self.tree.find_namespace(self._identifier[:-1])
@@ -304,11 +310,11 @@ class _Forgetting:
                     f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
                 )
                 continue
-            log = _Log(head, self._identifier, "dropped-table", held, is_due=view.purged)
+            quotes = next(versions_quoting(tracked, self.values), None) is not None
+            log = _Log(head, self._identifier, "dropped-table", held, is_due=view.purged or quotes)
+            self._add_clones(head, held)
             if log.is_due:
                 self._add_dropped(log)
-        for log in self.dropped:
-            self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
 
     def _add_dropped(self, log: _Log) -> None:
         if log.head.state.current.own_location:
@@ -373,8 +379,10 @@ class _Forgetting:
 
     def do(self, reference: str | None) -> None:
         event = RowsErased(erasure=self.id, filter=self.filter, reference=reference)
+        dropped = self.dropped
         # Each before those that keep files for it.
         for log in self.logs:
+            dropped = [each for each in dropped if not self._is_purged(each)]
             if not log.is_due:
                 continue
             try:
@@ -388,8 +396,13 @@ class _Forgetting:
                 self.left.append(f"{log.head.name} was not, or not all, erased: {error}")
                 continue
             self._released.add(log.head.id)
-        for log in self.dropped:
-            self._purge(log)
+        while dropped:
+            left = [each for each in dropped if not self._is_purged(each)]
+            if len(left) == len(dropped):
+                break
+            dropped = left
+        for log in dropped:
+            self.left.append(f"{log.head.name} was not purged: {log.done.error}")
         for each in self.namespaces:
             self._expire_namespace(each)
 
@@ -432,12 +445,13 @@ class _Forgetting:
             for path in chunk["path"].to_pylist()
         ]
 
-    def _purge(self, log: _Log) -> None:
+    def _is_purged(self, log: _Log) -> bool:
+        """Purge what was dropped, if no other log needs its files any more, and return whether that is done."""
         head = log.head
         link = head.state.link
         if link is None:
-            self.left.append(f"{head.name} has no name that it was dropped from: purge it by hand")
-            return
+            log.say(error="it has no name that it was dropped from: purge it by hand")
+            return False
         try:
             namespace = self.tree.logs.namespace(link.namespace)
             view = namespace.current()
@@ -450,16 +464,17 @@ class _Forgetting:
                 clones = purge.clones_of(self.tree, planned)
                 why = f"clones need its files: {', '.join(clones)}" if clones else "it was restored meanwhile"
                 log.say(error=why)
-                self.left.append(f"{head.name} was not purged: {why}")
-                return
+                return False
             expiry.blank(head.tracked.log)
             target: Target[NamespaceState] = Target(head.name, None, namespace, view)
             purge.take_off_the_list(target, [head.id])
             deleted = () if planned is None else tuple(sorted(planned.content.files))
-            log.say(deleted=deleted, erased_at=head.tracked.current().version)
+            log.say(deleted=deleted, erased_at=head.tracked.current().version, error=None)
         except LakelogError as error:
             log.say(error=str(error))
-            self.left.append(f"{head.name} was not purged: {error}")
+            return False
+        self._released.add(head.id)
+        return True
 
     def _expire_namespace(self, each: ErasedTable) -> None:
         location = self.tree.logs.location(each.location)

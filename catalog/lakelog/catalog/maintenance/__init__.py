@@ -30,7 +30,7 @@ from lakelog.catalog.maintenance.promises import (
     settle_origins,
 )
 from lakelog.catalog.maintenance.reachable import (
-    all_chunks,
+    all_named,
     ever_in,
     first_readable,
     named_by,
@@ -54,7 +54,7 @@ __all__ = [
     "VACUUM_DEFAULT_DROPPED_AGE",
     "Vacuumed",
     "adopt_files",
-    "all_chunks",
+    "all_named",
     "check_warehouse",
     "drop_and_purge",
     "ever_in",

@@ -21,7 +21,7 @@ from lakelog.catalog.maintenance.other_owners import (
     holders,
     is_inside,
 )
-from lakelog.catalog.maintenance.reachable import all_chunks, named_by, paths, reachable
+from lakelog.catalog.maintenance.reachable import all_named, paths, reachable
 from lakelog.catalog.state import Adopted, AdoptedDeleted, TableState, encode, naming
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import LogSealed, NotFound
@@ -59,8 +59,8 @@ def unreached(
     if adopted is None or not sizes:
         return None
     left = set(sizes)
-    for chunk in tracked.read(view, lambda view: all_chunks(tracked, view)):
-        left -= paths(named_by(chunk))
+    for part in tracked.read(view, lambda view: all_named(tracked, view)):
+        left -= paths(part)
     if left:
         known = paths(reachable(tracked, view.version))
         left -= known

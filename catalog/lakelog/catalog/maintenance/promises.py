@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import LogCache, NothingToDo, TrackedLog, known_path_to
-from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, reachable
+from lakelog.catalog.maintenance.reachable import added, all_named, named_by, reachable
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import CloneReleased, Origin, OriginsReleased, Promise, TableState, encode
 from lakelog.log import Commit, Draft, View
@@ -199,7 +199,7 @@ def _unneeded(logs: LogCache, tracked: TrackedLog[TableState], view: View[TableS
     folders = {origin: logs.url(origin.location) for origin in view.state.origins}
     if not folders:
         return []
-    live = [named_by(chunk) for chunk in tracked.read(view, lambda view: all_chunks(tracked, view))]
+    live = tracked.read(view, lambda view: all_named(tracked, view))
     free = [origin for origin, folder in folders.items() if not any(has_any(files, folder) for files in live)]
     if not free:
         return []

@@ -115,26 +115,26 @@ def ever_in(
     twice."""
     start = tracked.log.view_at(first)
     # What was kept for clones then, and is no more, is in no version that a reader could go back to.
-    for chunk in _chunks(tracked, start.state.lines()):
-        yield named_by(chunk)
+    yield from _named(tracked, start.state.lines())
     yield from added_by(tracked, first + 1, last, progress)
 
 
 def live_at(tracked: TrackedLog[TableState], version: int) -> list[pa.Table]:
     """Return the path and size of every file that the table has at a version; some twice."""
-    return [named_by(chunk) for chunk in all_chunks(tracked, tracked.log.view_at(version))]
+    return all_named(tracked, tracked.log.view_at(version))
 
 
-def all_chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
-    """Return the files of the table, of all its tags and branches, and those kept for clones (see `FileSet.chunks`),
-    some more than once. They may be without statistics."""
-    return _chunks(tracked, view.state.kept())
+def all_named(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
+    """Return the path and size of every object that entries of files name: of the table, of all its tags and branches,
+    and of what is kept for clones; some more than once."""
+    return _named(tracked, view.state.kept())
 
 
-def _chunks(tracked: TrackedLog[TableState], lines: Iterable[TableState]) -> list[pa.Table]:
+def _named(tracked: TrackedLog[TableState], lines: Iterable[TableState]) -> list[pa.Table]:
+    # Of a million files, all that is known would take hundreds of megabytes: it goes manifest by manifest.
     fetch = tracked.log.read_blobs
     with naming(tracked.log.location):
-        return [chunk for line in lines for chunk in line.files.chunks(fetch, ())]
+        return [named_by(part) for line in lines for part in line.files.parts(fetch)]
 
 
 def added_by(
@@ -180,7 +180,7 @@ def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
 
 
 def named_by(files: pa.Table) -> pa.Table:
-    """Return the path and size of all objects that entries of files (in the form of `FileSet.chunks`) name."""
+    """Return the path and size of all objects that entries of files (in the form of `FileSet.parts`) name."""
     named = files.select(_FILES.names)
     if DELETES not in files.column_names:
         return named

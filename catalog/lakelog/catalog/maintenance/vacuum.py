@@ -30,10 +30,10 @@ from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.expire import LOGS_AT_ONCE
-from lakelog.catalog.maintenance.listing import bounds_of, is_paged, listed
+from lakelog.catalog.maintenance.listing import bounds_of, listed
 from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
-from lakelog.catalog.maintenance.reachable import DATA, added, all_chunks, among, named_by, paths, unreachable
+from lakelog.catalog.maintenance.reachable import DATA, added, all_named, among, paths, unreachable
 from lakelog.catalog.names import quoted
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
@@ -256,9 +256,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
 
 
 def _delete(tracked: TrackedLog[TableState], content: Content, asked: Wish) -> None:
-    # A bucket takes a thousand keys by one request, of which the store has several under way.
-    is_few = len(content.files) + len(content.objects) <= MANY
-    if asked.delete is None or is_few or is_paged(tracked.store):
+    if asked.delete is None or len(content.files) + len(content.objects) <= MANY:
         purge.delete(tracked, content, asked.progress)
     else:
         asked.delete([f"{tracked.store.url}/{key}" for key in sorted(content.files | content.objects)])
@@ -288,7 +286,7 @@ def _unreached(
 
     Of all that are there, it holds a page at once.
     """
-    live = [named_by(chunk) for chunk in tracked.read(view, lambda view: all_chunks(tracked, view))]
+    live = tracked.read(view, lambda view: all_named(tracked, view))
     found = listed(tracked.store, f"{prefix}{DATA}", bounds_of(prefix, live, view.version))
     left = [pa.table({"path": pa.array([], pa.string()), "size": pa.array([], pa.int64())})]
     foreign = seen = 0

@@ -31,6 +31,7 @@ from lakelog.catalog.files import (
 )
 from lakelog.catalog.parquet.beside import Beside
 from lakelog.catalog.parquet.bloom_filters import NONE, BloomFilters, bloom_filters_of
+from lakelog.catalog.parquet.curve_cuts import LEAST, MOST, border
 from lakelog.catalog.parquet.dictionaries import columns_without_dictionary
 from lakelog.catalog.parquet.opening import footer_crc_of
 from lakelog.catalog.parquet.reshape import to_physical
@@ -219,6 +220,7 @@ class _Writing:
         self._codec = codec_of(properties)
         self._bloom = bloom_filters_of(schema, properties)
         self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
+        self._row_bytes = 0.0
         self._open: dict[tuple[Any, ...], OpenFile] = {}
         self._closed = first_number
         self._putting = Beside("lakelog-put")
@@ -238,7 +240,8 @@ class _Writing:
         # Compressed, rows are rarely larger than in memory: pieces of the target size are never too large.
         pieces = max(1, -(-physical.nbytes // self._target_size_bytes))
         length = -(-physical.num_rows // pieces)
-        for start in range(0, physical.num_rows, length):
+        start = 0
+        while start < physical.num_rows:
             piece = physical.slice(start, length)
             self._with_nan |= columns_with_nan(piece)
             file = self._open.pop(key, None)
@@ -252,10 +255,19 @@ class _Writing:
                 file = OpenFile(
                     self._physical, self._codec, self._with_nan, plain, self._bloom, piece.num_rows
                 )
-            file.write(piece, self._floats)
+            most_bytes = self._target_size_bytes
             if places is not None:
-                file.place(places[start : start + length])
-            if file.size_bytes >= self._target_size_bytes:
+                here = places[start : start + piece.num_rows]
+                end = self._border(file, here)
+                piece = piece.slice(0, end)
+                file.place(here[:end])
+                if end is None and file.is_ordered:
+                    most_bytes = int(MOST * most_bytes)
+                elif end is not None:
+                    most_bytes = 0
+            file.write(piece, self._floats)
+            start += piece.num_rows
+            if file.size_bytes >= most_bytes:
                 self._close(key, file, self._putting.run)
             else:
                 # Put back at the end, so that the first is the least recently written one.
@@ -263,6 +275,25 @@ class _Writing:
         while len(self._open) > OPEN_FILES_LIMIT or self._open_bytes() > OPEN_BYTES_LIMIT:
             oldest = next(iter(self._open))
             self._close(oldest, self._open.pop(oldest), self._putting.run)
+
+    def _border(self, file: OpenFile, places: Ints) -> int | None:
+        """Return how many of the next rows are the last ones of a file; None where it may take all of them.
+
+        How large it gets with them is not known before it is: by what its rows, or those of the last file, have taken.
+        """
+        size, rows = file.size_bytes, file.rows
+        if rows:
+            self._row_bytes = size / rows
+            if file.span is not None and int(places[0]) < file.span[1]:
+                return None  # rows that were not sorted together
+        if not self._row_bytes:
+            return None
+        least, most = (
+            max(1, int((share * self._target_size_bytes - size) / self._row_bytes)) for share in (LEAST, MOST)
+        )
+        origin = int(places[0]) if file.span is None else file.span[0]
+        found = border(places, least, min(most, len(places)), origin)
+        return most if found is None and most < len(places) else found
 
     def _is_cut_off(self, file: OpenFile, places: Ints | None) -> bool:
         if self._cut is None or places is None or file.span is None:
@@ -349,6 +380,8 @@ class OpenFile:
         self.unbounded = frozenset(unbounded)
         self.statistics: dict[int, ColumnStats] = {}
         self.span: tuple[int, int] | None = None
+        self.is_ordered = True
+        self.rows = 0
         # Unlike Arrow's own buffer, it gives its content away without a copy.
         self._sink = io.BytesIO()
         # The Arrow schema is left out: it follows from the Parquet types, and is half of a small file.
@@ -376,10 +409,12 @@ class OpenFile:
                 known = self.statistics.get(column.id)
                 self.statistics[column.id] = _with_values(known, rows.column(column.physical))
         self._writer.write_table(rows, row_group_size=self._most_rows)
+        self.rows += rows.num_rows
 
     def place(self, places: Ints) -> None:
         """Note where the rows of a row group are on the curve."""
         low, high = int(places.min()), int(places.max())
+        self.is_ordered = self.is_ordered and (self.span is None or self.span[1] <= low)
         self.span = (low, high) if self.span is None else (min(low, self.span[0]), max(high, self.span[1]))
 
     def close(self) -> tuple[bytes, pq.FileMetaData]:

@@ -162,6 +162,14 @@ DELETED_RATIO = Property(
     about="A compaction rewrites any file of whose rows at least this share is deleted.",
     form="share",
 )
+CLUSTER_DEPTH = Property(
+    name="lakelog.maintenance.cluster-depth",
+    default="16",
+    about="A clustering leaves no more files than about so many over a point. By its own rule there are 3 to 6; fewer "
+    "rewrite rows more often.",
+    minimum=2,
+    maximum=1000,
+)
 KEEP_FOR = Property(
     name="lakelog.maintenance.keep-for",
     default=NEVER,
@@ -193,6 +201,7 @@ KNOWN: Mapping[str, Property] = {
         ISOLATION,
         *WRITE_MODES.values(),
         ICEBERG,
+        CLUSTER_DEPTH,
         *INHERITED.values(),
     )
 }

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import CURVE, CURVE_HIGH, CURVE_LOW, converted
 from lakelog.catalog.schema import (
+    CLUSTER_DEPTH,
     COLUMNS_MAX,
     TARGET_FILE_SIZE,
     AtomicType,
@@ -38,9 +39,9 @@ from lakelog.catalog.state.compaction import FileSizes, Group, added_until
 from lakelog.log.errors import InvalidInput
 
 SHARE = 0.9
-RUNS_MIN = 2.5
-RUNS_EACH_TENFOLD = 1.5
-"""So many runs stay as they are: two, and three for each hundredfold that the table is of the smallest one."""
+RUNS_MIN = 3.0
+RUNS_EACH_TENFOLD = 1.2
+"""So many runs stay as they are: three, and twelve for each ten tenfolds that the table is of the smallest one."""
 
 FILES_AT_ONCE = 64
 """About so many files of the target size are rewritten together, unless a limit says less."""
@@ -185,6 +186,7 @@ class _Run:
 class _Planned:
     def __init__(self, files: pa.Table, metadata: Metadata, curve: Curve, goal: ClusteringGoal) -> None:
         self._files, self._metadata, self._curve, self._goal = files, metadata, curve, goal
+        self._depth = int(value_of(metadata.properties, CLUSTER_DEPTH))
         self._sizes = FileSizes(files)
         # Where a list of files has been made for their bounds alone, their names say which write they are of.
         self._writes: list[str] = (
@@ -287,10 +289,13 @@ class _Planned:
             by_size.insert(at, places)
         if fresh:
             places = _Run([_File(-2, 0, self._rows(fresh), 0, self._curve.ranks.places)])
-            found = [*places.files, *_joined(places, by_size, 1)]
+            found = [*places.files, *_joined(places, by_size, 1, self._depth)]
         else:
             found = next(
-                filter(None, (_joined(run, by_size[at + 1 :], 0) for at, run in enumerate(by_size))), []
+                filter(
+                    None, (_joined(run, by_size[at + 1 :], 0, self._depth) for at, run in enumerate(by_size))
+                ),
+                [],
             )
         return [file for file in found if file.place >= 0], old if any(f.place == -1 for f in found) else []
 
@@ -324,12 +329,25 @@ class _Planned:
         tasks = max(1, -(-self._bytes(places) // self._goal.target_size_bytes))
         # Rows of an earlier partitioning are of several partitions of today, as files are of any before they are split.
         is_spread = tasks > 1 or self._specs[places[0]] != self._metadata.spec.id
-        return self._sizes.group(places, tasks=tasks, spread=is_spread, cut=cut)
+        cell = self._cell(places, tasks)
+        return self._sizes.group(places, tasks=tasks, spread=is_spread, cut=cut, cell=cell)
+
+    def _cell(self, places: Sequence[int], tasks: int) -> int:
+        """Return how many places of the curve one task has, if rows are spread evenly between those that the files
+        have: down to a power of two."""
+        ranks = self._curve.ranks
+        are_known = all(self._generations[place] == ranks.generation for place in places)
+        ends = [(self._lows[place], self._highs[place]) for place in places] if are_known else []
+        known = [(low, high) for low, high in ends if low is not None and high is not None]
+        span = ranks.places
+        if known and len(known) == len(places):
+            span = max(high for _, high in known) + 1 - min(low for low, _ in known)
+        return 1 << max(0, (span // tasks).bit_length() - 1)
 
 
-def _joined(first: _Run, larger: Sequence[_Run], count: int) -> list[_File]:
+def _joined(first: _Run, larger: Sequence[_Run], count: int, depth_max: int) -> list[_File]:
     """Return what the files of `first` are merged with, and themselves: of larger runs, from the smallest on, what
-    overlaps. None where that is not worth it, or fewer than `count`."""
+    overlaps. None where that is not worth it, or fewer than `count`; no more than `depth_max` stay over a place."""
     files, low, high = list(first.files), first.files[0].low, first.files[-1].high
     rows, depth, ends = first.rows, 1, []
     for run in larger:
@@ -342,7 +360,7 @@ def _joined(first: _Run, larger: Sequence[_Run], count: int) -> list[_File]:
         files += part
         rows += size
         low, high = min(low, part[0].low), max(high, part[-1].high)
-    most = round(RUNS_MIN + RUNS_EACH_TENFOLD * log10(max(1, rows / max(1, first.rows))))
+    most = min(depth_max, round(RUNS_MIN + RUNS_EACH_TENFOLD * log10(max(1, rows / max(1, first.rows)))))
     if depth <= most and not count:
         return []
     worth = max((end for end, is_small in ends if is_small), default=0)

@@ -82,7 +82,8 @@ class Group:
 
     `tasks` share the work, by ranges of the columns by which rows are partitioned and clustered. Unless the group is
     `spread`, its rows are of one partition of today, and one task suffices. No new file has rows on both sides of the
-    place `cut` of the table's curve.
+    place `cut` of the table's curve. Tasks share the curve by stretches of `cell` places, a power of two, each of which
+    begins at a multiple of that: the rows of such a one are in a box that no other stretch reaches into.
     """
 
     files: int
@@ -92,6 +93,7 @@ class Group:
     tasks: int = 1
     spread: bool = False
     cut: int | None = None
+    cell: int = 1
 
 
 def plan_compaction(
@@ -137,7 +139,13 @@ class FileSizes:
         return self._sizes[place] * self.rows[place] // max(1, self.all_rows[place])
 
     def group(
-        self, places: Sequence[int], *, tasks: int = 1, spread: bool = False, cut: int | None = None
+        self,
+        places: Sequence[int],
+        *,
+        tasks: int = 1,
+        spread: bool = False,
+        cut: int | None = None,
+        cell: int = 1,
     ) -> Group:
         """Return the group of the files at these places."""
         rows = sum(self.rows[place] for place in places)
@@ -149,6 +157,7 @@ class FileSizes:
             tasks=tasks,
             spread=spread,
             cut=cut,
+            cell=cell,
         )
 
 

@@ -256,7 +256,14 @@ def apply(
             return replace(state, erasing=None if state.erasing == event.erasure else state.erasing)
         case TablePurged():
             return replace(
-                state, files=state.files.cleared(), refs={}, main=None, adopted=None, clones={}, origins=()
+                _without_boundaries(state),
+                files=state.files.cleared(),
+                estimates=None,
+                refs={},
+                main=None,
+                adopted=None,
+                clones={},
+                origins=(),
             )
         case HistoryExpired():
             return replace(state, expired=max(state.expired, event.version))

@@ -1,9 +1,10 @@
-"""Upkeep by the writers themselves: a little compaction in the background, after commits, where a policy says `auto`.
+"""Upkeep by the writers themselves: a little compaction or clustering in the background, where a policy says `auto`.
 
 A commit costs nothing for it: no request, and no wait. The writer that committed a version divisible by `FAN_IN` looks
-whether something is due, so that of many writers one does, without a word between them. It takes a group at a time,
-while all of its upkeep has taken less than a tenth of the time since its first such commit; so at least one group,
-and at most one more than that. It ends with the process, which waits for it no longer than `END_S`.
+whether something is due, so that of many writers one does, without a word between them. What became due before an
+earlier such version is its writer's, who may be at it still (see `Turns`). It takes a group at a time, while all of its
+upkeep has taken less than a tenth of the time since its first such commit; so at least one group, and at most one more
+than that. It ends with the process, which waits for it no longer than `END_S`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import VERSION
 from lakelog.catalog.logs import LogCache, TableHead, TrackedLog, in_background
 from lakelog.catalog.schema import AUTO, MAINTENANCE, OFF, ON_DEMAND
-from lakelog.catalog.state import TableState
-from lakelog.catalog.upkeep.compacting import FAN_IN, due, goal_by, step
+from lakelog.catalog.state import ClusteringGoal, Group, TableState
+from lakelog.catalog.upkeep.clustering import plan_next, ranked, rewritten
+from lakelog.catalog.upkeep.compacting import FAN_IN, clustering_by, due, goal_by, step
 from lakelog.catalog.upkeep.policies import LEVELS_MAX, policy_for
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
@@ -34,7 +41,31 @@ END_S = 1.0
 LOST_MAX = 3
 """So many groups may be lost to other writers before a table is left until its next commits."""
 
+TAKEN_OVER_AFTER = 16
+"""What a writer has not done that looked when it was due is taken over by the writer of so many turns later, or of
+twice as many, and so on: too early costs work, and never rows."""
+
+TURNS_MAX = 64
+
 _LOGGER = logging.getLogger("lakelog.catalog")
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The versions, divided by `FAN_IN`, that this process has committed, and after which it looks."""
+
+    own: tuple[int, ...]
+
+    def and_(self, later: Turns) -> Turns:
+        return Turns(tuple(sorted({*self.own, *later.own}))[-TURNS_MAX:])
+
+    def has(self, newest: int) -> bool:
+        """Whether a group is this writer's to rewrite whose last file came with the version `newest`."""
+        due = -(-newest // FAN_IN)
+        if due in self.own or due > self.own[-1]:
+            return True
+        late = (each - due for each in self.own)
+        return any(each >= TAKEN_OVER_AFTER and not each & (each - 1) for each in late)
 
 
 class KeepingUp:
@@ -47,7 +78,9 @@ class KeepingUp:
             )
         self._default = default
         self._lock = threading.Lock()
-        self._wanted: dict[str, TrackedLog[TableState]] = {}
+        self._wanted: dict[str, tuple[TrackedLog[TableState], Turns]] = {}
+        self._left: dict[str, Turns] = {}
+        """Of tables for which there was no time: then their turns are still this process's."""
         self._is_running = False
         self._since_s: float | None = None
         self._spent_s = 0.0
@@ -69,7 +102,10 @@ class KeepingUp:
                 self._since_s = logs.log_options.monotonic_s()
             if view.version % FAN_IN or _exiting.is_set():
                 return
-            self._wanted[tracked.location] = tracked
+            turns = Turns((view.version // FAN_IN,))
+            _, earlier = self._wanted.get(tracked.location, (tracked, turns))
+            left = self._left.pop(tracked.location, turns)
+            self._wanted[tracked.location] = (tracked, left.and_(earlier).and_(turns))
             if self._is_running:
                 return
             self._is_running = True
@@ -89,8 +125,9 @@ class KeepingUp:
         return self._ended.wait(timeout_s)
 
     def _run(self, logs: LogCache) -> None:
-        while (tracked := self._next()) is not None:
-            work: Callable[[], None] = partial(self._look_after, logs, tracked)
+        while (wanted := self._next()) is not None:
+            tracked, turns = wanted
+            work: Callable[[], None] = partial(self._look_after, logs, tracked, turns)
             if logs.observe is not None:
                 work = in_background(logs.observe, logs.warehouse, tracked.log.location, work)
             try:
@@ -98,14 +135,14 @@ class KeepingUp:
             except _Ended:
                 pass
             except LakelogError as error:
-                _LOGGER.info("%s was not compacted after a commit: %s", tracked.log.location, error)
+                _LOGGER.info("%s was not looked after by a writer: %s", tracked.log.location, error)
             except Exception:
                 # No writer fails because of upkeep: what is due stays due. A process that ends may have ended the
                 # threads that a step needs.
                 if not _exiting.is_set():
                     _LOGGER.warning("upkeep of %s failed", tracked.log.location, exc_info=True)
 
-    def _next(self) -> TrackedLog[TableState] | None:
+    def _next(self) -> tuple[TrackedLog[TableState], Turns] | None:
         """Return the next table that is wanted; None ends the thread, and the next commit may begin another one."""
         with self._lock:
             if not self._wanted or _exiting.is_set():
@@ -114,21 +151,24 @@ class KeepingUp:
                 return None
             return self._wanted.pop(next(iter(self._wanted)))
 
-    def _look_after(self, logs: LogCache, tracked: TrackedLog[TableState]) -> None:
+    def _look_after(self, logs: LogCache, tracked: TrackedLog[TableState], turns: Turns) -> None:
         now_s, lost = logs.log_options.monotonic_s, 0
         while lost < LOST_MAX and self._may_work(logs, tracked, now_s()):
             began_s = now_s()
             try:
-                came = self._do_one(logs, tracked)
+                came = self._do_one(logs, tracked, turns)
             finally:
                 self._spent_s += now_s() - began_s
             if came is None:
                 return
             lost += came
             _check()
+        with self._lock:
+            self._left[tracked.location] = turns
 
-    def _do_one(self, logs: LogCache, tracked: TrackedLog[TableState]) -> int | None:
-        """Rewrite one group, and return how often that was lost to other writers; None where none is due."""
+    def _do_one(self, logs: LogCache, tracked: TrackedLog[TableState], turns: Turns) -> bool | None:
+        """Rewrite what goes into one commit, and return whether some of that was lost to other writers; None where
+        nothing is due."""
         try:
             view = tracked.current()
         except NotFound:
@@ -141,16 +181,27 @@ class KeepingUp:
             return None
         is_asked = policy.said is not None
         if not is_asked and view.state.branches:
-            # It would be a change of the table, which can be fast-forwarded to a branch only where it has none.
+            # Both would need space for the same rows.
             return None
-        goal = goal_by(head, policy)
+        check = _until(logs.log_options.monotonic_s)
+        clustering = clustering_by(head.metadata)
+        goal = goal_by(head, policy, joins=clustering is None)
         # Files of others are copied only where a user has asked for it: they stay where they are, too.
-        files, groups = due(head, goal, until=head.version, limit_bytes=1, only_own=not is_asked)
-        if not groups or sum(group.size_bytes for group in groups) > STEP_BYTES_MAX:
+        files, groups = _ours(
+            due(head, goal, until=head.version, limit_bytes=1, only_own=not is_asked), turns
+        )
+        if groups:
+            _, came = step(head, goal, files, groups, check, unless_branched=not is_asked)
+            return bool(came.lost)
+        if clustering is None:
             return None
-        until = _until(logs.log_options.monotonic_s)
-        _, came = step(head, goal, files, groups, until, unless_branched=not is_asked)
-        return came.lost
+        clustering = replace(clustering, limit_bytes=min(clustering.limit_bytes, STEP_BYTES_MAX))
+        head = ranked(head) if _ours(_planned(head, clustering), turns)[1] else head
+        files, groups = _ours(_planned(head, clustering), turns)
+        if not groups or not (is_asked or _are_own(files)):
+            return None
+        _, done = rewritten(head, files, groups, clustering, check, unless_branched=not is_asked)
+        return bool(done.lost)
 
     def _may_work(self, logs: LogCache, tracked: TrackedLog[TableState], now_s: float) -> bool:
         """Whether there is time: a tenth of all time where a user has asked for it, else of that which writes took."""
@@ -165,6 +216,7 @@ class KeepingUp:
         self._lock = threading.Lock()
         self._is_running = False
         self._wanted.clear()
+        self._left.clear()
 
 
 def is_auto(logs: LogCache, view: View[TableState], default: str) -> bool:
@@ -180,6 +232,30 @@ def is_auto(logs: LogCache, view: View[TableState], default: str) -> bool:
             break
         properties, link = known.state.properties, known.state.link
     return default == AUTO
+
+
+def _planned(head: TableHead, goal: ClusteringGoal) -> tuple[pa.Table, list[Group]]:
+    return plan_next(head, goal, until=head.version, key=head.metadata.clustering)
+
+
+def _ours(planned: tuple[pa.Table, list[Group]], turns: Turns) -> tuple[pa.Table, list[Group]]:
+    """Return of what is due the groups that are not too large and for this writer to rewrite, and their files."""
+    files, groups = planned
+    found: list[Group] = []
+    parts: list[pa.Table] = []
+    first = size = 0
+    for group in groups:
+        own = files.slice(first, group.files)
+        first += group.files
+        size += group.size_bytes
+        if size <= STEP_BYTES_MAX and turns.has(pc.max(pc.fill_null(own[VERSION], 1)).as_py()):
+            found.append(group)
+            parts.append(own)
+    return (pa.concat_tables(parts) if parts else files.slice(0, 0)), found
+
+
+def _are_own(files: pa.Table) -> bool:
+    return bool(pc.all(pc.starts_with(files["path"], "data/")).as_py())
 
 
 class _Ended(LakelogError):

@@ -195,9 +195,16 @@ def plan_next(
 
 
 def rewritten(
-    head: TableHead, files: pa.Table, groups: Sequence[Group], goal: ClusteringGoal, check: Callable[[], None]
+    head: TableHead,
+    files: pa.Table,
+    groups: Sequence[Group],
+    goal: ClusteringGoal,
+    check: Callable[[], None],
+    *,
+    unless_branched: bool = False,
 ) -> tuple[TableHead, Clustered]:
-    """Rewrite the files of groups in one commit; return the newest version, and what came of it."""
+    """Rewrite the files of groups in one commit; return the newest version, and what came of it. `unless_branched`: all
+    are lost where the table has branches by then."""
     metadata = head.metadata
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
     assert curve is not None, "it was planned by its curve"
@@ -224,7 +231,7 @@ def rewritten(
     except BaseException:
         leftovers.delete(head.tracked, [file.path for file in copied])
         raise
-    head, lost = committed(head, done, write, check)
+    head, lost = committed(head, done, write, check, unless_branched=unless_branched)
     return head, Clustered.of(groups, done, lost)
 
 

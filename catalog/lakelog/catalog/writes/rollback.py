@@ -19,6 +19,7 @@ from lakelog.catalog.planning import may_fail
 from lakelog.catalog.schema import AtomicType, Metadata, Schema, dotted, is_widening, not_generated
 from lakelog.catalog.state import Operation, RolledBack, TableEvent, TableState, check_no_branches, encode
 from lakelog.catalog.writes.file_changes import moved_files
+from lakelog.catalog.writes.files_since import only_moved
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -46,6 +47,9 @@ def go_back(head: TableHead, operation: Operation, then: View[TableState], token
         added, removed = head.at(then).files_only_here(view), head.at(view).files_only_here(then)
         if operation is not Operation.ROLLBACK:
             check_fits(now, before, added, version, name)
+        if only_moved(passed, head.version):
+            # The same rows go as when a transaction made this step, in other files.
+            head.tracked.transaction.note_moved()
         if not added.num_rows and not removed.num_rows and metadata in (None, now):
             raise NothingToDo("nothing to change")
         events: list[TableEvent] = [RolledBack(version=version, metadata=metadata)]

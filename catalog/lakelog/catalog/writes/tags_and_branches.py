@@ -26,6 +26,7 @@ from lakelog.catalog.state import (
     line_of,
 )
 from lakelog.catalog.writes.file_changes import moved_files
+from lakelog.catalog.writes.files_since import HistoryGone, LineMoves, keeping, moves_of, only_moved
 from lakelog.catalog.writes.rollback import check_fits
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
@@ -199,7 +200,7 @@ def _check_known(view: View[TableState], kind: str, name: str, title: str) -> No
 
 def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token: Token | None) -> TableHead:
     """Give `branch` the contents of the branch `to`, and return the newest version of the table itself; either may be
-    main.
+    main. Files to which maintenance has moved rows of `branch` stay, where `to` still has the old ones as they were.
 
     InvalidInput where `branch` has a change that `to` does not have, CommitConflict where one of the two was dropped or
     re-created since this was decided first.
@@ -218,24 +219,13 @@ def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token:
         (id, line), (other_id, other) = line_of(view.state, branch), line_of(view.state, to)
         if branch == to or line.has_all_of(other_id, other):
             raise NothingToDo(f"{branch} has all that {to} has")
-        if not other.has_all_of(id, line):
-            why = (
-                f"it was changed since {to} had all of it"
-                if id in other.contains
-                else f"it is not known that {to} ever had all of it"
-            )
-            instead = (
-                f"write the rows that only {to} has to {MAIN}"
-                if branch == MAIN
-                else f"write the rows that only {to} has to {branch}, or replace the branch {branch} by one created "
-                f"from {to}"
-            )
-            raise InvalidInput(
-                f"{branch} of {title} cannot be fast-forwarded to {to}: {why}, so that rows could be lost. Instead, "
-                f"{instead}"
-            )
+        moves = _moves_since(head.whole.at(view), branch, to, title)
         here, there = seen_on(view, branch), seen_on(view, to)
         added, removed = head.at(there).files_only_here(here), head.at(here).files_only_here(there)
+        if moves is not None:
+            added, removed = keeping(head.whole, branch, id, moves, added, removed)
+        if only_moved(passed, head.version, (branch, to)):
+            head.whole.tracked.transaction.note_moved()
         events: list[TableEvent] = []
         blobs: tuple[bytes, ...] = ()
         if added.num_rows or removed.num_rows:
@@ -253,3 +243,28 @@ def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token:
         return Draft(events=encoded, blobs=blobs)
 
     return _commit(head, decide, is_past, token)
+
+
+def _moves_since(head: TableHead, branch: str, to: str, title: str) -> LineMoves | None:
+    """Return how rows of `branch` have moved since `to` had all of it; None where it has all. InvalidInput where the
+    branch was changed, or where that is not known."""
+    (id, line), (_, other) = line_of(head.state, branch), line_of(head.state, to)
+    if other.has_all_of(id, line):
+        return None
+    why = f"it is not known that {to} ever had all of it"
+    if id in other.contains:
+        why = f"it was changed since {to} had all of it"
+        try:
+            moves = moves_of(head, branch, line.changes - other.contains[id])
+            if moves is not None:
+                return moves
+        except HistoryGone:
+            why += ", and the versions that would show whether its rows only moved have expired"
+    instead = (
+        f"write the rows that only {to} has to {MAIN}"
+        if branch == MAIN
+        else f"write the rows that only {to} has to {branch}, or replace the branch {branch} by one created from {to}"
+    )
+    raise InvalidInput(
+        f"{branch} of {title} cannot be fast-forwarded to {to}: {why}, so that rows could be lost. Instead, {instead}"
+    )

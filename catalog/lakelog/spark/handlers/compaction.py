@@ -50,6 +50,7 @@ def _planned(files: pa.Table, groups: list[Group]) -> tuple[ask.CompactionPlan, 
             tasks=group.tasks,
             spread=group.spread,
             cut=group.cut,
+            cell=group.cell,
         )
         for group in groups
     )

@@ -157,8 +157,8 @@ class PlanClustering(OfLoaded, frozen=True, kw_only=True, tag="plan_clustering")
 
 
 class CompactionGroup(Message, frozen=True, kw_only=True):
-    """So many files that are rewritten together, by so many tasks if their rows are `spread`; no new file has rows on
-    both sides of the place `cut` of the table's curve."""
+    """So many files that are rewritten together, by so many tasks if their rows are `spread`, which share the table's
+    curve by stretches of `cell` places; no new file has rows on both sides of the place `cut` of it."""
 
     files: int
     rows: int
@@ -167,6 +167,7 @@ class CompactionGroup(Message, frozen=True, kw_only=True):
     tasks: int
     spread: bool
     cut: int | None = None
+    cell: int = 1
 
 
 class CompactionPlan(Answer, frozen=True, kw_only=True):

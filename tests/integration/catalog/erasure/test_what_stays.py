@@ -24,11 +24,14 @@ from tests.integration.catalog.erasure.test_forgetting import (
     store_of,
 )
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, StreamBatch
+from lakelog.catalog.changelog import Limits, Stream, Versions
 from lakelog.catalog.erasure import ErasureWork
+from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.logs import writing_as
 from lakelog.catalog.parquet import encoded_rows
+from lakelog.catalog.state import form_of
 from lakelog.catalog.upkeep import clustering
 from lakelog.log import wait_for_background
 from lakelog.log.errors import InvalidInput, LakelogError
@@ -285,3 +288,52 @@ def test_an_engine_that_dies_between_jobs_is_followed_by_another(catalog: Catalo
         for name in ("a.t", "a.c"):
             assert ids(client(warehouse).load_table(name)) == [0, 1, 2], jobs
     raise AssertionError("it never came to its end")
+
+
+def test_dropped_tables_and_clones_go_with_what_they_quote_and_what_a_purge_would_leave(
+    catalog: Catalog, warehouse: str
+) -> None:
+    """A dropped clone is purged before its source is erased, the clones of a dropped table before that is purged."""
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
+    clustered = {"change": "set-clustering", "columns": [["id"], ["name"]]}
+    table.alter([clustered]).append(rows(2)).cluster()
+    catalog.clone("a.t", "a.of the dropped one")
+    catalog.load_table("a.of the dropped one").append(rows(5))
+    catalog.load_table("a.of the dropped one").materialize()
+    catalog.drop_table("a.t")
+    # No row of this one is to be forgotten, but a statement quotes one.
+    table = catalog.create_table("a.t", SCHEMA)
+    with writing_as({"statement": f"DELETE FROM t WHERE {WHERE}"}):
+        table.append(rows(7))
+    catalog.drop_table("a.t")
+    catalog.create_table("a.t", SCHEMA).append(rows(1, 2, marked=True))
+    catalog.clone("a.t", "a.dropped clone")
+    catalog.drop_table("a.dropped clone")
+    assert len(found_in(store_of(warehouse), MARKERS)) > 9
+    done = catalog.forget("a.t", WHERE, dry_run=False)
+    wait_for_background()
+    assert not done.left and not found_in(store_of(warehouse), MARKERS)
+    assert ids(catalog.load_table("a.t")) == [1, 2]
+    assert ids(catalog.load_table("a.of the dropped one")) == [1, 2, 5]
+
+
+def test_a_stream_that_writes_goes_on_after_an_erasure_and_one_that_reads_says_that_it_cannot(
+    catalog: Catalog,
+) -> None:
+    first = StreamBatch(stream="s", number=0)
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True), batch=first)
+    mark = table.stream_mark("s")
+
+    def stream() -> Stream:
+        found = catalog.load_table("a.t")
+        return Stream(table=found, name="t", form=form_of(found.schema), since=1, versions=Versions())
+
+    checkpoints = [stream().start(version=1).to_json(), stream().head().to_json()]
+    done = catalog.forget("a.t", WHERE, dry_run=False)
+    assert any(each.kind == "streams" and "that read it begin anew" in each.why for each in done.lost)
+    second = StreamBatch(stream="s", number=1, after=mark)
+    catalog.load_table("a.t").append(rows(5), batch=second).append(rows(5), batch=second)
+    assert ids(catalog.load_table("a.t")) == [1, 5]
+    for checkpoint in checkpoints:
+        with pytest.raises(StreamStopped, match="has expired before it was read"):
+            stream().next(stream().position(checkpoint), Limits())

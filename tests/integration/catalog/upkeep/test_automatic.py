@@ -210,7 +210,13 @@ def test_files_of_others_and_large_groups_are_left_to_maintain(
 ) -> None:
     for number in range(9):
         pq.write_table(rows(100 + number), tmp_path / f"{number}.parquet")
-    catalog = Catalog(str(tmp_path / "lake"), options={"fsync": "off"}, maintenance="auto")
+    # By a clock that stands still, there is always time.
+    catalog = Catalog(
+        str(tmp_path / "lake"),
+        options={"fsync": "off"},
+        maintenance="auto",
+        log_options=LogOptions(monotonic_s=Now()),
+    )
     table = catalog.create_table("orders", SCHEMA).add_files(str(tmp_path))
     table = table.alter([{"change": "set-property", "key": f"k{at}", "value": "v"} for at in range(1)])
     for id in range(4):
@@ -229,7 +235,6 @@ def test_files_of_others_and_large_groups_are_left_to_maintain(
     begun.pop()()
     paths = table.refresh().plan()["path"].to_pylist()
     assert sum(not path.startswith("data/") for path in paths) == 9
-    # One group at least; how many more, depends on the time that writes took.
     assert sum(path.startswith("data/") for path in paths) < own
 
 
@@ -257,6 +262,54 @@ def test_a_table_can_still_be_fast_forwarded_to_a_branch(
     assert not {each.kind for each in catalog.fsck(deep=True).found} - {"hint-missing"}, (
         "no file is left over"
     )
+
+
+def test_a_clustered_table_is_clustered_by_its_writers(begun: list[Callable[[], None]]) -> None:
+    catalog = catalog_of(Now())
+    wide = pa.schema({"id": pa.int64(), "part": pa.int64()})
+    table = catalog.create_table("shop.items", wide, cluster_by=["id", "part"], properties=AUTO)
+    expected = []
+    while table.version < 40:
+        ids = [table.version * 31 % 97, table.version * 57 % 89]
+        expected += ids
+        table = table.append(pa.table({"id": ids, "part": ids[::-1]}, schema=wide))
+        while begun:
+            begun.pop()()
+            table = table.refresh()
+    assert sorted(table.to_arrow()["id"].to_pylist()) == sorted(expected)
+    files = table.head.all_files()
+    assert sum(each is not None for each in files["curve"].to_pylist()) >= 1 and len(files) < 15
+    said = [each.operation for each in table.history()]
+    assert "compact" in said and said.count("append") == len(expected) // 2
+    # A stream sees the writers' rows once, and nothing of that.
+    assert table.changes(3).to_arrow().num_rows == len(expected) - 2 * (3 - 2)
+
+
+def test_a_writer_leaves_to_others_what_was_due_at_their_versions() -> None:
+    fourth = automatic.Turns((4,))
+    assert [fourth.has(newest) for newest in (24, 25, 32, 33)] == [False, True, True, True]
+    both = fourth.and_(automatic.Turns((7,)))
+    assert [both.has(newest) for newest in (32, 40, 48, 56)] == [True, False, False, True]
+    # What was left for so long that it is taken over, by one in every so many.
+    late = [automatic.Turns((turn,)).has(16) for turn in range(2, 70)]
+    assert [turn for turn, is_ours in enumerate(late, start=2) if is_ours] == [2, 18, 34, 66]
+
+
+def test_a_turn_for_which_there_was_no_time_is_not_forgotten(
+    begun: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog_of(Now()).create_table("shop.orders", SCHEMA, properties=AUTO)
+    with monkeypatch.context() as busy:
+        busy.setattr(automatic.KeepingUp, "_may_work", lambda *given: False)
+        while table.version < 20:
+            table = table.append(rows(table.version))
+        while begun:
+            begun.pop()()
+    assert len(table.refresh().plan()) == 19
+    while table.version < 24:
+        table = table.append(rows(table.version))
+    begun.pop()()
+    assert len(table.refresh().plan()) < 8
 
 
 def test_a_default_that_is_none_is_refused() -> None:

@@ -10,10 +10,12 @@ from math import inf, log10, nan
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, DoneInPart, InvalidInput, Table
+from lakelog.catalog.parquet.curve_cuts import border
 from lakelog.catalog.parquet.curve_order import along_curve
 from lakelog.catalog.schema import curve_of
 from lakelog.catalog.state import clustering as planning
@@ -90,6 +92,52 @@ def test_rows_that_come_later_rewrite_little(table: Table) -> None:
     assert times <= 1.2 * (1 + log10(table.size_bytes / (asked / 20)))
     both = "day = DATE'2025-01-01' and part = 'https://example.org/parts/05000'"
     assert len(table.plan(both)) <= 8
+
+
+def test_a_depth_is_kept_by_rewriting_more(catalog: Catalog) -> None:
+    chance = random.Random(2)
+    depth = {"change": "set-property", "key": "lakelog.maintenance.cluster-depth", "value": "2"}
+    table = items(catalog).append(rows(4_000, chance)).alter([depth]).cluster()
+    for number in range(6):
+        table = table.append(rows(500, chance, 30_000 + number * 500)).cluster()
+        assert overlap(table) <= 2.2
+    assert len(of(table)) == 7_000
+
+
+def overlap(table: Table) -> float:
+    """Return how many files lie over a point, on average."""
+    files = table.head.all_files().select(["lo2", "hi2", "lo3", "hi3"]).to_pylist()
+    chance = random.Random(4)
+    total = 0
+    for _ in range(200):
+        day = DAY + dt.timedelta(days=chance.randrange(1_000))
+        part = f"https://example.org/parts/{chance.randrange(10_000):05d}"
+        total += sum(f["lo2"] <= day <= f["hi2"] and f["lo3"] <= part <= f["hi3"] for f in files)
+    return total / 200
+
+
+def test_files_of_a_run_do_not_overlap_since_they_end_at_borders_of_cells(table: Table) -> None:
+    table = table.cluster()
+    assert len(table.plan()) >= 8
+    # A point may lie on the border of two files; where they ended anywhere, it was 1.4.
+    assert overlap(table) <= 1.15
+
+
+@pytest.mark.parametrize("chance", [random.Random(each) for each in range(3)])
+def test_borders_are_those_of_cells_as_large_as_what_lies_before(chance: random.Random) -> None:
+    places = np.array(sorted(chance.randrange(1 << 10) for _ in range(300)))
+    for _ in range(50):
+        begin, end = sorted(chance.sample(range(1, 301), 2))
+        origin = int(places[chance.randrange(begin)])
+        borders = [
+            row
+            for row in range(begin, end)
+            if any(
+                places[row - 1] >> bits != places[row] >> bits and int(places[row]) - origin < 2 << bits
+                for bits in range(11)
+            )
+        ]
+        assert border(places, begin, end, origin) == next(iter(borders), None)
 
 
 def test_only_files_that_overlap_are_rewritten(catalog: Catalog) -> None:
