@@ -25,6 +25,8 @@ COMPANY_PUTS = 0.2
 SLOWER_AT_ONCE = 4.0
 """By what one PUT may be slower than the others to be taken for what PUTs take: a process may have been stopped in it,
 for a day, and is not to be patient for weeks."""
+STALLED_S = 0.00001
+"""What passed by the log's time while that waits for a client's clock that was ahead: nothing is known by it."""
 EARLIER_PUTS = 0.02, 0.16
 """How much earlier to look after a look that found its version: twice as much each time, until one was too early."""
 
@@ -79,8 +81,9 @@ class Pace:
         put_s = commit.time_us / 1e6
         if self._last_put_s:
             passed_s = put_s - self._last_put_s
-            # Never less than a PUT: after a client whose clock was ahead, the log's time stands still for a while.
-            self._interval_s += 0.3 * (min(max(self.put_s, passed_s), 8 * self.put_s) - self._interval_s)
+            if passed_s < STALLED_S:
+                passed_s = min(self._interval_s, self.put_s)
+            self._interval_s += 0.3 * (min(passed_s, 8 * self.put_s) - self._interval_s)
         self._last_put_s = put_s
         if looked_s is not None:
             self._found(looked_s - put_s, self._missed_s - put_s if self._missed_s else None)
