@@ -43,8 +43,15 @@ def installed(example: Path) -> Path:
     folder = made(user_cache()) / f"example-{example.name}-{version}-{zlib.crc32(requirements):08x}"
     if not folder.is_dir():
         temporary = folder.with_name(f"{folder.name}.{os.getpid()}")
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(temporary)]
-        subprocess.run([*command, "-r", str(example / "requirements.txt")], check=True)
+        # An environment that uv has made has no pip.
+        uv = shutil.which("uv")
+        pip = (
+            [uv, "pip", "install", "--python", sys.executable]
+            if uv
+            else [sys.executable, "-m", "pip", "install"]
+        )
+        wanted = ["--quiet", "--target", str(temporary), "-r", str(example / "requirements.txt")]
+        subprocess.run([*pip, *wanted], check=True)
         temporary.rename(folder)
     return folder
 

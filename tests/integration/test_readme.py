@@ -51,12 +51,14 @@ def test_the_pages_about_branches_transactions_and_what_was_dropped_run_one_afte
     code = [block("### Python, without Spark")]
     code += ['catalog.create_namespace("shop")']
     code += [block("# Tags and branches", "docs/branches.md")]
-    code += [block("# Transactions", "docs/transactions.md"), block("# What was dropped", "docs/undo.md")]
+    code += [block("# Transactions", "docs/transactions.md"), *blocks("# Undo", "docs/undo.md")]
     for each in code:
         exec(compile(each.replace("/tmp/warehouse", warehouse), "docs", "exec"), names)
     catalog = Catalog(warehouse)
     assert catalog.load_table("lab.guests").row_count == 0
     assert catalog.load_table("lab.archive").to_arrow()["id"].to_pylist() == [1, 3]
+    stock = catalog.load_table("lab.stock").to_arrow().sort_by("id")
+    assert stock["pieces"].to_pylist() == [0, 20, 30, 40]
 
 
 def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twice(

@@ -14,7 +14,7 @@ from tests import s3_servers
 
 from lakelog.catalog import Catalog, col
 from lakelog.cli.main import run
-from lakelog.testing.moto_server import S3Server
+from lakelog.testing.moto_server import S3Server, moto_server
 
 pytestmark = pytest.mark.s3
 
@@ -107,3 +107,18 @@ def test_a_backup_goes_from_a_bucket_to_a_folder_and_back(place, tmp_path):
         restored.restore_warehouse(at)
         assert restored.load_table("t").to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
         assert not restored.fsck(deep=True).found
+
+
+def test_a_bucket_that_encrypts_by_a_key_of_kms_needs_nothing_to_be_set() -> None:
+    kms = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "arn:aws:kms:us-east-1:1:key/k"}
+    rule = {"ApplyServerSideEncryptionByDefault": kms, "BucketKeyEnabled": True}
+    with moto_server("locked") as server, server.credentials(), server.client() as client:
+        client.put_bucket_encryption(Bucket="locked", ServerSideEncryptionConfiguration={"Rules": [rule]})
+        catalog = Catalog("s3://locked/w", options=server.options)
+        catalog.create_table("t", SCHEMA).append(rows(1, 2)).delete(col("id") == 1)
+        assert Catalog("s3://locked/w", options=server.options).load_table("t").to_arrow()[
+            "id"
+        ].to_pylist() == [2]
+        keys = [each["Key"] for each in client.list_objects_v2(Bucket="locked")["Contents"]]
+        found = [client.head_object(Bucket="locked", Key=key).get("ServerSideEncryption") for key in keys]
+        assert set(found) == {"aws:kms"} and len(found) > 4

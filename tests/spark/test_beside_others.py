@@ -37,7 +37,9 @@ for statement in statements:
     try:
         answers.append([row.asDict() for row in spark.sql(statement).collect()])
     except Exception as error:
-        answers.append(str(error)[:1000])
+        text = str(error)
+        causes = [line for line in text.splitlines() if line.startswith("Caused by")]
+        answers.append("\\n".join([text[:1000], *causes]))
 print("answers:" + json.dumps(answers, default=str))
 """
 FILLED = (
@@ -51,6 +53,7 @@ FILLED = (
 ROWS = "SELECT * FROM {t} ORDER BY id"
 WORDS = (
     "DESCRIBE HISTORY {t}",
+    "DESCRIBE DETAIL {t}",
     "OPTIMIZE {t}",
     "VACUUM {t} DRY RUN",
     "RESTORE TABLE {t} TO VERSION AS OF 4",
@@ -80,7 +83,7 @@ def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
         "CREATE TABLE default.d (id BIGINT, k INT) USING delta "
         "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
     ]
-    for table, own in (("lake.s.t", LAKELOGS), ("default.d", ("DESCRIBE DETAIL {t}",))):
+    for table, own in (("lake.s.t", LAKELOGS), ("default.d", ())):
         statements += [each.format(t=table) for each in (*FILLED, ROWS, *WORDS, *own)]
     joined = "SELECT count(*) AS n FROM lake.s.t JOIN default.d USING (id)"
     answers = run(order, tmp_path, [*statements, joined])
@@ -95,7 +98,9 @@ def test_each_has_its_words_for_its_own_tables(order, tmp_path: Path) -> None:
     assert "metrics" in answers["OPTIMIZE default.d"][0]
     assert "expired_versions_count" in answers["VACUUM lake.s.t DRY RUN"][0]
     assert [each["name"] for each in answers["SHOW BRANCHES IN lake.s.t"]] == ["main", "side"]
-    assert answers["DESCRIBE DETAIL default.d"][0]["format"] == "delta"
+    details = [answers[f"DESCRIBE DETAIL {t}"][0] for t in ("default.d", "lake.s.t")]
+    assert [each["format"] for each in details] == ["delta", "lakelog"]
+    assert list(details[1])[: len(details[0])] == list(details[0])
     assert answers[joined] == [{"n": 2}]
 
 

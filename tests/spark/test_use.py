@@ -24,6 +24,16 @@ QUIET = {
 }
 
 
+def home(folder):
+    """An installation of Spark whose workers, those of `local-cluster` too, have their folders below `folder`."""
+    own = folder / "spark-home"
+    own.mkdir()
+    for each in HOME.iterdir():
+        if each.name != "work":
+            (own / each.name).symlink_to(each)
+    return own
+
+
 def arguments(settings):
     return [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
 
@@ -94,7 +104,7 @@ def test_executors_need_the_jar_only(tmp_path):
             print("OUT", json.dumps(spark.sql("SELECT count(*), sum(v) FROM lake.t").collect()[0]))
         """)
     )
-    text = run([sys.executable, str(job)], SPARK_HOME=str(HOME), SPARK_WORKER_DIR=str(tmp_path / "work"))
+    text = run([sys.executable, str(job)], SPARK_HOME=str(home(tmp_path)))
     (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
     assert json.loads(line[3:]) == [50, 2500]
 

@@ -19,7 +19,7 @@ from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import TableHead, observed, watched
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.pictures import definition_of
-from lakelog.catalog.planning import TopRows, Values, bind
+from lakelog.catalog.planning import TopRows, Values, bind, left_out_by_partition
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.schema import (
     Constraint,
@@ -340,6 +340,12 @@ class TableVersion(ArrowRows):
     def plan(self, predicate: Filter | None = None, *, top: TopRows | None = None) -> pa.Table:
         """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
         return self.head.plan(predicate, top)
+
+    def left_out_by_partition(self, predicate: Filter, planned: int) -> int | None:
+        """Return how many files a plan of so many has left out by what is asked of partitioned columns; None where
+        that would have to be read."""
+        bound, left_out = bind(as_predicate(predicate), self.schema), self.file_count - planned
+        return left_out_by_partition(self.head.state.files, bound, self.head.metadata.specs, left_out)
 
     def plan_partial(self, predicate: Filter) -> pa.Table:
         """Return the data files in which an overwrite by this filter may replace some rows and not all. Unsupported."""

@@ -39,6 +39,7 @@ def spark_conf(
     as_of: str | None = None,
     as_of_namespace: str | None = None,
     maintenance: str | None = None,
+    proposals: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
     python: str | os.PathLike[str] | None = None,
@@ -52,6 +53,8 @@ def spark_conf(
     `as_of_namespace`, the name of a cut of that namespace shows what is in it.
     `maintenance` says whether the session compacts what it writes (auto, the default), only where a property of tables
     and namespaces says so (on-demand), or nothing (off).
+    `proposals` says whether changes that lose races to other processes are left to these to commit, and theirs are
+    committed here: on, or off (the default).
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
     `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
     too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's
@@ -86,6 +89,7 @@ def spark_conf(
         "as-of": as_of,
         "as-of-namespace": as_of_namespace,
         "maintenance": maintenance,
+        "proposals": proposals,
         "statement-text": statement_text,
         "stored-code": stored_code,
     }
@@ -124,6 +128,7 @@ def configure(
     as_of: str | None = None,
     as_of_namespace: str | None = None,
     maintenance: str | None = None,
+    proposals: str | None = None,
     statement_text: str | None = None,
     stored_code: str | None = None,
     python: str | os.PathLike[str] | None = None,
@@ -146,6 +151,7 @@ def configure(
         as_of=as_of,
         as_of_namespace=as_of_namespace,
         maintenance=maintenance,
+        proposals=proposals,
         statement_text=statement_text,
         stored_code=stored_code,
         python=python,

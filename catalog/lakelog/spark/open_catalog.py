@@ -29,11 +29,14 @@ SETTINGS = STORE | {
     "as-of",
     "as-of-namespace",
     "maintenance",
+    "proposals",
     "statement-text",
     stored_code.SETTING,
 }
 MAINTENANCES = ("auto", "on-demand", "off")
 MAINTENANCE_DEFAULT = "auto"
+PROPOSALS = ("on", "off")
+PROPOSALS_DEFAULT = "off"
 STATEMENT_TEXTS = ("normalized", "full", "none")
 
 AT_ONCE = 16
@@ -61,6 +64,12 @@ class OpenCatalog:
             raise InvalidInput(
                 f"the catalog's maintenance is {self._maintenance}, but it can be {', '.join(MAINTENANCES)}: correct "
                 "spark.sql.catalog.<name>.maintenance"
+            )
+        self._proposals = settings.get("proposals", PROPOSALS_DEFAULT)
+        if self._proposals not in PROPOSALS:
+            raise InvalidInput(
+                f"the catalog's proposals is {self._proposals}, but it can be {', '.join(PROPOSALS)}: correct "
+                "spark.sql.catalog.<name>.proposals"
             )
         self.stored_code = stored_code.allowed_from(settings.get(stored_code.SETTING, stored_code.SQL))
         self.open_transactions = OpenTransactions()
@@ -105,7 +114,9 @@ class OpenCatalog:
                     self._settings["warehouse"],
                     options={key: value for key, value in self._settings.items() if key in STORE},
                     writer=writer_facts(engine=f"spark {self._spark}", application=""),
-                    log_options=LogOptions(in_background=self._background.run),
+                    log_options=LogOptions(
+                        in_background=self._background.run, proposals=self._proposals == "on"
+                    ),
                     as_of=self._settings.get("as-of"),
                     as_of_namespace=self._settings.get("as-of-namespace", ""),
                     maintenance=self._maintenance,

@@ -27,7 +27,7 @@ private[lakelog] final class Python(val program: String) {
 
   private def start(): Child = {
     val started =
-      try new Child(program +: PythonPath.arguments, line => AdapterLog.warn(s"Python: $line"))
+      try new Child(PythonChoice.file(program) +: PythonPath.arguments, line => AdapterLog.warn(s"Python: $line"))
       catch { case missing: java.io.IOException => throw Python.doesNotStart(program, missing.getMessage) }
     try {
       Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))
@@ -77,6 +77,7 @@ private[lakelog] object Python {
       "python",
       s"lakelog's Python side did not start with '$program': $why. Install lakelog ${Bridge.version} there " +
         s"('$program -m pip install lakelog==${Bridge.version}'), or name a Python that has it in " +
-        s"spark.sql.catalog.<name>.python. ${PythonChoice.searched(PythonChoice.places)}.")
+        s"spark.sql.catalog.<name>.python. ${PythonChoice.searched(PythonChoice.places)}." + PythonChoice.lookedFor(
+            program))
   }
 }

@@ -1,5 +1,11 @@
 package org.apache.spark.sql.lakelog
 
+import java.io.File
+
+import scala.util.Try
+
+import org.apache.spark.SparkFiles
+
 /** Which Python runs lakelog: the catalog's own setting first, then the ones that PySpark uses, then `python3`. */
 private[lakelog] object PythonChoice {
 
@@ -24,6 +30,25 @@ private[lakelog] object PythonChoice {
     s"Python is looked for in spark.sql.catalog.<name>.python, ${others.mkString(", ")}, and as $Default on the PATH: " +
       "the first one that is set counts"
   }
+
+  /**
+   * The file to run: a relative path that leads nowhere from the folder that the driver runs in is one below the folder where Spark
+   * unpacks what `--archives` names. YARN and Kubernetes unpack into the former, all other drivers into the latter.
+   */
+  def file(program: String): String = {
+    val unpacked = folders(program).drop(1).map(new File(_, program)).filter(_.exists)
+    if (new File(program).exists) program else unpacked.headOption.fold(program)(_.getPath)
+  }
+
+  /** Where a relative path was looked for, for an error about it; nothing for a name or an absolute path. */
+  def lookedFor(program: String): String = folders(program) match {
+    case Seq() => ""
+    case all => s" A relative path is looked for in ${all.mkString(", and where archives are unpacked, ")}."
+  }
+
+  private def folders(program: String): Seq[String] =
+    if (!program.contains(File.separator) || new File(program).isAbsolute) Nil
+    else new File("").getAbsolutePath +: Try(SparkFiles.getRootDirectory()).toOption.filter(_ != ".").toSeq
 
   private val Default = "python3"
 }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
  *
  * {{{
  * DESCRIBE | DESC HISTORY t [LIMIT number]
+ * DESCRIBE | DESC DETAIL t
  * OPTIMIZE t [FULL] [WHERE condition] [ZORDER BY (column, …)]
  * VACUUM t [RETAIN number HOURS] [DRY RUN]
  * RESTORE [TABLE] t TO VERSION AS OF number | TIMESTAMP AS OF time
@@ -22,8 +23,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 private[lakelog] object ForeignStatements extends LakeStatement {
 
   private val verbs: Seq[(String, StatementWords => Option[LogicalPlan])] = Seq(
-    "describe" -> (words => history(words, "DESCRIBE")),
-    "desc" -> (words => history(words, "DESC")),
+    "describe" -> (words => described(words, "DESCRIBE")),
+    "desc" -> (words => described(words, "DESC")),
     "optimize" -> (words => after(words, "OPTIMIZE")(optimized)),
     "vacuum" -> (words => after(words, "VACUUM")(vacuumed)),
     "restore" -> (words =>
@@ -48,18 +49,22 @@ private[lakelog] object ForeignStatements extends LakeStatement {
   private def tableOf(words: StatementWords): Option[Seq[String]] =
     words.name().flatMap(name => Try(words.partsOf(name)).toOption).filter(LakeNames.isTableOrPlace)
 
-  /** Spark takes the text for that of a column's description, of a table `history`, which therefore comes first. */
-  private def history(words: StatementWords, verb: String): Option[LogicalPlan] =
-    if (!words.are(verb, "HISTORY")) None
-    else {
-      words.expect(verb)
-      val history = words.next()
-      tableOf(words).filterNot(name => name.length == 1 && LakeNames.isThere(Seq(history))).map { name =>
-        val limit = if (words.take("LIMIT")) Some(number(words)) else None
-        words.expectEnd()
-        StatementInWords(UnresolvedTable(name, "DESCRIBE HISTORY", false), ShowHistory(limit))
+  /** Spark takes the text for that of a column's description, of a table `history` or `detail`, which therefore comes first. */
+  private def described(words: StatementWords, verb: String): Option[LogicalPlan] = {
+    def of(noun: String, statement: => InWords): Option[LogicalPlan] =
+      if (!words.are(verb, noun)) None
+      else {
+        words.expect(verb)
+        val own = words.next()
+        tableOf(words).filterNot(name => name.length == 1 && LakeNames.isThere(Seq(own))).map { name =>
+          val wanted = statement
+          words.expectEnd()
+          StatementInWords(UnresolvedTable(name, s"DESCRIBE $noun", false), wanted)
+        }
       }
-    }
+    of("HISTORY", ShowHistory(if (words.take("LIMIT")) Some(number(words)) else None))
+      .orElse(of("DETAIL", ShowDetail))
+  }
 
   private def optimized(words: StatementWords): InWords = {
     val full = words.take("FULL")

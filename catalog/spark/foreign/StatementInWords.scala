@@ -79,6 +79,41 @@ private[lakelog] final case class ShowHistory(limit: Option[Long]) extends InWor
   }
 }
 
+/** The table as it is, in Delta's columns. Those about Delta's own protocol are NULL. */
+private[lakelog] case object ShowDetail extends InWords {
+  override val name = "DESCRIBE DETAIL"
+
+  override def inOwn(table: LakeTable): String = {
+    table.refuseOnRef(name)
+    val facts = table.facts
+    def texts(all: Seq[String]) = s"CAST(array(${all.map(InWords.literal).mkString(", ")}) AS ARRAY<STRING>)"
+    def text(value: Option[String]) = s"CAST(${value.fold("NULL")(InWords.literal)} AS STRING)"
+    val properties = facts.properties.toSeq.sorted.flatMap { case (key, value) => Seq(key, value) }
+    val partitioning = facts.partitionFields.map { field =>
+      if (field.transform.isIdentity) SchemaInternals.quoted(field.column) else field.toSpark.describe
+    }
+    val columns = Seq(
+      "'lakelog'" -> "format",
+      InWords.literal(facts.id) -> "id",
+      InWords.literal(table.name) -> "name",
+      text(facts.comment) -> "description",
+      InWords.literal(Locations.shown(facts.location)) -> "location",
+      "created_at" -> "createdAt",
+      "modified_at" -> "lastModified",
+      texts(partitioning) -> "partitionColumns",
+      texts(facts.clustering.map(SchemaInternals.quoted(_))) -> "clusteringColumns",
+      "file_count" -> "numFiles",
+      "total_data_file_size_in_bytes" -> "sizeInBytes",
+      s"CAST(map(${properties.map(InWords.literal).mkString(", ")}) AS MAP<STRING, STRING>)" -> "properties",
+      "CAST(NULL AS INT)" -> "minReaderVersion",
+      "CAST(NULL AS INT)" -> "minWriterVersion",
+      "CAST(NULL AS ARRAY<STRING>)" -> "tableFeatures",
+      "version" -> "version",
+      "record_count" -> "numRows")
+    s"SELECT ${columns.map { case (value, name) => s"$value AS $name" }.mkString(", ")} FROM ${table.name}.detail"
+  }
+}
+
 /** A compaction, or a clustering where the table has one. Z-order is a layout that another format gives files each time; lakelog's tables have one that all writes keep. */
 private[lakelog] final case class Optimize(where: Option[String], columns: Seq[Seq[String]], full: Boolean)
   extends InWords {

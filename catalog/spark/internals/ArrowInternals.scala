@@ -1,11 +1,14 @@
 package org.apache.spark.sql.lakelog
 
-import java.io.ByteArrayInputStream
+import java.nio.ByteBuffer
+import java.nio.channels.ReadableByteChannel
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.arrow.memory.{ArrowBuf, BufferAllocator}
 import org.apache.arrow.vector.{BigIntVector, ValueVector, VarCharVector, VectorSchemaRoot}
-import org.apache.arrow.vector.ipc.ArrowStreamReader
+import org.apache.arrow.vector.ipc.{ArrowStreamReader, ReadChannel}
+import org.apache.arrow.vector.ipc.message.MessageChannelReader
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
@@ -20,7 +23,7 @@ private[lakelog] object ArrowInternals {
   /** The batches of an Arrow stream. Each is gone when the next one is read. */
   def batches(stream: Array[Byte]): PartitionReader[ColumnarBatch] = new PartitionReader[ColumnarBatch] {
     private val allocator = ArrowUtils.rootAllocator.newChildAllocator("lakelog-rows", 0, Long.MaxValue)
-    private val reader = new ArrowStreamReader(new ByteArrayInputStream(stream), allocator)
+    private val reader = readerOf(stream, allocator)
 
     override def next(): Boolean = reader.loadNextBatch()
 
@@ -76,9 +79,45 @@ private[lakelog] object ArrowInternals {
   private def foreachBatch(arrow: Array[Byte], name: String)(use: VectorSchemaRoot => Unit): Unit = {
     val allocator = ArrowUtils.rootAllocator.newChildAllocator(name, 0, Long.MaxValue)
     try {
-      val reader = new ArrowStreamReader(new ByteArrayInputStream(arrow), allocator)
+      val reader = readerOf(arrow, allocator)
       try while (reader.loadNextBatch()) use(reader.getVectorSchemaRoot)
       finally reader.close()
     } finally allocator.close()
+  }
+
+  private def readerOf(arrow: Array[Byte], allocator: BufferAllocator): ArrowStreamReader =
+    new ArrowStreamReader(new MessageChannelReader(new BytesChannel(new Bytes(arrow)), allocator), allocator)
+
+  private final class Bytes(val all: Array[Byte]) extends ReadableByteChannel {
+    var at = 0
+
+    def left: Int = all.length - at
+
+    override def read(into: ByteBuffer): Int = {
+      val count = math.min(into.remaining, left)
+      into.put(all, at, count)
+      at += count
+      if (count == 0 && into.hasRemaining) -1 else count
+    }
+
+    override def isOpen: Boolean = true
+    override def close(): Unit = ()
+  }
+
+  /**
+   * Copies what is in memory straight into Arrow's. Arrow's own channel wraps its memory in buffers of Java's, which takes options of
+   * the JVM that a driver lacks in deploy mode cluster on Spark standalone.
+   */
+  private final class BytesChannel(bytes: Bytes) extends ReadChannel(bytes) {
+
+    override def bytesRead(): Long = bytes.at
+
+    override def readFully(into: ArrowBuf, length: Long): Long = {
+      val count = math.min(length, bytes.left).toInt
+      into.setBytes(0, bytes.all, bytes.at, count)
+      into.writerIndex(count)
+      bytes.at += count
+      count
+    }
   }
 }

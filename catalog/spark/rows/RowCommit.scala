@@ -37,6 +37,9 @@ private[lakelog] final class RowCommit(
   /** How many rows were changed; None before the commit, and where nothing was to be changed. */
   @volatile var changed: Option[wire.RowsChanged] = None
 
+  /** What the commit took. */
+  @volatile var cost: Option[wire.CommitCost] = None
+
   /**
    * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds what was written, of which
    * so many rows are `updated`; None: that is not known. Where nothing is to be changed, there is no commit.
@@ -60,6 +63,7 @@ private[lakelog] final class RowCommit(
       val answer =
         write.commit(request(condition) _, overOthers = narrowed(condition).map(each => request(Some(each)) _))
       changed = answer.rows
+      cost = answer.cost
       table.access.wrote(table.facts.location, files)
     }
   }

@@ -48,7 +48,7 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
   override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.all
 
   /** Spark asks once all is committed. */
-  override def reportDriverMetrics(): Array[CustomTaskMetric] = WriteMetrics.of(commit.changed)
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = WriteMetrics.of(commit.changed, commit.cost)
 
   override def distributionStrictlyRequired(): Boolean = false
 

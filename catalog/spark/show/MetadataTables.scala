@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.catalog.{Identifier, Relation}
  */
 private[lakelog] object MetadataTables {
 
-  private val Names = Set("files", "history", "log", "manifests", "partitions", "refs", "snapshots")
+  private val Names = Set("detail", "files", "history", "log", "manifests", "partitions", "refs", "snapshots")
 
   /** Kinds of failures that say that there is nothing of a name. */
   val Missing: Set[String] = Set("no-such-table", "no-such-namespace", "log-sealed")

@@ -115,6 +115,7 @@ private[lakelog] object Mirror {
     "ClusteringGoal" -> (ClusteringGoal.of _: JObject => Message),
     "ColumnComputed" -> (ColumnComputed.of _: JObject => Message),
     "ColumnStats" -> (ColumnStats.of _: JObject => Message),
+    "CommitCost" -> (CommitCost.of _: JObject => Message),
     "CommitMade" -> (CommitMade.of _: JObject => Message),
     "CommittedRows" -> (CommittedRows.of _: JObject => Message),
     "Compact" -> (Compact.of _: JObject => Message),

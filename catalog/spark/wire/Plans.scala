@@ -46,14 +46,23 @@ private[lakelog] object Plan extends Companion[Plan] {
     takeIfAny[Seq[Long]](json, "keys").getOrElse(Nil))
 }
 
-/** How many files the version has, how many deleted rows those have that are planned, and what planning cost. */
-private[lakelog] final case class Planned(files: Long = 0, deleted: Long = 0, requests: Long = 0, bytes: Long = 0)
+/**
+ * How many files the version has, how many deleted rows those have that are planned, and what planning cost.
+ * `by_partition` of those that are left out are so by what is asked of partitioned columns, where that is known.
+ */
+private[lakelog] final case class Planned(
+    files: Long = 0,
+    deleted: Long = 0,
+    requests: Long = 0,
+    bytes: Long = 0,
+    byPartition: Option[Long] = None)
   extends Message {
   override def members: Members = List(
     "files" -> putUnless(files)(0),
     "deleted" -> putUnless(deleted)(0),
     "requests" -> putUnless(requests)(0),
-    "bytes" -> putUnless(bytes)(0))
+    "bytes" -> putUnless(bytes)(0),
+    "by_partition" -> putIfAny(byPartition))
 }
 
 private[lakelog] object Planned extends Companion[Planned] {
@@ -61,7 +70,8 @@ private[lakelog] object Planned extends Companion[Planned] {
     takeIfAny[Long](json, "files").getOrElse(0),
     takeIfAny[Long](json, "deleted").getOrElse(0),
     takeIfAny[Long](json, "requests").getOrElse(0),
-    takeIfAny[Long](json, "bytes").getOrElse(0))
+    takeIfAny[Long](json, "bytes").getOrElse(0),
+    takeIfAny[Long](json, "by_partition"))
 }
 
 /** The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream. */

@@ -183,22 +183,62 @@ private[lakelog] object RowsChanged extends Companion[RowsChanged] {
 }
 
 /**
+ * What a commit took: versions that were put or tried to, decisions that were made anew, waits for others, and requests
+ * to the store with their bytes.
+ */
+private[lakelog] final case class CommitCost(
+    attempts: Long,
+    rebases: Long,
+    waits: Long,
+    waitedMs: Long,
+    requests: Long,
+    bytesRead: Long,
+    bytesWritten: Long)
+  extends Message {
+  override def members: Members = List(
+    "attempts" -> put(attempts),
+    "rebases" -> put(rebases),
+    "waits" -> put(waits),
+    "waited_ms" -> put(waitedMs),
+    "requests" -> put(requests),
+    "bytes_read" -> put(bytesRead),
+    "bytes_written" -> put(bytesWritten))
+}
+
+private[lakelog] object CommitCost extends Companion[CommitCost] {
+  override def of(json: JObject): CommitCost = CommitCost(
+    take[Long](json, "attempts"),
+    take[Long](json, "rebases"),
+    take[Long](json, "waits"),
+    take[Long](json, "waited_ms"),
+    take[Long](json, "requests"),
+    take[Long](json, "bytes_read"),
+    take[Long](json, "bytes_written"))
+}
+
+/**
  * Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many rows
  * have changed. `mark` is what a streaming query keeps in its checkpoint, and sends `after` its next batch.
  */
 private[lakelog] final case class Written(
     written: Boolean,
     rows: Option[RowsChanged] = None,
-    mark: Option[String] = None)
+    mark: Option[String] = None,
+    cost: Option[CommitCost] = None)
   extends Message {
-  override def members: Members = List("written" -> put(written), "rows" -> putIfAny(rows), "mark" -> putIfAny(mark))
+  override def members: Members = List(
+    "written" -> put(written),
+    "rows" -> putIfAny(rows),
+    "mark" -> putIfAny(mark),
+    "cost" -> putIfAny(cost))
 }
 
 private[lakelog] object Written extends Companion[Written] {
   override def of(json: JObject): Written = Written(
     take[Boolean](json, "written"),
     takeIfAny[RowsChanged](json, "rows"),
-    takeIfAny[String](json, "mark"))
+    takeIfAny[String](json, "mark"),
+    takeIfAny[CommitCost](json, "cost"))
 }
 
 /**
@@ -252,13 +292,15 @@ private[lakelog] object CommitRows extends Companion[CommitRows] {
 }
 
 /** How many rows have changed, where that is known. */
-private[lakelog] final case class CommittedRows(rows: Option[RowsChanged] = None)
+private[lakelog] final case class CommittedRows(rows: Option[RowsChanged] = None, cost: Option[CommitCost] = None)
   extends Message {
-  override def members: Members = List("rows" -> putIfAny(rows))
+  override def members: Members = List("rows" -> putIfAny(rows), "cost" -> putIfAny(cost))
 }
 
 private[lakelog] object CommittedRows extends Companion[CommittedRows] {
-  override def of(json: JObject): CommittedRows = CommittedRows(takeIfAny[RowsChanged](json, "rows"))
+  override def of(json: JObject): CommittedRows = CommittedRows(
+    takeIfAny[RowsChanged](json, "rows"),
+    takeIfAny[CommitCost](json, "cost"))
 }
 
 /** What identifies a change of that name, place or namespace when it is retried. */

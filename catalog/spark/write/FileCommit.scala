@@ -20,6 +20,9 @@ private[lakelog] trait FileCommit {
 
   /** How many rows were changed; None before the commit. */
   def changed: Option[wire.RowsChanged] = None
+
+  /** What the commit took; None before it. */
+  def cost: Option[wire.CommitCost] = None
 }
 
 /**
@@ -45,10 +48,13 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
   override def mayHaveHappened: Boolean = write.mayHaveHappened
 
   @volatile private var rows: Option[wire.RowsChanged] = None
+  @volatile private var taken: Option[wire.CommitCost] = None
 
   override def isReported: Boolean = true
 
   override def changed: Option[wire.RowsChanged] = rows
+
+  override def cost: Option[wire.CommitCost] = taken
 
   override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit =
     if (operation.name == WriteOperation.Merge) {
@@ -57,6 +63,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
           table, write.token, write.write, operation.name, files, removed = Nil, deletes = Nil,
           condition = operation.filter, values = values, inserted = Some(files.map(_.rows).sum), updated = Some(0)))
       rows = answer.rows
+      taken = answer.cost
       access.wrote(facts.location, files)
     } else {
       val answer = write.commit((table, write) =>
@@ -64,6 +71,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
           table, write.token, write.write, operation.name, files, filter = operation.filter,
           deletes = operation.cut.map(_.rows), copies = operation.cut.flatMap(_.copies), batch = batch, values = values))
       rows = answer.rows
+      taken = answer.cost
       if (answer.written) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
         facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))

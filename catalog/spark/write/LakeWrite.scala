@@ -19,7 +19,7 @@ private[lakelog] final class LakeWrite(
     if (commit.isReported) WriteMetrics.all else Array(WriteMetrics.written)
 
   /** Spark asks once all is committed. */
-  override def reportDriverMetrics(): Array[CustomTaskMetric] = WriteMetrics.of(commit.changed)
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = WriteMetrics.of(commit.changed, commit.cost)
 
   override def requiredDistribution(): Distribution = order.distribution()
 

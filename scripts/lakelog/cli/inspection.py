@@ -242,7 +242,7 @@ def inspect(
 ) -> None:
     """Show a metadata table of TABLE.
 
-    NAME is one of history, snapshots, files, partitions, manifests, refs and log.
+    NAME is one of detail, history, snapshots, files, partitions, manifests, refs and log.
     """
     loaded = load(place, table, version)
     reader = loaded.inspect(name, None if columns is None else columns.split(","))

@@ -9,7 +9,7 @@ import click
 from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
 from lakelog.spark import spark_conf as settings_for
-from lakelog.spark.open_catalog import MAINTENANCES, STATEMENT_TEXTS
+from lakelog.spark.open_catalog import MAINTENANCES, PROPOSALS, STATEMENT_TEXTS
 from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 
 
@@ -47,6 +47,11 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
     help="Whether the session compacts what it writes: auto (the default), on-demand (by a property), or off.",
 )
 @click.option(
+    "--proposals",
+    type=click.Choice(PROPOSALS),
+    help="Whether processes that lose races to each other propose their changes: on, or off (the default).",
+)
+@click.option(
     "--statement-text",
     type=click.Choice(STATEMENT_TEXTS),
     help="What commits keep of a statement: normalized (without its literals; the default), full, or none.",
@@ -76,6 +81,7 @@ def spark_conf(
     as_of_namespace: str | None,
     stored_code: str | None,
     maintenance: str | None,
+    proposals: str | None,
     statement_text: str | None,
     fsync: bool | None,
     python: str | None,
@@ -98,6 +104,7 @@ def spark_conf(
         as_of=as_of,
         as_of_namespace=as_of_namespace,
         maintenance=maintenance,
+        proposals=proposals,
         statement_text=statement_text,
         stored_code=stored_code,
         python=python,

@@ -4,6 +4,9 @@ Each line is a run of its own: so many processes, each with so many threads that
 another for some seconds. With `--warming`, what was appended in the first ones does not count, nor what was when some
 writers had ended. On S3 (versitygw) a proxy holds each PUT 60 ms, each GET 25 ms and each LIST 50 ms. At the end the
 table is counted: every append that was acknowledged has to be there once.
+
+`--creates` creates tables in one namespace in place of appends. `--appends` goes on until there are so many, and says
+how long a count of the rows takes a new client then, through the same proxy.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog, LogOptions
+from lakelog.catalog import Aggregate, Catalog, LogOptions
 from lakelog.log import wait_for_background
 from lakelog.testing.versitygw import versitygw
 from programs import story
 
 SCHEMA = pa.schema({"id": pa.int64(), "text": pa.string()})
+NAMES = "names"
 COOLING_S = 2.0
 RUNS = "1x1,4x1,8x1,1x8,4x8,1x100,20x5"
 
@@ -48,6 +52,8 @@ def main() -> None:
     parser.add_argument(
         "--proposals", action="store_true", help="processes propose appends to each other, and combine them"
     )
+    parser.add_argument("--creates", action="store_true", help="tables in one namespace, in place of appends")
+    parser.add_argument("--appends", type=int, default=0, help="of all writers, in place of --seconds")
     parser.add_argument("--on", choices=("folder", "s3"), default="s3")
     parser.add_argument(
         "--held", default="60,25,50", help="ms of a PUT, a GET and a LIST (default: %(default)s)"
@@ -88,6 +94,7 @@ def _run(
 ) -> list[str]:
     catalog = Catalog(place, options=direct)
     catalog.create_table("t", SCHEMA)
+    catalog.create_namespace(NAMES)
     for number in range(processes):
         catalog.create_table(f"other_{number}", SCHEMA)
     wait_for_background()
@@ -101,6 +108,8 @@ def _run(
             "cooling_s": COOLING_S if arguments.warming else 0.0,
             "rows": arguments.rows,
             "proposals": arguments.proposals,
+            "creates": arguments.creates,
+            "appends": -(-arguments.appends // (processes * threads)),
         }
     )
     workers = [
@@ -130,24 +139,55 @@ def _run(
     if not waits:
         raise SystemExit("no append was done in this time: give more --seconds")
     each = [count for answer in answers for count in answer["counts"]]
-    table = catalog.load_table("t")
-    rows = table.scan().to_arrow()["id"]
-    acknowledged = sum(answer["done"] for answer in answers) * arguments.rows
+    acknowledged = sum(answer["done"] for answer in answers)
     unknown = sum(answer["failed"] for answer in answers)
-    if not (acknowledged <= len(rows) <= acknowledged + unknown * arguments.rows) or len(
-        set(rows.to_pylist())
-    ) != len(rows):
+    found, versions = (_names if arguments.creates else _appends)(catalog, arguments.rows)
+    if not acknowledged <= found <= acknowledged + unknown:
         raise SystemExit(
-            f"{len(rows)} rows, and {acknowledged} were acknowledged: some are lost, or there twice"
+            f"{found} are there, and {acknowledged} were acknowledged: some are lost, or there twice"
         )
+    seconds = arguments.seconds
+    counted = ""
+    if arguments.appends:
+        seconds = max(answer["took_s"] for answer in answers)
+        counted = f"; {len(waits)} in {seconds:.1f} s, count {_count_s(place, settings) * 1000:.0f} ms"
     middle, late = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
     return [
-        f"{len(waits) / arguments.seconds:.1f}" + (f" ({unknown} failed)" if unknown else ""),
+        f"{len(waits) / seconds:.1f}" + (f" ({unknown} failed)" if unknown else "") + counted,
         f"{middle * 1000:.0f}, {late * 1000:.0f}, {waits[-1] * 1000:.0f}",
         f"{min(each)}, {max(each)}",
-        str(table.version - 1),
+        str(versions),
         f"{sum(answer['cpu_s'] for answer in answers):.1f}",
     ]
+
+
+def _appends(catalog: Catalog, rows: int) -> tuple[int, int]:
+    """Return how many appends are there, each with all of its rows once, and the versions that they are in."""
+    table = catalog.load_table("t")
+    ids = table.scan().to_arrow()["id"].to_pylist()
+    if len(set(ids)) != len(ids):
+        raise SystemExit(f"of {len(ids)} rows some are there twice")
+    if len(ids) % rows:
+        raise SystemExit(f"{len(ids)} rows are there: an append is there in part")
+    return len(ids) // rows, table.version - 1
+
+
+def _names(catalog: Catalog, rows: int) -> tuple[int, int]:
+    """Return how many tables are there, and the versions that link them."""
+    linked = {
+        entry.version for entry in catalog.audit() if entry.name == (NAMES,) and "link" in entry.operations
+    }
+    return len(catalog.list_tables(NAMES)), len(linked)
+
+
+def _count_s(place: str, settings: Mapping[str, str]) -> float:
+    """Return how long a client that knows nothing yet takes to count the rows."""
+    catalog = Catalog(place, options=settings)
+    catalog.load_table("other_0")
+    begun = time.monotonic()
+    counted = catalog.load_table("t").scan().aggregate([Aggregate("count")])
+    assert counted is not None and counted.num_rows == 1
+    return time.monotonic() - begun
 
 
 @contextmanager
@@ -213,23 +253,28 @@ def work(number: int) -> None:
     start = time.monotonic() + order["warming_s"]
     end = start + order["s"]
     used_s: list[float] = []
-    for after_s in (order["warming_s"], order["warming_s"] + order["s"]):
+    for after_s in () if order["appends"] else (order["warming_s"], order["warming_s"] + order["s"]):
         threading.Timer(after_s, lambda: used_s.append(time.process_time())).start()
 
     def append(thread: int) -> None:
         table = catalog.load_table("t")
         ids = (number * order["threads"] + thread) * 1_000_000
-        while (begun := time.monotonic()) < end + order["cooling_s"]:
+        while (begun := time.monotonic()) < end + order["cooling_s"] or order["appends"]:
+            if order["appends"] and done[thread] + failed[0] >= order["appends"]:
+                break
             rows = range(ids, ids := ids + order["rows"])
             data = pa.table({"id": pa.array(rows, pa.int64()), "text": ["x" * 92] * len(rows)}, schema=SCHEMA)
             try:
-                table = table.append(data)
+                if order["creates"]:
+                    catalog.create_table(f"{NAMES}.t_{ids}", SCHEMA)
+                else:
+                    table = table.append(data)
             except Exception as error:
                 print(error, file=sys.stderr)
                 failed[0] += 1
             else:
                 done[thread] += 1
-                if start <= begun < end:
+                if start <= begun < end or order["appends"]:
                     waits[thread].append(time.monotonic() - begun)
 
     threads = [threading.Thread(target=append, args=(thread,)) for thread in range(order["threads"])]
@@ -246,7 +291,8 @@ def work(number: int) -> None:
                 "counts": counts,
                 "done": sum(done),
                 "failed": failed[0],
-                "cpu_s": used_s[1] - used_s[0],
+                "cpu_s": used_s[1] - used_s[0] if len(used_s) == 2 else time.process_time(),
+                "took_s": time.monotonic() - start,
             }
         ),
         flush=True,

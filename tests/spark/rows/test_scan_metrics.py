@@ -37,4 +37,10 @@ def test_a_scan_says_which_files_it_reads_and_what_planning_cost(lake):
     assert {"time of planning (ms)", "requests of planning", "bytes read by planning"} <= set(found)
     assert len(frame.collect()) == 9
     shown = lake.sql("EXPLAIN SELECT id FROM lake.t WHERE day = 1")[0][0]
-    assert "1 of 4 files" in shown
+    assert "1 of 4 files (left out: 3 by partition)" in shown
+    how = ("files left out by partition", "files left out by statistics")
+    assert [found[name] for name in how] == [3, 0]
+    found = metrics(lake.frame("SELECT id FROM lake.t WHERE day > 1 AND id > 100"))
+    assert [found[name] for name in how] == [2, 2]
+    found = metrics(lake.frame("SELECT id FROM lake.t WHERE id > 100"))
+    assert [found[name] for name in how] == [0, 4]

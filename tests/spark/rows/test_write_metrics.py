@@ -1,14 +1,16 @@
-"""What Spark's page of statements says of a write: how many rows it has inserted, updated and deleted."""
+"""What Spark's page of statements says of a write: the rows that it has changed, and what its commit took."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 pytestmark = pytest.mark.adapter
 
 
-def metrics(lake) -> dict[str, int]:
-    """Return the numbers of rows that the newest statement shows, by their descriptions."""
+def metrics(lake, pattern: str = "^rows ") -> dict[str, int]:
+    """Return the numbers that the newest statement shows by such descriptions, those of rows by default."""
     store = lake.spark._jsparkSession.sharedState().statusStore()
     lake.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     executions = store.executionsList()
@@ -18,7 +20,7 @@ def metrics(lake) -> dict[str, int]:
         values = store.executionMetrics(execution.executionId())
         shown = execution.metrics()
         for each in (shown.apply(number) for number in range(shown.length())):
-            if each.name().startswith("rows ") and values.contains(each.accumulatorId()):
+            if re.search(pattern, each.name()) and values.contains(each.accumulatorId()):
                 found[each.name()] = int(values.apply(each.accumulatorId()).replace(",", ""))
         if found:
             return found
@@ -61,3 +63,15 @@ def test_files_that_are_written_anew_show_which_rows_were_only_copied(lake):
     )
     lake.sql("UPDATE lake.t SET what = 'b' WHERE id = 3")
     assert metrics(lake) == counted(written=10, updated=1, copied=9)
+
+
+def test_a_write_shows_what_its_commit_took(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(10)")
+    for statement in ("INSERT INTO lake.t VALUES (11)", "DELETE FROM lake.t WHERE id = 3"):
+        lake.sql(statement)
+        found = metrics(lake, "the commit")
+        assert found["attempts of the commit"] == 1
+        assert found["requests of the commit"] >= 1 and found["bytes written by the commit"] > 100
+        still = ("times that the commit was rebased over others", "waits of the commit")
+        assert [found[name] for name in still] == [0, 0]
+        assert {"time that the commit waited (ms)", "bytes read by the commit"} <= found.keys()

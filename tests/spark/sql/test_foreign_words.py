@@ -13,6 +13,7 @@ pytestmark = pytest.mark.adapter
 
 STATEMENTS = (
     "DESCRIBE HISTORY {}",
+    "DESCRIBE DETAIL {}",
     "OPTIMIZE {}",
     "VACUUM {} DRY RUN",
     "RESTORE TABLE {} TO VERSION AS OF 1",
@@ -80,6 +81,27 @@ def test_a_column_of_a_table_called_history_is_described(lake):
         assert [row[3] for row in lake.sql("DESC HISTORY lake.id")] == ["create"]
     finally:
         lake.sql("USE spark_catalog")
+
+
+def test_details_are_those_of_the_table_in_deltas_columns(lake):
+    lake.sql(
+        "CREATE TABLE lake.t (id INT, `o'day` DATE, v STRING) PARTITIONED BY (v, bucket(4, id)) "
+        r"""COMMENT 'it\'s "mine"' TBLPROPERTIES ('a' = 'b\\')"""
+    )
+    lake.sql("ALTER TABLE lake.t CLUSTER BY (`o'day`)")
+    lake.sql("INSERT INTO lake.t VALUES (1, DATE'2026-01-01', 'x'), (2, NULL, 'y')")
+    (row,) = lake.spark.sql(f"DESC DETAIL {lake.name}.t").collect()
+    (file,) = lake.spark.sql(
+        f"SELECT sum(file_size_in_bytes) AS bytes, count(*) AS n FROM {lake.name}.t.files"
+    ).collect()
+    assert (row.format, row.name, row.description) == ("lakelog", f"{lake.name}.t", 'it\'s "mine"')
+    assert row.location.startswith("file:/") and f"t-{row.id}" in row.location
+    assert row.partitionColumns == ["v", "bucket(4, id)"] and row.clusteringColumns == ["`o'day`"]
+    assert (row.numFiles, row.sizeInBytes, row.numRows, row.version) == (file.n, file.bytes, 2, 3)
+    assert row.properties["a"] == "b\\" and row.createdAt <= row.lastModified
+    lake.sql("ALTER TABLE lake.t CREATE BRANCH trial")
+    with pytest.raises(Exception, match="name the table itself"):
+        lake.sql("DESCRIBE DETAIL lake.t.branch_trial")
 
 
 def test_a_function_of_the_users_own_comes_before_table_changes(lake):
@@ -158,6 +180,7 @@ def test_expired_snapshots_are_gone_and_their_files_wait_for_writes_under_way(la
         "RESTORE lake.t TO 3",
         "OPTIMIZE lake.t ZORDER (id)",
         "DESCRIBE HISTORY lake.t LIMIT",
+        "DESCRIBE DETAIL lake.t LIMIT 1",
     ],
 )
 def test_half_a_statement_is_a_mistake_in_its_text(lake, statement):

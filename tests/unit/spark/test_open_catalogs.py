@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
 from tests.unit.spark.asking import Side, ask
 from tests.unit.spark.test_procedures import append, begin, create
 
+from lakelog.catalog import Catalog
 from lakelog.catalog.errors import NoSuchTable
+from lakelog.log import combined_ids
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.jar import version
@@ -75,10 +78,29 @@ def test_a_catalog_that_is_closed_rolls_back_and_leaves_the_others_alone(opened)
     assert ask(opened("one"), "load_table", identifier=["t"])["version"] == facts["version"]
 
 
+def test_sessions_of_several_drivers_propose_where_a_setting_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0)
+    drivers = [Side(warehouse=str(tmp_path), fsync="off", proposals="on") for _ in range(4)]
+    create(drivers[0], "t")
+
+    def work(driver):
+        for _ in range(6):
+            append(driver, ask(driver, "load_table", identifier=["t"]))
+
+    with ThreadPoolExecutor(len(drivers)) as threads:
+        list(threads.map(work, drivers))
+    table = Catalog(str(tmp_path)).load_table("t")
+    assert table.head.all_files().num_rows == 4 * 6 == len(list(table.history())) - 1
+    assert table.version - 1 < 4 * 6
+    assert any(combined_ids(commit) for commit in table.head.commits())
+
+
 def test_settings_of_one_catalog_are_not_those_of_another(dispatch, opened):
     before = dict(os.environ)
     with pytest.raises(InvalidInput, match="maintenance"):
         opened("bad", maintenance="sometimes")
+    with pytest.raises(InvalidInput, match="the catalog's proposals is yes, but it can be on, off"):
+        opened("bad", proposals="yes")
     with pytest.raises(InvalidInput, match="statement-text"):
         opened("bad", **{"statement-text": "some"})
     same = {"warehouse": "s3://bucket/warehouse", "path_style": "true"}

@@ -32,6 +32,7 @@ class MetadataTable:
 
 
 METADATA_TABLES = {
+    "detail": MetadataTable(lambda table: metadata_versions.DETAIL, metadata_versions.detail, True),
     "files": MetadataTable(metadata_files.files_schema, metadata_files.files, True),
     "history": MetadataTable(lambda table: metadata_versions.HISTORY, metadata_versions.history),
     "log": MetadataTable(lambda table: metadata_versions.LOG, metadata_versions.log),

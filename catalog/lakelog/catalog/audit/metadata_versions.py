@@ -1,4 +1,4 @@
-"""The metadata tables about a table's versions: history, snapshots, refs and log."""
+"""The metadata tables about a table's versions: detail, history, snapshots, refs and log."""
 
 from __future__ import annotations
 
@@ -51,6 +51,19 @@ SNAPSHOTS = pa.schema(
 
 Of the oldest retained one after an expiry, `operation` is NULL, and only the totals are known.
 """
+
+DETAIL = pa.schema(
+    [
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("created_at", _TIME),
+        pa.field("modified_at", _TIME, nullable=False),
+        pa.field("record_count", pa.int64(), nullable=False),
+        pa.field("file_count", pa.int64(), nullable=False),
+        pa.field("total_data_file_size_in_bytes", pa.int64(), nullable=False),
+    ]
+)
+"""One row: a version at a glance, without a look at its files or its history. `created_at` is NULL once the first
+commit has expired."""
 
 REFS = pa.schema(
     [
@@ -197,6 +210,29 @@ def _after(totals: Mapping[str, int], commit: Commit) -> dict[str, int]:
 
 def _operation(commit: Commit) -> str:
     return ", ".join(operations_of(commit)) or "nothing"
+
+
+def detail(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+    files = table.state.files
+    row = {
+        "version": table.version,
+        "created_at": _created_us(table) if "created_at" in wanted.names else None,
+        "modified_at": table.time_us,
+        "record_count": files.row_count,
+        "file_count": files.file_count,
+        "total_data_file_size_in_bytes": files.size_bytes,
+    }
+    return _chunks(iter([row]), wanted)
+
+
+def _created_us(table: TableHead) -> int | None:
+    if table.tracked.transaction.creates_log:
+        return table.time_us
+    try:
+        first = table.tracked.log.view_at(1)
+    except NotFound:
+        return None
+    return first.time_us if first.log_id == table.id else None
 
 
 def refs(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:

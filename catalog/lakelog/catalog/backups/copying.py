@@ -179,9 +179,10 @@ def finish_copy(
     place.take_over()
     claim(target, backup, is_empty=False)
     kept = {name for each in place.objects_of(backup) for name in (each.key, each.stored)}
+    # Listed before the look at the root: what clients write once another run has finished the copy is not among it.
+    brought = [*place.known(), *filter(is_key_of_a_log, place.store.list_after(""))]
     if not place.has_root():
         # What later runs or earlier ones have brought of logs would be taken for the rest of damaged ones.
-        brought = [*place.known(), *filter(is_key_of_a_log, place.store.list_after(""))]
         _delete(place.store, [key for key in brought if key not in kept and not key.startswith(FOLDER)])
     place.check_own()
     restore_objects(target, place, backup, progress, is_empty=False)

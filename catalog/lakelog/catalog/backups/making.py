@@ -8,7 +8,8 @@ next run finds what was noted and goes on with the same cut. Nothing is read fro
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -34,7 +35,7 @@ from lakelog.catalog.ddl import all_cuts, drop_cut, save_cut, versions_of
 from lakelog.catalog.logs import NameTree, Progress
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE
-from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, StorageError
 from lakelog.log.stores import ObjectStore
 
 WAREHOUSE, TABLE, DROPPED, FILE = "warehouse", "table", "dropped", "file"
@@ -78,7 +79,8 @@ def create_backup(
             break
         made = Making(tree, place, running, progress)
         try:
-            made.make(root, outside)
+            with _cut_of_a_run(tree, place, running):
+                made.make(root, outside)
         except BackupCutGone:
             # No run could go on with its version, ever. What it has copied is of use for the next one.
             made.flush()
@@ -107,7 +109,8 @@ def begun(
         return None
     making = Making(tree, place, running, progress)
     try:
-        return making, making.plan(outside), resumed
+        with _cut_of_a_run(tree, place, running):
+            return making, making.plan(outside), resumed
     except BackupCutGone:
         return None  # `create_backup` begins anew
 
@@ -149,6 +152,19 @@ def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: boo
 def _end(tree: NameTree, place: BackupPlace, running: Running) -> None:
     _drop_cut(tree, running)
     place.end(running.id)
+    _drop_cut(tree, running)  # a run that was overtaken, and did not know it yet, may have saved it anew
+
+
+@contextmanager
+def _cut_of_a_run(tree: NameTree, place: BackupPlace, running: Running) -> Iterator[None]:
+    """Drop the cut where this fails as another one has come to the end of the run: that has dropped it before, and no
+    other will."""
+    try:
+        yield
+    except LakelogError as error:
+        if not isinstance(error, StorageError) and running not in place.running():
+            _drop_cut(tree, running)
+        raise
 
 
 def _drop_cut(tree: NameTree, running: Running) -> None:

@@ -64,10 +64,11 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The mark in a folder that is being restored to."""
+    """The mark in a folder that is being restored to. `run` is the id of the run that has put it, if that says so."""
 
     format: Literal[1]
     backup: str
+    run: str = ""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,10 +145,13 @@ class BackupPlace:
     def identity(self) -> Identity | None:
         """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
         key = f"{self.folder}{IDENTITY}"
-        data = self.store.get(key)
+        data, first = self.store.get(key), None
+        if data is None:
+            first = next(iter(self.store.list_after("")), None)
+        if first is not None:
+            data = self.store.get(key)  # another run may have begun between the two looks
         if data is not None:
             return _decoded(data, Identity, f"{self.store.url}/{key}")
-        first = next(iter(self.store.list_after("")), None)
         if first is not None:
             raise self.is_another(first)
         return None

@@ -184,9 +184,11 @@ def claim(target: LogCache, backup: Backup, *, is_empty: bool) -> None:
                 "get back what a warehouse that is in use has lost, restore tables into it, by their names"
             )
         check_unfinished(store)
-        mark = Restoring(format=FORMAT, backup=backup.id)
+        # With an id: a mark of another run of the same backup is not this one's to remove.
+        mark = Restoring(format=FORMAT, backup=backup.id, run=target.log_options.new_id())
         if not create(store, RESTORING, msgspec.json.encode(mark), target.log_options):
             found = mark_at(store)
+            check_unfinished(store)
         elif has_root(store):
             unmark(store)  # another run has come to its end between the two looks
             check_unfinished(store)

@@ -11,6 +11,7 @@ import hashlib
 import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -23,7 +24,7 @@ from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogInBack
 from lakelog.catalog.backups.refs import copies_of, files_of_refs, refs_drafts
 from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.files import (
     CRC,
     DELETES,
@@ -210,7 +211,7 @@ def _remade(
     place: BackupPlace,
     backup: Backup,
     at: LogInBackup,
-    drop: Callable[[NameTree, Identifier, Token | None], bool],
+    drop: Callable[[NameTree, Identifier, Token | None, str | None], bool],
 ) -> bool:
     # Of its own for each clone: several may begin alike, and wait side by side for what is purged before them.
     mark = hashlib.sha256(f"{backup.id} {at.location}".encode()).hexdigest()[:12]
@@ -220,12 +221,18 @@ def _remade(
         if found.tracked.location != at.location:
             return True
         if tree.find_table(beside) is None:
-            restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
+            with suppress(TableExists):
+                restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
         try:
-            drop(tree, at.name, None)
+            # No other: where another run has come to its end meanwhile, clients have written to what has the name.
+            drop(tree, at.name, None, at.location)
         except Unsupported:
             return False
-    rename_table(tree, beside, at.name, None)
+    try:
+        rename_table(tree, beside, at.name, None)
+    except (NoSuchTable, TableExists):
+        # Another run has put it in its place, and this one may have made it once more: that can be restored.
+        drop_table(tree, beside, None)
     return True
 
 

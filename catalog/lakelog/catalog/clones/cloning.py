@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakelog.catalog.clones.borrowed import absolute, is_of
 from lakelog.catalog.ddl import CREATE, Stage, StageRequest, create_from, created_event, stage_table
-from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import (
     NameTree,
@@ -222,7 +222,7 @@ def _promise(source: TableHead, stage: Stage) -> None:
 def _promise_again(tree: NameTree, source: TableHead, origin: Origin, stage: Stage) -> None:
     """Let a table that keeps files for the source, which is its clone, keep the same ones for the clone of that."""
     tracked = tree.logs.table(origin.location)
-    title = f"the table at {tree.logs.url(origin.location)}, whose files {source.name} has,"
+    title = f"the table at {tree.logs.url(origin.location)}, whose files {source.name} has"
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         if stage.table_id in view.state.clones:
@@ -243,7 +243,14 @@ def _promise_again(tree: NameTree, source: TableHead, origin: Origin, stage: Sta
         )
         return Draft(events=encode([promised]))
 
-    _commit(tracked, title, stage, decide)
+    try:
+        _commit(tracked, title, stage, decide)
+    except NoSuchTable as error:
+        raise NoSuchTable(
+            f"{source.name} cannot be cloned: {title} was dropped, and promises files to no other clone. Restore that "
+            f"table, or copy what is borrowed (ALTER TABLE {source.name} MATERIALIZE), and expire and vacuum "
+            f"{source.name}"
+        ) from error
 
 
 def _commit(

@@ -51,11 +51,11 @@ COLLECTIONS_MAX = 10
 ATTEMPTS_MAX = 3
 
 
-def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
-    """Drop a table. False where it does not exist."""
+def drop_table(tree: NameTree, identifier: Identifier, token: Token | None, only: str | None = None) -> bool:
+    """Drop a table. False where it does not exist, or where the name does not lead to the place `only`."""
     for _ in range(ATTEMPTS_MAX):
         try:
-            return _drop_table(tree, identifier, token)
+            return _drop_table(tree, identifier, token, only)
         except (NoSuchTable, LogSealed, ConflictError) as error:
             # It was read long ago: commits since then may have expired, the table may have been dropped and restored,
             # or the name may have been given to another table. Look the name up anew.
@@ -69,7 +69,7 @@ def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> b
     )
 
 
-def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None, only: str | None) -> bool:
     name = identifier[-1]
     parent = tree.find_namespace(identifier[:-1])
     if parent is not None:
@@ -78,6 +78,8 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> 
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
     tracked = _opened(tree.logs.table, entry)
+    if only is not None and (tracked is None or tracked.location != only):
+        return False
     if tracked is None:
         commit_changes(tree.logs, [_unlinking(parent, RELATION, name, entry, None, token)], token)
         return True

@@ -20,8 +20,10 @@ from lakelog.catalog.state import RELATION, Link, TableState
 from lakelog.log.errors import LakelogError, NotFound, Unsupported
 
 
-def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
-    """Drop a table, delete its files and forget it; False where it does not exist.
+def drop_and_purge(
+    tree: NameTree, identifier: Identifier, token: Token | None, only: str | None = None
+) -> bool:
+    """Drop a table, delete its files and forget it; False where it does not exist, or is not at the place `only`.
 
     A table at a place that its user chose is forgotten, and its files stay. Unsupported, with nothing done, where a
     saved cut has the table, or a clone needs its files. DoneInPart where it was dropped, but could not be purged.
@@ -45,7 +47,7 @@ def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) 
             "without PURGE"
         )
     asked = token or Token(commit_id=tree.logs.new_id(), bases={})
-    if not drop_table(tree, identifier, asked):
+    if not drop_table(tree, identifier, asked, only):
         return False
     try:
         _purge(tree, identifier, asked)

@@ -53,6 +53,7 @@ from lakelog.catalog.planning.row_filter import (
 )
 from lakelog.catalog.planning.scan_plan import (
     choosing,
+    left_out_by_partition,
     partition_key,
     plan_scan,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "handed_down",
     "key_of",
     "keys_of",
+    "left_out_by_partition",
     "list_partitions",
     "match",
     "may_fail",

@@ -5,7 +5,7 @@ Every part has SQL's three results for a row: true, false and NULL. `rows` evalu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -129,6 +129,23 @@ def terms(bound: Bound) -> Iterator[Term]:
 def unknown_parts(bound: Bound) -> list[str]:
     """Return what of `bound` cannot be evaluated."""
     return [leaf.text for leaf in leaves(bound) if isinstance(leaf, Unevaluable)]
+
+
+def of_columns(bound: Bound, ids: Collection[int]) -> Bound:
+    """Return what `bound` says of the columns with these ids: what it says of others may have any result."""
+    match bound:
+        case And():
+            return And(tuple(of_columns(part, ids) for part in bound.parts))
+        case Or():
+            return Or(tuple(of_columns(part, ids) for part in bound.parts))
+        case Not():
+            return Not(of_columns(bound.part, ids))
+        case IsTrue():
+            return IsTrue(of_columns(bound.part, ids))
+        case Constant() | Unevaluable():
+            return bound
+        case _:
+            return bound if bound.term.column_id in ids else Unevaluable("")
 
 
 def possible(bound: Bound) -> Bound:

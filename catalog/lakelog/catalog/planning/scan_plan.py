@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import BASE_SCHEMA, Choice, DataFile, Fetch, FileSet, is_planned, joined
-from lakelog.catalog.planning.bound import Bound, Constant, terms, unknown_parts
+from lakelog.catalog.planning.bound import Bound, Constant, of_columns, terms, unknown_parts
 from lakelog.catalog.planning.file_facts import Together, array_of, partition_values, specs_list
 from lakelog.catalog.planning.pruning import Specs, match, may_match
 from lakelog.catalog.planning.top_rows import TopRows, may_be_first
@@ -71,6 +71,40 @@ def choosing(bound: Bound | None, specs: Specs) -> Choice | None:
         files=lambda files: may_match(files, bound, specs),
         looked_at=frozenset(term.column_id for term in terms(bound)),
     )
+
+
+def left_out_by_partition(files: FileSet, bound: Bound | None, specs: Specs, left_out: int) -> int | None:
+    """Return how many of the files that a plan has left out are so by what `bound` says of partitioned columns.
+
+    The rest is by statistics of other columns. Nothing is read for it: None where that would be needed, or where many
+    files would have to be looked at once more.
+    """
+    sources = {field.source_id for spec in specs_list(specs) for field in spec.fields}
+    asked = {term.column_id for term in terms(bound or Constant(True))}
+    if bound is None or not left_out or not asked & sources:
+        return 0
+    if asked <= sources:
+        return left_out
+    if files.file_count > _COUNTED_MAX:
+        return None
+    weaker = of_columns(bound, sources)
+    try:
+        chunks = files.chunks(_read_nothing, asked, choosing(weaker, specs))
+    except _NotRead:
+        return None
+    stay: int = sum(pc.sum(may_match(chunk, weaker, specs), min_count=0).as_py() for chunk in chunks)
+    return min(left_out, files.file_count - stay)
+
+
+_COUNTED_MAX = 100_000
+
+
+class _NotRead(Exception):
+    """A list of files would have to be read."""
+
+
+def _read_nothing(names: Sequence[str]) -> list[bytes]:
+    raise _NotRead
 
 
 def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) -> int | None:

@@ -17,7 +17,8 @@ import msgspec
 from lakelog.catalog.errors import BatchCommitted, CommitConflict, StreamStopped
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.schema import Check, Metadata
-from lakelog.catalog.state import StreamCommitted, form_of
+from lakelog.catalog.state import StreamCommitted, TableCloned, form_of, table_events
+from lakelog.log import Commit
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.log.replay import hash_before_expiry
 
@@ -88,8 +89,8 @@ def mark_of(head: TableHead, stream: str) -> str | None:
 def check_after(head: TableHead, batch: StreamBatch) -> None:
     """Raise StreamStopped where the table has not all batches of the stream that it had once, by the mark in `batch`.
 
-    A table that takes over a name from another one has no batches of the stream: it is given those that come. A GET
-    where others have committed since the mark was made.
+    A table that takes over a name from another one has no batches of the stream: it is given those that come, unless it
+    was made of a version of the other one before them. A GET where others have committed since the mark was made.
     """
     if batch.after is None:
         return
@@ -102,7 +103,7 @@ def check_after(head: TableHead, batch: StreamBatch) -> None:
     if mark.version > head.version:
         head = head.refreshed()
     last = head.state.streams.get(batch.stream)
-    if mark.table != head.id and last is None:
+    if mark.table != head.id and last is None and not _made_before(head, mark):
         return
     if last is None or last < mark.batch:
         known = "none of them" if last is None else f"those up to {last} only"
@@ -115,6 +116,18 @@ def check_after(head: TableHead, batch: StreamBatch) -> None:
             f"the stream {batch.stream} has known version {mark.version} of {head.name}, which is another commit now: "
             f"the table, or its bucket, was set back to an earlier time, and has gone on since. {AFTER_RESTORE}"
         )
+
+
+def _made_before(head: TableHead, mark: StreamMark) -> bool:
+    """Return whether a table was made, from a backup or as a clone, of a version of the marked one before the mark. Not
+    known any more once the first version has expired."""
+    replay = head.tracked.log.replay
+    [data] = replay.get_versions([1])
+    first = None if data is None else replay.entry(1, data)
+    if not isinstance(first, Commit) or first.log_id != head.id:
+        return False
+    made = [event for event in table_events(first) if isinstance(event, TableCloned)]
+    return any(each.of == mark.table and each.version < mark.version for each in made)
 
 
 AFTER_RESTORE = (

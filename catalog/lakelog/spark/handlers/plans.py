@@ -29,7 +29,11 @@ def plan(at: OpenCatalog, asked: ask.Plan) -> tuple[ask.Planned, Beside]:
         planned = table.plan(asked.predicate, top=top)
     deleted = pc.sum(planned["deleted"], min_count=0).as_py() if "deleted" in planned.column_names else 0
     answer = ask.Planned(
-        files=table.file_count, deleted=deleted, requests=cost.requests.total(), bytes=cost.bytes_read
+        files=table.file_count,
+        deleted=deleted,
+        requests=cost.requests.total(),
+        bytes=cost.bytes_read,
+        by_partition=table.left_out_by_partition(asked.predicate, planned.num_rows),
     )
     return answer, files_in_arrow(planned, _keys(planned, table.specs, asked.keys))
 

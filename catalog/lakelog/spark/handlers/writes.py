@@ -8,6 +8,7 @@ from lakelog.catalog import Table
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs import Token
 from lakelog.catalog.writes import StreamBatch, check_takes
+from lakelog.log.costs import Tally, tallied
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask
 from lakelog.spark.requests.base import Done
@@ -55,22 +56,25 @@ def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
 
 
 def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
-    table = at.writable(asked)
+    table, cost = at.writable(asked), Tally()
     try:
-        done = table.commit_write(
-            asked.write,
-            asked.operation,
-            asked.files,
-            filter=asked.filter,
-            deletes=asked.deletes,
-            copies=asked.copies,
-            batch=asked.batch,
-            values=asked.values,
-            token=asked.token,
-        )
+        with tallied(cost):
+            done = table.commit_write(
+                asked.write,
+                asked.operation,
+                asked.files,
+                filter=asked.filter,
+                deletes=asked.deletes,
+                copies=asked.copies,
+                batch=asked.batch,
+                values=asked.values,
+                token=asked.token,
+            )
     except BatchCommitted:
-        return ask.Written(written=False, mark=_mark(table.refresh(), asked.batch))
-    return ask.Written(written=True, rows=_rows_changed(done), mark=_mark(done, asked.batch))
+        return ask.Written(written=False, mark=_mark(table.refresh(), asked.batch), cost=_cost(cost))
+    return ask.Written(
+        written=True, rows=_rows_changed(done), mark=_mark(done, asked.batch), cost=_cost(cost)
+    )
 
 
 def _mark(table: Table, batch: StreamBatch | None) -> str | None:
@@ -79,20 +83,22 @@ def _mark(table: Table, batch: StreamBatch | None) -> str | None:
 
 
 def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> ask.CommittedRows:
-    done = at.writable(asked).commit_rows(
-        asked.write,
-        asked.operation,
-        asked.files,
-        removed=asked.removed,
-        deletes=asked.deletes,
-        condition=asked.condition,
-        values=asked.values,
-        reads_others=asked.reads_others,
-        inserted=asked.inserted,
-        updated=asked.updated,
-        token=asked.token,
-    )
-    return ask.CommittedRows(rows=_rows_changed(done))
+    cost = Tally()
+    with tallied(cost):
+        done = at.writable(asked).commit_rows(
+            asked.write,
+            asked.operation,
+            asked.files,
+            removed=asked.removed,
+            deletes=asked.deletes,
+            condition=asked.condition,
+            values=asked.values,
+            reads_others=asked.reads_others,
+            inserted=asked.inserted,
+            updated=asked.updated,
+            token=asked.token,
+        )
+    return ask.CommittedRows(rows=_rows_changed(done), cost=_cost(cost))
 
 
 def make_token(at: OpenCatalog, asked: ask.MakeToken) -> Token:
@@ -105,6 +111,18 @@ def make_token(at: OpenCatalog, asked: ask.MakeToken) -> Token:
 def _rows_changed(done: Table) -> ask.RowsChanged | None:
     counts = done.rows_changed
     return None if counts is None else ask.RowsChanged(**msgspec.structs.asdict(counts))
+
+
+def _cost(tally: Tally) -> ask.CommitCost:
+    return ask.CommitCost(
+        attempts=tally.attempts,
+        rebases=tally.rebases,
+        waits=tally.waits,
+        waited_ms=round(tally.waited_s * 1000),
+        requests=tally.requests.total(),
+        bytes_read=tally.bytes_read,
+        bytes_written=tally.bytes_written,
+    )
 
 
 def _next_values(values: list[dict[str, int]]) -> tuple[ask.NextValue, ...]:

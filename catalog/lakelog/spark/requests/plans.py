@@ -25,12 +25,16 @@ class Plan(OfLoaded, frozen=True, kw_only=True, tag="plan"):
 
 
 class Planned(Answer, frozen=True, kw_only=True):
-    """How many files the version has, how many deleted rows those have that are planned, and what planning cost."""
+    """How many files the version has, how many deleted rows those have that are planned, and what planning cost.
+
+    `by_partition` of those that are left out are so by what is asked of partitioned columns, where that is known.
+    """
 
     files: int = 0
     deleted: int = 0
     requests: int = 0
     bytes: int = 0
+    by_partition: int | None = None
 
 
 class PlanCut(OfLoaded, frozen=True, kw_only=True, tag="plan_cut"):

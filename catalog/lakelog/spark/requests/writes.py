@@ -74,6 +74,19 @@ class RowsChanged(Message, frozen=True, kw_only=True):
     copied: int | None
 
 
+class CommitCost(Message, frozen=True, kw_only=True):
+    """What a commit took: versions that were put or tried to, decisions that were made anew, waits for others, and
+    requests to the store with their bytes."""
+
+    attempts: int
+    rebases: int
+    waits: int
+    waited_ms: int
+    requests: int
+    bytes_read: int
+    bytes_written: int
+
+
 class Written(Answer, frozen=True, kw_only=True):
     """Whether the files are part of the table now: those of a batch that it has already are not. `rows` says how many
     rows have changed. `mark` is what a streaming query keeps in its checkpoint, and sends `after` its next batch."""
@@ -81,12 +94,14 @@ class Written(Answer, frozen=True, kw_only=True):
     written: bool
     rows: RowsChanged | None = None
     mark: str | None = None
+    cost: CommitCost | None = None
 
 
 class CommittedRows(Answer, frozen=True, kw_only=True):
     """How many rows have changed, where that is known."""
 
     rows: RowsChanged | None = None
+    cost: CommitCost | None = None
 
 
 class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):

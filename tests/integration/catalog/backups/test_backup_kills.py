@@ -12,6 +12,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death, DyingStore, quick
 
 from lakelog.catalog import Catalog, NoSuchTable
+from lakelog.catalog.backups import restoring
 from lakelog.log import LogOptions, ObjectStore
 from lakelog.log.stores import MemoryStore
 
@@ -110,6 +111,29 @@ def test_a_restore_that_dies_at_any_write_goes_on(after: bool) -> None:
         assert all("://" not in path for path in restored.load_table("c").plan()["path"].to_pylist()), writes
         check_whole(restored)
         writes += 1
+
+
+def test_a_restore_beside_one_that_dies_leaves_the_mark_of_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its look for a mark and its own mark, the other one comes as far as to a warehouse with a clone."""
+    warehouse, place, target = small(), new(), new()
+    Catalog(warehouse).backup(place)
+    put, begun = MemoryStore.put_if_absent, list[bool]()
+
+    def other_first(self: MemoryStore, key: str, data: bytes) -> bool:
+        if key == "_lakelog_restoring.json" and not begun:
+            begun.append(True)
+            with monkeypatch.context() as meanwhile, pytest.raises(Death):
+                meanwhile.setattr(restoring, "end_expiry", died)
+                quick(target).restore_warehouse(place)
+        return put(self, key, data)
+
+    def died(*given: object) -> None:
+        raise Death
+
+    monkeypatch.setattr(MemoryStore, "put_if_absent", other_first)
+    quick(target).restore_warehouse(place)
+    MemoryStore.named(warehouse)._objects = {}
+    assert ids(quick(target), "n.a") == ids(quick(target), "c") == [2]
 
 
 def lived(seed: int) -> Catalog:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -193,24 +194,39 @@ def test_a_run_that_is_overtaken_leaves_the_finished_copy_as_it_is(
     assert "_lakelog_restoring.json" not in keys(elsewhere)
 
 
-class Interrupted:
-    """A store before one of whose writes something else happens."""
+def writes(request: str, place: object) -> bool:
+    return request in ("put", "put_if_absent", "delete")
 
-    def __init__(self, inner: MemoryStore, left: int, meanwhile: Callable[[], None]) -> None:
-        self.inner, self.left, self.meanwhile = inner, left, meanwhile
+
+def lists_all(request: str, place: object) -> bool:
+    return request in ("list_after", "list_sizes") and place == ""
+
+
+class Interrupted:
+    """A store before one of whose requests, of a kind, something else happens."""
+
+    def __init__(
+        self,
+        inner: MemoryStore,
+        left: int,
+        meanwhile: Callable[[], None],
+        counts: Callable[[str, object], bool] = writes,
+    ) -> None:
+        self.inner, self.left, self.meanwhile, self.counts = inner, left, meanwhile, counts
 
     def __getattr__(self, name: str) -> object:
         found = getattr(self.inner, name)
-        if name not in ("put", "put_if_absent", "delete"):
+        if not callable(found):
             return found
 
-        def write(*given: object) -> object:
-            self.left -= 1
-            if self.left == -1:
-                self.meanwhile()
+        def request(*given: object) -> object:
+            if self.counts(name, given[0] if given else None):
+                self.left -= 1
+                if self.left == -1:
+                    self.meanwhile()
             return found(*given)
 
-        return write
+        return request
 
 
 @pytest.mark.parametrize("finishes", [True, False])
@@ -243,12 +259,94 @@ def test_of_two_copies_at_once_the_one_that_began_last_goes_on_and_the_other_say
             return
         if not finishes and (mark_at(store) or store.get("_log/00000000000000000001.json") is None):
             client().copy(target)
+        assert not client().cuts(), f"write {at}"
         check_whole(Catalog(target))
         found = ids(Catalog(target), "n.a")
         assert set(found) in ({2}, {2, 9}, {2, 100}, {2, 9, 100}), f"write {at}"
         assert not finishes or 100 in found, f"write {at}"
         assert not [key for key in keys(target) if key.startswith("_lakelog")], f"write {at}"
         at += 9  # each of the 57 passes
+
+
+def test_a_run_that_looks_just_before_another_one_finishes_removes_nothing_that_clients_have_written() -> (
+    None
+):
+    """Before each listing of a run that finishes a copy, another one finishes it, and it is written to."""
+    at = 0
+    while True:
+        target = new()
+        Catalog(small()).copy(target, finish=False)
+        store = MemoryStore.named(target)
+
+        def other(target: str = target) -> None:
+            with suppress(InvalidInput):
+                Catalog(target).finish_copy()
+            Catalog(target).load_table("n.a").append(rows(100))
+            Catalog(target).expire("n.a", retain_last=1, dry_run=False)
+
+        first = Catalog(target, log_options=LogOptions(in_background=lambda name, work: None))
+        interrupted = Interrupted(store, at, other, lists_all)
+        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        try:
+            first.finish_copy()
+        except LakelogError as error:
+            assert not isinstance(error, FormatError), f"listing {at}"
+        if interrupted.left >= 0:
+            assert at > 1
+            return
+        check_whole(Catalog(target))
+        assert ids(Catalog(target), "n.a") == [2, 100], f"listing {at}"
+        at += 1
+
+
+def test_a_run_that_is_overtaken_leaves_no_cut_in_the_source() -> None:
+    """Before each of its listings another one comes to the end of the run that both have found."""
+    at = stopped = 0
+    while True:
+        warehouse, target = small(), new()
+
+        def other(warehouse: str = warehouse, target: str = target) -> None:
+            Catalog(warehouse).copy(target, finish=False)
+
+        first = Catalog(warehouse)
+        interrupted = Interrupted(MemoryStore.named(target), at, other, lists_all)
+        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        try:
+            first.copy(target, finish=False)
+        except InvalidInput as error:
+            assert "another run has begun" in str(error)
+            stopped += 1
+        assert not Catalog(warehouse).cuts(), f"listing {at}"
+        if interrupted.left >= 0:
+            assert stopped
+            return
+        at += 1
+
+
+def test_of_two_restores_at_once_none_takes_what_clients_wrote_for_a_clone_of_the_backup() -> None:
+    """Before each write of one, the other one comes and ends, and what was a clone is written to."""
+    warehouse, place = small(), new()
+    Catalog(warehouse).backup(place)
+    at, tried = 19, 0
+    while True:
+        target = new()
+
+        def other(target: str = target) -> None:
+            quick(target).restore_warehouse(place)
+            quick(target).load_table("c").append(rows(7))
+
+        first = Catalog(target, log_options=LogOptions(in_background=lambda name, work: None))
+        interrupted = Interrupted(MemoryStore.named(target), at, other)
+        first.places.stores[target] = interrupted  # type: ignore[assignment]
+        with suppress(InvalidInput):
+            first.restore_warehouse(place)
+        if interrupted.left >= 0:
+            assert tried > 2
+            return
+        assert ids(Catalog(target), "c") == [2, 7], f"write {at}"
+        assert Catalog(target).list_tables(()) == [("c",)], f"write {at}"
+        tried += 1
+        at += 2 if at < 25 else 9
 
 
 @pytest.mark.parametrize("without_source", [False, True])

@@ -151,7 +151,12 @@ def test_a_stream_finds_what_a_table_lacks_that_was_restored_with_a_new_log(
     table = catalog.create_table("t", SCHEMA).append(rows(1), batch=StreamBatch(stream="s", number=0))
     catalog.backup(place)
     mark = table.append(rows(2), batch=StreamBatch(stream="s", number=1)).stream_mark("s")
+    began_later = (
+        catalog.load_table("t").append(rows(3), batch=StreamBatch(stream="r", number=0)).stream_mark("r")
+    )
     catalog.restore_table(place, "t", replace=True)
+    with pytest.raises(StreamStopped, match="up to 0 to `t`, which has none of them"):
+        catalog.load_table("t").append(rows(4), batch=StreamBatch(stream="r", number=1, after=began_later))
     with pytest.raises(StreamStopped, match="which has those up to 0 only"):
         catalog.load_table("t").append(rows(3), batch=StreamBatch(stream="s", number=2, after=mark))
     catalog.load_table("t").append(rows(1), batch=StreamBatch(stream="s", number=0))

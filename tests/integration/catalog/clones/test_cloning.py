@@ -12,7 +12,7 @@ import pytest
 from pyroaring import BitMap
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NamespaceExists, Table, TableExists
+from lakelog.catalog import Catalog, NamespaceExists, NoSuchTable, Table, TableExists
 from lakelog.catalog.clones import cloning, materializing
 from lakelog.catalog.clones import namespaces as clone_namespaces
 from lakelog.catalog.ddl import staging
@@ -411,3 +411,15 @@ def test_a_log_elsewhere_with_the_id_of_a_clone_ends_nothing(catalog: Catalog, s
     assert list(source.refresh().head.state.clones) == [clone.id]
     promises.end_at_origins(logs, clone.id, clone.head.tracked.location, origins)
     assert not source.refresh().head.state.clones
+
+
+def test_a_clone_of_a_clone_whose_source_was_dropped_says_what_to_do(catalog: Catalog) -> None:
+    catalog.create_table("t", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    catalog.clone("t", "c")
+    catalog.drop_table("t")
+    with pytest.raises(NoSuchTable, match=r"`c` cannot be cloned: the table at .* was dropped.* MATERIALIZE"):
+        catalog.clone("c", "d")
+    catalog.load_table("c").materialize()
+    catalog.expire("c", retain_last=1, dry_run=False)
+    catalog.vacuum("c", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
+    assert catalog.clone("c", "d").to_arrow()["id"].to_pylist() == [1]

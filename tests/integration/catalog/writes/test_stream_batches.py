@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, CommitConflict, StreamBatch
+from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.log import InvalidInput
+from lakelog.log import InvalidInput, LocalStore
 
 
 @pytest.fixture
@@ -125,3 +129,37 @@ def test_a_transaction_conflicts_with_a_writer_that_commits_its_batch_meanwhile(
     with pytest.raises(CommitConflict, match="a batch of a stream that it writes has been committed"):
         tx.commit()
     assert catalog.load_table("t").row_count == 0
+
+
+def test_batches_of_many_queries_share_versions_and_each_is_there_once(
+    catalog: Catalog, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many streaming queries of one session of Spark do, whose commits are made by threads of one process."""
+    queries, batches = 6, 4
+    put = LocalStore.put_if_absent
+
+    def slowly(self: LocalStore, key: str, data: bytes) -> bool:
+        if "/_log/" in key:
+            time.sleep(0.01)
+        return put(self, key, data)
+
+    monkeypatch.setattr(LocalStore, "put_if_absent", slowly)
+    together = threading.Barrier(queries)
+
+    def query(number: int) -> None:
+        own = catalog.load_table("t")
+        for i in range(batches):
+            together.wait(30)
+            # Sent again, as after an answer that was lost.
+            for _ in range(2):
+                own = own.append(rows(10 * number + i), batch=batch(i, f"q{number}"))
+
+    with ThreadPoolExecutor(queries) as threads:
+        list(threads.map(query, range(queries)))
+    done = catalog.load_table("t").refresh()
+    assert values(catalog) == [10 * number + i for number in range(queries) for i in range(batches)]
+    assert done.version - 1 < queries * batches
+    entries = [each for each in done.history() if each.operation == "append, stream"]
+    assert sorted((each.details["stream"], each.details["batch"]) for each in entries) == [
+        (f"q{number}", i) for number in range(queries) for i in range(batches)
+    ]

@@ -12,7 +12,8 @@ class OtherExtensions extends (SparkSessionExtensions => Unit) {
 }
 
 object OtherParser {
-  private val Own = """(?is)\s*(VACUUM|OPTIMIZE|RESTORE|DESCRIBE\s+HISTORY|DESC\s+HISTORY|SHOW\s+BRANCHES)\b.*"""
+  private val Own =
+    """(?is)\s*(VACUUM|OPTIMIZE|RESTORE|(DESCRIBE|DESC)\s+(HISTORY|DETAIL)|SHOW\s+BRANCHES)\b.*"""
 
   def apply(below: ParserInterface): ParserInterface = {
     val own = new InvocationHandler {
