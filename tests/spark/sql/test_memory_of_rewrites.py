@@ -26,7 +26,9 @@ LIMIT_BYTES = ROWS * VALUE_BYTES // 10
 def lake(make_lake, warm, tmp_path):
     """A catalog, whose Python side writes its process id to a file."""
     place = str(tmp_path / "process")
-    lake = make_lake(python=warm.program(tmp_path, f"import os\nopen({place!r}, 'w').write(str(os.getpid()))"))
+    lake = make_lake(
+        python=warm.program(tmp_path, f"import os\nopen({place!r}, 'w').write(str(os.getpid()))")
+    )
     lake.sql("CREATE NAMESPACE lake.n")
     return lake
 
