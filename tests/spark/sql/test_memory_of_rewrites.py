@@ -24,9 +24,11 @@ LIMIT_BYTES = ROWS * VALUE_BYTES // 10
 
 @pytest.fixture
 def lake(make_lake, warm, tmp_path):
-    """A catalog, whose Python side tells its process id."""
-    told = str(tmp_path / "told")
-    lake = make_lake(python=warm.program(tmp_path, f"import os\nopen({told!r}, 'w').write(str(os.getpid()))"))
+    """A catalog, whose Python side writes its process id to a file."""
+    place = str(tmp_path / "process")
+    lake = make_lake(
+        python=warm.program(tmp_path, f"import os\nopen({place!r}, 'w').write(str(os.getpid()))")
+    )
     lake.sql("CREATE NAMESPACE lake.n")
     return lake
 
@@ -39,7 +41,7 @@ def spent_by(process: Path) -> tuple[int, int]:
 
 
 def spent(lake) -> tuple[int, int]:
-    return spent_by(Path("/proc") / (Path(lake.warehouse).parent / "told").read_text())
+    return spent_by(Path("/proc") / (Path(lake.warehouse).parent / "process").read_text())
 
 
 def table(lake, name, rows, bytes_each):
