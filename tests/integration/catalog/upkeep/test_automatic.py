@@ -297,7 +297,9 @@ def test_a_writer_leaves_to_others_what_was_due_at_their_versions() -> None:
 
 
 def test_groups_that_are_left_to_others_do_not_hold_up_those_behind_them() -> None:
-    files = pa.table({"path": ["data/a", "data/b", "lent/c", "data/d", "data/e"], "version": [8, 16, 16, 16, 16]})
+    files = pa.table(
+        {"path": ["data/a", "data/b", "lent/c", "data/d", "data/e"], "version": [8, 16, 16, 16, 16]}
+    )
     sizes = [1, automatic.STEP_BYTES_MAX + 1, 1, 3, 4]
     groups = [Group(files=1, rows=1, deleted=0, size_bytes=size) for size in sizes]
     planned, second = (files, groups), automatic.Turns((2,))
