@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from tests.spark.servers import free_port
 from tests.spark.test_use import HOME, QUIET, arguments, home, run
+from tests.spark.yarn import mini_cluster
 
 from lakelog.catalog import Catalog
 from lakelog.spark import jar, spark_conf
@@ -219,3 +220,43 @@ def test_where_the_driver_has_no_python_one_error_names_each_place(
         "pip install lakelog", "A relative path is looked for in /", "where archives are unpacked, /",
     )  # fmt: skip
     assert [each for each in places if each not in line] == []
+
+
+def test_a_driver_on_yarn_is_run_by_the_environment_that_travels(archive: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text(
+        textwrap.dedent("""
+            import sys
+            from pyspark.sql import SparkSession
+            from pyspark.sql.functions import udf
+            spark = SparkSession.builder.getOrCreate()
+            spark.sql("CREATE TABLE lake.t AS SELECT id FROM range(10)")
+
+            @udf("string")
+            def where(id):
+                import lakelog.catalog
+                return lakelog.catalog.__file__
+
+            rows = spark.table("lake.t").select(where("id").alias("executors")).distinct()
+            rows.selectExpr("executors", f"'{sys.prefix}' AS driver").writeTo("lake.places").create()
+        """)
+    )
+    settings = settings_of(tmp_path / "lake", TRAVELLED) | {"spark.pyspark.python": TRAVELLED}
+    del settings["spark.driver.host"], settings["spark.driver.bindAddress"]
+    submit = [
+        str(HOME / "bin/spark-submit"),
+        "--master",
+        "yarn",
+        "--deploy-mode",
+        "cluster",
+        "--driver-memory",
+        "1g",
+    ]
+    submit += ["--archives", f"{archive}#environment", *arguments(settings), str(job)]
+    with mini_cluster(tmp_path) as conf:
+        run(submit, HADOOP_CONF_DIR=str(conf), SPARK_HOME=str(HOME))
+    places = Catalog(str(tmp_path / "lake")).load_table("places").to_arrow().to_pylist()
+    assert places
+    for row in places:
+        assert row["driver"].endswith("/environment") and "/container_" in row["driver"]
+        assert "/container_" in row["executors"] and "/environment/" in row["executors"]

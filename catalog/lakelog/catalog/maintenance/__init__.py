@@ -33,7 +33,6 @@ from lakelog.catalog.maintenance.reachable import (
     all_named,
     ever_in,
     first_readable,
-    named_by,
 )
 from lakelog.catalog.maintenance.vacuum import (
     VACUUM_DEFAULT_AGE,
@@ -60,7 +59,6 @@ __all__ = [
     "ever_in",
     "expire_logs",
     "first_readable",
-    "named_by",
     "release_lost",
     "settle_origins",
     "vacuum_logs",

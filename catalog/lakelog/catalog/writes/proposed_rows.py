@@ -105,8 +105,8 @@ def gathered_rows(
     None where the table has columns or constraints whose values are not known here. Raises StorageError.
     """
     metadata, identities = view.state.current, view.state.identities
-    given = list(decoded_all(rows, metadata.schema))
     try:
+        given = list(decoded_all(rows, metadata.schema))
         found = _checked_at_once(metadata, identities, given) or _checked_each(metadata, identities, given)
     except LakelogError:
         return None

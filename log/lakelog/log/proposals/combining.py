@@ -6,6 +6,7 @@ puts a version has compared the ids of all versions since the one that the propo
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -69,7 +70,7 @@ class Combining(Generic[S]):
         while idle < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
             if pending.has_callers:
                 called_s = pace.now_s()
-            elif not idle and pace.now_s() < called_s + pace.linger_s:
+            elif not idle and pace.now_s() < called_s + pace.linger_s and threading.main_thread().is_alive():
                 pass  # others would wait for long until they know that it combines no more
             elif not pending.wait_for_callers():
                 return True

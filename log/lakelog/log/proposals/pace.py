@@ -22,6 +22,11 @@ LINGER_PUTS = 8.0
 LINGER_MIN_S = 0.05
 COMPANY_PUTS = 0.2
 """How long the first of several callers that had an outcome at once waits for the others."""
+SLOWER_AT_ONCE = 4.0
+"""By what one PUT may be slower than the others to be taken for what PUTs take: a process may have been stopped in it,
+for a day, and is not to be patient for weeks."""
+STALLED_S = 0.00001
+"""What passed by the log's time while that waits for a client's clock that was ahead: nothing is known by it."""
 EARLIER_PUTS = 0.02, 0.16
 """How much earlier to look after a look that found its version: twice as much each time, until one was too early."""
 
@@ -45,7 +50,7 @@ class Pace:
         self.start_waiting()
 
     def measured_put(self, took_s: float) -> None:
-        self.put_s += 0.3 * (took_s - self.put_s)
+        self.put_s += 0.3 * (min(took_s, SLOWER_AT_ONCE * self.put_s) - self.put_s)
 
     def start_waiting(self, turns: int = 0) -> None:
         """Be patient from now on: until `turns` others could have begun to combine, or for some PUTs."""
@@ -75,8 +80,10 @@ class Pace:
         """Learn from a version that was just found, by a look for it that began at `looked_s`, or behind another."""
         put_s = commit.time_us / 1e6
         if self._last_put_s:
-            passed_s = min(max(0.0, put_s - self._last_put_s), 8 * self.put_s)
-            self._interval_s += 0.3 * (passed_s - self._interval_s)
+            passed_s = put_s - self._last_put_s
+            if passed_s < STALLED_S:
+                passed_s = min(self._interval_s, self.put_s)
+            self._interval_s += 0.3 * (min(passed_s, 8 * self.put_s) - self._interval_s)
         self._last_put_s = put_s
         if looked_s is not None:
             self._found(looked_s - put_s, self._missed_s - put_s if self._missed_s else None)
@@ -86,10 +93,11 @@ class Pace:
         """Move the time of the next look: a version is there so long after its put, and was not yet after `early_s`."""
         least, most = EARLIER_PUTS
         lag_s = self._lag_s
-        if early_s is not None:
+        longest_s = self._interval_s + 4 * self.put_s
+        if early_s is not None and late_s - early_s <= longest_s:  # not a look for what it then put itself
             self._lag_s = early_s + 0.75 * (late_s - early_s)
             self._earlier_puts = least
-        elif lag_s is None or abs(late_s - lag_s) > self._interval_s + 4 * self.put_s:
+        elif lag_s is None or abs(late_s - lag_s) > longest_s:
             self._lag_s = late_s  # of another client, with another clock
         else:
             self._lag_s = min(lag_s, late_s) - self._earlier_puts * self.put_s

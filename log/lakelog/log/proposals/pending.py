@@ -25,6 +25,9 @@ from lakelog.log.writing import Writer
 PASSED_OVER_MAX = 3
 """Versions of combiners without a change that they could have had: it is then put by its own process."""
 
+ASLEEP_MAX_S = 1.0
+"""How long an interpreter that ends waits for a courier that nothing waits for, whatever its store takes."""
+
 
 class ByData(Protocol[S]):
     """How a change that is data is decided by a client that did not make it; only for what adds to a state."""
@@ -97,7 +100,7 @@ class Pending(Generic[S]):
             left_s = until_s - self.pace.now_s()
             if left_s <= 0 or not threading.main_thread().is_alive():
                 return False
-            self.sleep(left_s)
+            self.sleep(min(left_s, ASLEEP_MAX_S))
         return True
 
     def sleep(self, time_s: float) -> None:
