@@ -10,6 +10,7 @@ overlaps no other stays as it is. Where nothing is to be merged, small files tha
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -313,7 +314,8 @@ class _Planned:
         """Return small files of those that lie side by side, once there are enough of about one size. So rows are
         rewritten about once for each time that their file grows by that factor."""
         sizes = [self._tier(place) for place in places]
-        for tier in sorted({each for each in sizes if each is not None}):
+        counts = Counter(each for each in sizes if each is not None)
+        for tier in sorted(each for each, count in counts.items() if count >= SMALL_MIN):
             is_joined = [each is not None and each <= tier for each in sizes]
             for joined, numbers in groupby(range(len(sizes)), key=is_joined.__getitem__):
                 found = list(numbers)
