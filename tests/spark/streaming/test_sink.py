@@ -288,6 +288,9 @@ def test_a_numbered_write_happens_once(tables):
         write(number, job)
     assert values(tables) == [5, 5, 5]
     assert len(data_files(tables)) == 3
+    for number in (2, 3, 3):
+        tables.sql(f"INSERT INTO lake.a.t WITH (txnAppId = 'job', txnVersion = {number}) VALUES (6)")
+    assert values(tables) == [5, 5, 5, 6]
 
 
 @pytest.mark.parametrize(

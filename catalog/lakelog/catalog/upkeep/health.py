@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target
-from lakelog.catalog.maintenance import vacuum_logs, vacuum_wish
+from lakelog.catalog.maintenance import policy_for, vacuum_logs, vacuum_wish
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import (
     DELETED_RATIO,
@@ -36,7 +36,6 @@ from lakelog.catalog.upkeep.facts import (
     vacuum_advice,
 )
 from lakelog.catalog.upkeep.model import VACUUM, Health
-from lakelog.catalog.upkeep.policies import policy_for
 from lakelog.catalog.upkeep.spans import depths_of, keys_of
 from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.secrets import masked, masked_urls
