@@ -369,11 +369,12 @@ def _known(name: str) -> Property:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How a table is kept: `said` is off, on-demand or auto, None where no property says. Without an age, nothing
-    expires or is deleted."""
+    expires or is deleted; `keeps_all` where a property says so for versions."""
 
     said: str | None
     deleted_ratio: float
     keep_for: dt.timedelta | None
+    keeps_all: bool
     vacuum_age: dt.timedelta | None
 
     @property
@@ -404,6 +405,7 @@ def policy_of(levels: Iterable[tuple[str, Mapping[str, str]]]) -> Policy:
         said=found.get(MAINTENANCE.name),
         deleted_ratio=float(value_of(found, DELETED_RATIO)),
         keep_for=keep_for,
+        keeps_all=found.get(KEEP_FOR.name) == NEVER,
         vacuum_age=vacuum_age,
     )
 

@@ -102,6 +102,7 @@ def subject_of(
         now_us=now_us,
         deleted_ratio=None if policy is None else policy.deleted_ratio,
         keep_for=None if policy is None else policy.keep_for,
+        keeps_all=policy is not None and policy.keeps_all,
     )
 
 
