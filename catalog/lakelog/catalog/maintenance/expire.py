@@ -137,9 +137,9 @@ def expire_logs(
     others. With `by_policy`, the property keep-for of a table or of a namespace above it counts in place of `wish`,
     where there is one. ClockNotTrusted (see `ages`).
 
-    Costs, for each log, a few GETs where nothing expires, with `by_policy` one more for each namespace above; else two GETs for each version that expires, and one for each
-    retained version where an expired one removed files. On doing it, a GET and a PUT more for each that expires, four
-    PUTs for the commit, base, snapshot and hint, and two LISTs.
+    Costs, for each log, a few GETs where nothing expires, with `by_policy` one more for each namespace above; else two
+    GETs for each version that expires, and one for each retained version where an expired one removed files. On doing
+    it, a GET and a PUT more for each that expires, four PUTs for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
     cuts = NeededVersions(tree)

@@ -174,8 +174,9 @@ CLUSTER_DEPTH = Property(
 KEEP_FOR = Property(
     name="lakelog.maintenance.keep-for",
     default=NEVER,
-    about="How long replaced versions are kept, as 30d: upkeep expires older ones, and so does `expire` where no age is "
-    "given. never: none expires by these. Where nothing is set, upkeep expires none, and `expire` those of 7 days ago.",
+    about="How long replaced versions are kept, as 30d: upkeep expires older ones, and so does `expire` where no age "
+    "is given. never: none expires by these. Where nothing is set, upkeep expires none, and `expire` those of 7 days "
+    "ago.",
     form="age",
 )
 VACUUM_AGE = Property(

@@ -86,13 +86,18 @@ def test_what_was_current_at_the_limit_or_later_stays(catalog: Catalog, clock: C
 def test_without_an_age_a_policy_says_how_long_versions_are_kept(catalog: Catalog, clock: Clock) -> None:
     keep = "lakelog.maintenance.keep-for"
     catalog.create_namespace("n", properties={keep: "30d"})
-    for name, properties in {"n.year": {keep: "365d"}, "n.month": {}, "n.ever": {keep: "never"}, "t": {}}.items():
+    for name, properties in {
+        "n.year": {keep: "365d"},
+        "n.month": {},
+        "n.ever": {keep: "never"},
+        "t": {},
+    }.items():
         catalog.create_table(name, SCHEMA, properties=properties).append(rows(1)).append(rows(2))
     clock.days_later(20)
-    assert {each.name for each in catalog.expire() if each.versions} == {"`t`", "the root namespace"}
+    assert {each.name for each in catalog.expire() if each.versions} == {"`t`", catalog.warehouse}
     clock.days_later(20)
     gone = {each.name for each in catalog.expire() if each.versions}
-    assert gone == {"`t`", "the root namespace", "`n`", "`n`.`month`"}
+    assert gone == {"`t`", catalog.warehouse, "`n`", "`n`.`month`"}
     assert plain(catalog.expire("n.year", older_than=DAY)) == plain(catalog.expire("n.ever", retain_last=1))
     assert plain(catalog.expire("n.ever", dry_run=False)) == [("table", 0, 1)]
     clock.days_later(400)
