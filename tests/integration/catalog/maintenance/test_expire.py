@@ -100,6 +100,8 @@ def test_without_an_age_a_policy_says_how_long_versions_are_kept(catalog: Catalo
     assert gone == {"`t`", catalog.warehouse, "`n`", "`n`.`month`"}
     assert plain(catalog.expire("n.year", older_than=DAY)) == plain(catalog.expire("n.ever", retain_last=1))
     assert plain(catalog.expire("n.ever", dry_run=False)) == [("table", 0, 1)]
+    advice = {each.name: [to.action for to in each.advice] for each in catalog.health("n")}
+    assert "expire" in advice["`n`.`month`"] and "expire" not in advice["`n`.`ever`"]
     clock.days_later(400)
     assert plain(catalog.expire("n.year", dry_run=False)) == [("table", 2, 3)]
 
