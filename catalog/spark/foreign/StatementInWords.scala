@@ -1,5 +1,7 @@
 package org.apache.spark.sql.lakelog
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.expressions.Attribute
@@ -40,7 +42,13 @@ private[lakelog] object ResolveStatementsInWords extends (SparkSession => Rule[L
 
 private[lakelog] object InWords {
 
-  def literal(text: String): String = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+  /**
+   * A text as SQL. Settings say what a backslash means in a literal, and Spark puts values of settings and of the environment
+   * where one says so in braces: such a text is spelled by its bytes.
+   */
+  def literal(text: String): String =
+    if (!text.exists("'\\".contains(_)) && !text.contains("${")) s"'$text'"
+    else text.getBytes(UTF_8).map("%02X".format(_)).mkString("CAST(X'", "", "' AS STRING)")
 
   /** A call of a procedure about a table, which is its first argument. */
   def call(procedure: String, table: LakeTable, arguments: (String, String)*): String = {
@@ -88,7 +96,9 @@ private[lakelog] case object ShowDetail extends InWords {
     val facts = table.facts
     def texts(all: Seq[String]) = s"CAST(array(${all.map(InWords.literal).mkString(", ")}) AS ARRAY<STRING>)"
     def text(value: Option[String]) = s"CAST(${value.fold("NULL")(InWords.literal)} AS STRING)"
-    val properties = facts.properties.toSeq.sorted.flatMap { case (key, value) => Seq(key, value) }
+    val properties = SettingInternals.redacted(facts.properties).toSeq.sorted.flatMap { case (key, value) =>
+      Seq(key, value)
+    }
     val partitioning = facts.partitionFields.map { field =>
       if (field.transform.isIdentity) SchemaInternals.quoted(field.column) else field.toSpark.describe
     }

@@ -67,6 +67,9 @@ private[lakelog] object SettingInternals {
   /** Whether the session says so itself, rather than that it is Spark's default. */
   def joinsByKeysAsAsked: Boolean = joinsByKeys && conf.contains(JoinsByKeys.key)
 
+  /** Properties without the values that the session takes for secrets. */
+  def redacted(properties: Map[String, String]): Map[String, String] = conf.redactOptions(properties)
+
   /** How many tasks Spark runs at once, by its own account. */
   def parallelism: Int = session.leafNodeDefaultParallelism
 }

@@ -80,10 +80,13 @@ private[lakelog] final class LakeScan(
   override def planInputPartitions(): Array[InputPartition] = {
     if (!StatementInternals.isExplained) useKeys()
     val all = files
-    val read = limit.map(all.first).getOrElse(all)
+    val read = limited(all)
     val splitBytes = splitBytesAtFirst(read)
     keyed.partitions(read, packedOf(read))(reading.partitions(_, splitBytes))
   }
+
+  /** Those of the files that have as many rows as are wanted. */
+  private def limited(files: PlannedFiles): PlannedFiles = limit.fold(files)(files.first)
 
   /**
    * For files of one key, the same with filters at run time as before: these leave out files, and Spark fails where the
@@ -210,7 +213,7 @@ private[lakelog] final class LakeScan(
       val begun = System.nanoTime()
       val (answer, found) = table.access.channel.withFiles(request, facts.location, keyed.types)
       val files = ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
-      metrics.planned(answer, files, System.nanoTime() - begun)
+      metrics.planned(answer, found.length, files.length, limited(files).length, System.nanoTime() - begun)
       files
     }
 

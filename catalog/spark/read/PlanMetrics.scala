@@ -35,46 +35,51 @@ private[lakelog] class PlanBytes extends CountMetric("lakelogPlanBytes", "bytes 
 
 /**
  * What the plans of one scan found and cost: it is planned anew where more filters are known, or where other tables of the
- * statement have moved. The files are those of the last plan.
+ * statement have moved. The files are those of the last plan: what Python found, those of them that filters name, where
+ * some do, and those of these that are read, which a limit may make fewer.
  */
 private[lakelog] final class PlanMetrics {
 
-  private var last: Option[(wire.Planned, PlannedFiles)] = None
+  private var last: Option[PlanMetrics.Files] = None
   private var time, requests, bytes = 0L
 
-  def planned(answer: wire.Planned, files: PlannedFiles, nanos: Long): Unit = synchronized {
-    last = Some((answer, files))
+  def planned(answer: wire.Planned, found: Int, named: Int, read: Int, nanos: Long): Unit = synchronized {
+    last = Some(PlanMetrics.Files(answer, found, named, read))
     time += nanos
     requests += answer.requests
     bytes += answer.bytes
   }
 
   /** How many files are read, and of how many; None before they are planned. */
-  def words: Option[String] = synchronized(last.map { case (answer, files) =>
-    val left = answer.byPartition.toSeq.flatMap { byPartition =>
-      Seq(byPartition -> "by partition", (answer.files - files.length - byPartition) -> "by statistics")
-    }.collect { case (count, how) if count > 0 => s"$count $how" }
-    s"${files.length} of ${answer.files} files" + (if (left.isEmpty) "" else left.mkString(" (left out: ", ", ", ")"))
+  def words: Option[String] = synchronized(last.map { files =>
+    val left = files.leftOut.collect { case (count, how) if count > 0 => s"$count $how" }
+    s"${files.read} of ${files.answer.files} files" + (if (left.isEmpty) ""
+                                                       else left.mkString(" (left out: ", ", ", ")"))
   })
 
-  def values: Array[CustomTaskMetric] = synchronized(last.toArray.flatMap { case (answer, files) =>
-    val planned = files.length.toLong
+  def values: Array[CustomTaskMetric] = synchronized(last.toArray.flatMap { files =>
     Seq(
-      new FilesPlanned -> planned,
-      new FilesLeftOut -> (answer.files - planned),
-      new DeletedRowsPassed -> answer.deleted,
+      new FilesPlanned -> files.read.toLong,
+      new FilesLeftOut -> (files.answer.files - files.read),
+      new DeletedRowsPassed -> files.answer.deleted,
       new PlanningTime -> time / 1000000,
       new PlanRequests -> requests,
       new PlanBytes -> bytes).map { case (metric, count) => PlanMetrics.of(metric, count) } ++
-      answer.byPartition.toSeq.flatMap { byPartition =>
-        Seq(
-          PlanMetrics.of(new FilesLeftOutByPartition, byPartition),
-          PlanMetrics.of(new FilesLeftOutByStatistics, answer.files - planned - byPartition))
-      }
+      files.byPartition.map(PlanMetrics.of(new FilesLeftOutByPartition, _)) ++
+      files.byStatistics.map(PlanMetrics.of(new FilesLeftOutByStatistics, _))
   })
 }
 
 private[lakelog] object PlanMetrics {
+
+  private final case class Files(answer: wire.Planned, found: Int, named: Int, read: Int) {
+    def byPartition: Option[Long] = answer.byPartition
+    def byStatistics: Option[Long] = byPartition.map(answer.files - found - _)
+
+    def leftOut: Seq[(Long, String)] =
+      byPartition.map(_ -> "by partition").toSeq ++ byStatistics.map(_ -> "by statistics") ++
+        Seq((found - named).toLong -> "by name", (named - read).toLong -> "by the limit")
+  }
 
   val all: Array[CustomMetric] = Array(
     new FilesPlanned, new FilesLeftOut, new FilesLeftOutByPartition, new FilesLeftOutByStatistics,

@@ -44,3 +44,9 @@ def test_a_scan_says_which_files_it_reads_and_what_planning_cost(lake):
     assert [found[name] for name in how] == [2, 2]
     found = metrics(lake.frame("SELECT id FROM lake.t WHERE id > 100"))
     assert [found[name] for name in how] == [0, 4]
+    path = lake.sql("SELECT first(_file) FROM lake.t")[0][0]
+    for query, why in ((f"WHERE _file = '{path}'", "by name"), ("LIMIT 1", "by the limit")):
+        frame = lake.frame(f"SELECT id FROM lake.t {query}")
+        found = metrics(frame)
+        assert [found[name] for name in (*FILES[:2], *how)] == [1, 3, 0, 0]
+        assert f"1 of 4 files (left out: 3 {why})" in lake.sql(f"EXPLAIN SELECT id FROM lake.t {query}")[0][0]

@@ -99,6 +99,17 @@ def test_details_are_those_of_the_table_in_deltas_columns(lake):
     assert row.partitionColumns == ["v", "bucket(4, id)"] and row.clusteringColumns == ["`o'day`"]
     assert (row.numFiles, row.sizeInBytes, row.numRows, row.version) == (file.n, file.bytes, 2, 3)
     assert row.properties["a"] == "b\\" and row.createdAt <= row.lastModified
+    # What a text says is not looked up, and secrets are hidden as in SHOW TBLPROPERTIES.
+    odd = {"${spark.app.name}": "it's ${env:PATH}", "fs.secret.key": "hidden"}
+    changes = [{"change": "set-property", "key": key, "value": odd[key]} for key in odd]
+    lake.catalog.load_table("t").alter(changes)
+    lake.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        (row,) = lake.spark.sql(f"DESC DETAIL {lake.name}.t").collect()
+    finally:
+        lake.spark.conf.unset("spark.sql.parser.escapedStringLiterals")
+    assert (row.properties["${spark.app.name}"], row.properties["a"]) == ("it's ${env:PATH}", "b\\")
+    assert row.description == 'it\'s "mine"' and row.properties["fs.secret.key"] == "*********(redacted)"
     lake.sql("ALTER TABLE lake.t CREATE BRANCH trial")
     with pytest.raises(Exception, match="name the table itself"):
         lake.sql("DESCRIBE DETAIL lake.t.branch_trial")

@@ -220,6 +220,7 @@ def test_a_transaction_sees_its_own_files(shop):
         shop.sql("CREATE TABLE lake.a.n AS SELECT 1 AS one")
         assert shop.sql(count) == [(before[0][0] + 1,)]
         assert shop.sql("SELECT record_count FROM lake.a.n.files") == [(1,)]
+        assert shop.sql("SELECT record_count, created_at FROM lake.a.n.detail") == [(1, None)]
         assert shop.sql("SELECT * FROM lake.a.n.history") == shop.sql("SELECT * FROM lake.a.n.refs") == []
         assert shop.sql("SELECT max(version) FROM lake.a.t.history") == [(3,)]
     assert shop.sql(count) == [(before[0][0] + 1,)]

@@ -56,14 +56,17 @@ DETAIL = pa.schema(
     [
         pa.field("version", pa.int64(), nullable=False),
         pa.field("created_at", _TIME),
-        pa.field("modified_at", _TIME, nullable=False),
+        pa.field("modified_at", _TIME),
         pa.field("record_count", pa.int64(), nullable=False),
         pa.field("file_count", pa.int64(), nullable=False),
         pa.field("total_data_file_size_in_bytes", pa.int64(), nullable=False),
     ]
 )
-"""One row: a version at a glance, without a look at its files or its history. `created_at` is NULL once the first
-commit has expired."""
+"""One row: a version at a glance, without a look at its files, and of its history at the first commit alone.
+
+`created_at` is NULL once that has expired, and where another table was at the place before. Both times are NULL of a
+table that a transaction is about to create.
+"""
 
 REFS = pa.schema(
     [
@@ -213,26 +216,25 @@ def _operation(commit: Commit) -> str:
 
 
 def detail(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    files = table.state.files
-    row = {
+    yield from _chunks(_detail_rows(table, wanted), wanted)
+
+
+def _detail_rows(table: TableHead, wanted: pa.Schema) -> Iterator[dict[str, Any]]:
+    files, is_new = table.state.files, table.tracked.transaction.creates_log
+    yield {
         "version": table.version,
-        "created_at": _created_us(table) if "created_at" in wanted.names else None,
-        "modified_at": table.time_us,
+        "created_at": None if is_new or "created_at" not in wanted.names else _created_us(table),
+        "modified_at": None if is_new else table.time_us,
         "record_count": files.row_count,
         "file_count": files.file_count,
         "total_data_file_size_in_bytes": files.size_bytes,
     }
-    return _chunks(iter([row]), wanted)
 
 
 def _created_us(table: TableHead) -> int | None:
-    if table.tracked.transaction.creates_log:
-        return table.time_us
-    try:
-        first = table.tracked.log.view_at(1)
-    except NotFound:
-        return None
-    return first.time_us if first.log_id == table.id else None
+    # Where it has expired, to look for it takes as long as to find the oldest version that is left.
+    first = None if table.state.expired > 1 else next(table.tracked.log.commits(last=1), None)
+    return None if first is None or first.log_id != table.id else first.time_us
 
 
 def refs(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:

@@ -89,7 +89,7 @@ def left_out_by_partition(files: FileSet, bound: Bound | None, specs: Specs, lef
         return None
     weaker = of_columns(bound, sources)
     try:
-        chunks = files.chunks(_read_nothing, asked, choosing(weaker, specs))
+        chunks = files.chunks(_read_nothing, asked & sources, choosing(weaker, specs))
     except _NotRead:
         return None
     stay: int = sum(pc.sum(may_match(chunk, weaker, specs), min_count=0).as_py() for chunk in chunks)

@@ -56,9 +56,10 @@ def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
 
 
 def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
-    table, cost = at.writable(asked), Tally()
+    cost = Tally()
     try:
         with tallied(cost):
+            table = at.writable(asked)
             done = table.commit_write(
                 asked.write,
                 asked.operation,
