@@ -112,13 +112,13 @@ def test_a_backup_goes_from_a_bucket_to_a_folder_and_back(place, tmp_path):
 def test_a_bucket_that_encrypts_by_a_key_of_kms_needs_nothing_to_be_set() -> None:
     kms = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "arn:aws:kms:us-east-1:1:key/k"}
     rule = {"ApplyServerSideEncryptionByDefault": kms, "BucketKeyEnabled": True}
-    with moto_server("locked") as server, server.credentials(), server.client() as client:
-        client.put_bucket_encryption(Bucket="locked", ServerSideEncryptionConfiguration={"Rules": [rule]})
-        catalog = Catalog("s3://locked/w", options=server.options)
+    with moto_server("encrypted") as server, server.credentials(), server.client() as client:
+        client.put_bucket_encryption(Bucket="encrypted", ServerSideEncryptionConfiguration={"Rules": [rule]})
+        catalog = Catalog("s3://encrypted/w", options=server.options)
         catalog.create_table("t", SCHEMA).append(rows(1, 2)).delete(col("id") == 1)
-        assert Catalog("s3://locked/w", options=server.options).load_table("t").to_arrow()[
+        assert Catalog("s3://encrypted/w", options=server.options).load_table("t").to_arrow()[
             "id"
         ].to_pylist() == [2]
-        keys = [each["Key"] for each in client.list_objects_v2(Bucket="locked")["Contents"]]
-        found = [client.head_object(Bucket="locked", Key=key).get("ServerSideEncryption") for key in keys]
+        keys = [each["Key"] for each in client.list_objects_v2(Bucket="encrypted")["Contents"]]
+        found = [client.head_object(Bucket="encrypted", Key=key).get("ServerSideEncryption") for key in keys]
         assert set(found) == {"aws:kms"} and len(found) > 4

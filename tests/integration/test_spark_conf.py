@@ -51,6 +51,7 @@ OPTIONS = {
     "as_of": (["--as-of", "2026-11-20 18:00"], "2026-11-20 18:00"),
     "as_of_namespace": (["--as-of-namespace", "a.b"], "a.b"),
     "maintenance": (["--maintenance", "off"], "off"),
+    "proposals": (["--proposals", "on"], "on"),
     "statement_text": (["--statement-text", "full"], "full"),
     "stored_code": (["--stored-code", "none"], "none"),
     "python": (["--python", "/usr/bin/other"], "/usr/bin/other"),
