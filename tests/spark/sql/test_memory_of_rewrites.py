@@ -2,8 +2,8 @@
 
 The process is asked itself, as the one that tests can kill is a stand-in for it (see `tests.spark.warm`): it writes its
 id into a file. How much it has read and written is what the kernel counts of it, over all its files, pipes and sockets:
-the table is more than ten times that. How much memory it needed is the kernel's peak, which modules and buffers raise by
-some megabytes, too, when they are first needed: that must stay far below the table's size.
+the table is more than ten times that. How much memory it needed is the kernel's peak. Modules and buffers raise that by
+some megabytes, too, when they are first needed, so it has to stay far below the table's size.
 """
 
 from __future__ import annotations

@@ -4,14 +4,16 @@ A run is a number of files that do not overlap on the curve; the files of a tabl
 one. Once there are more than `RUNS_MIN`, and so many for each tenfold that the table has of the smallest one's rows,
 they are merged from the smallest on: two at least, and one goes with all that are smaller where it has at most `SHARE`
 of their rows together. Files of older boundaries of the same columns count as one run. Of what is merged, a file that
-overlaps no other stays as it is.
+overlaps no other stays as it is. Where nothing is to be merged, small files that lie side by side in a run are joined.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import log10
 from typing import Any
 
@@ -35,13 +37,16 @@ from lakelog.catalog.schema import (
     value_of,
     value_type,
 )
-from lakelog.catalog.state.compaction import FileSizes, Group, added_until
+from lakelog.catalog.state.compaction import FileSizes, Group, added_until, tier_of
 from lakelog.log.errors import InvalidInput
 
 SHARE = 0.9
 RUNS_MIN = 3.0
 RUNS_EACH_TENFOLD = 1.2
 """So many runs stay as they are: three, and twelve for each ten tenfolds that the table is of the smallest one."""
+
+SMALL_MIN = 8
+"""So many small files of about one size, none of which overlaps another, become one: sizes differ by this factor."""
 
 FILES_AT_ONCE = 64
 """About so many files of the target size are rewritten together, unless a limit says less."""
@@ -235,13 +240,19 @@ class _Planned:
         taken_bytes = self._bytes(fresh)
         if taken_bytes >= self._goal.limit_bytes:
             return [(self._up_to_limit(fresh), None)]
-        within, old = self._merged(fresh, old, self._runs(ordered))
+        runs = self._runs(ordered)
+        old_all = old
+        within, old = self._merged(fresh, old, runs)
         if fresh or old:
             taken = [*fresh, *old]
             if self._bytes(taken) >= self._goal.limit_bytes:
                 return [(self._up_to_limit(taken), None)]
             return [self._cut(taken, within)]
-        return [self._cut([], stretch) for stretch in _overlapping(within)]
+        due = [self._cut([], stretch) for stretch in _overlapping(within)]
+        # Files of a run lie side by side. Those of older boundaries may have rows anywhere, and become a run.
+        small_old = [place for place in old_all if self._tier(place) is not None]
+        beside = [*([file.place for file in run.files] for run in runs), small_old]
+        return due or [(small, None) for places in beside if (small := self._small(places))]
 
     def _worth(self, fresh: list[int]) -> list[int]:
         is_enough = len(fresh) >= self._goal.fresh_min or self._bytes(fresh) >= self._goal.target_size_bytes
@@ -298,6 +309,25 @@ class _Planned:
                 [],
             )
         return [file for file in found if file.place >= 0], old if any(f.place == -1 for f in found) else []
+
+    def _small(self, places: Sequence[int]) -> list[int]:
+        """Return small files of those that lie side by side, once there are enough of about one size. So rows are
+        rewritten about once for each time that their file grows by that factor."""
+        sizes = [self._tier(place) for place in places]
+        counts = Counter(each for each in sizes if each is not None)
+        for tier in sorted(each for each, count in counts.items() if count >= SMALL_MIN):
+            is_joined = [each is not None and each <= tier for each in sizes]
+            for joined, numbers in groupby(range(len(sizes)), key=is_joined.__getitem__):
+                found = list(numbers)
+                if joined and sum(sizes[number] == tier for number in found) >= SMALL_MIN:
+                    chosen = self._up_to_limit([places[number] for number in found])
+                    return chosen if len(chosen) >= SMALL_MIN // 2 else []
+        return []
+
+    def _tier(self, place: int) -> int | None:
+        """Return of which size a file is; None for one that is large enough."""
+        size = self._sizes.live_bytes(place)
+        return tier_of(size, SMALL_MIN) if size < self._goal.target_size_bytes // 2 else None
 
     def _rows(self, places: Sequence[int]) -> int:
         return sum(self._sizes.rows[place] for place in places)

@@ -118,6 +118,14 @@ def plan_compaction(
     return files.take(pa.array(places, pa.int64())), groups
 
 
+def tier_of(size_bytes: int, fan_in: int) -> int:
+    """Return the number of a size's tier: sizes of one tier differ by a factor of less than `fan_in`."""
+    tier = 0
+    while size_bytes >= fan_in:
+        tier, size_bytes = tier + 1, size_bytes // fan_in
+    return tier
+
+
 def added_until(files: pa.Table, until: int) -> pa.Array:
     """Return which files had been added by the version `until`. Those of unknown versions are older."""
     if VERSION not in files.column_names:
@@ -188,10 +196,7 @@ class _Planned:
             return
         tiers: dict[int, list[int]] = {}
         for place in places:
-            tier, size_bytes = 0, self._sizes.live_bytes(place)
-            while size_bytes >= self._goal.fan_in:
-                tier, size_bytes = tier + 1, size_bytes // self._goal.fan_in
-            tiers.setdefault(tier, []).append(place)
+            tiers.setdefault(tier_of(self._sizes.live_bytes(place), self._goal.fan_in), []).append(place)
         for _, tiered in sorted(tiers.items()):
             yield tiered
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -187,18 +188,18 @@ class KeepingUp:
         clustering = clustering_by(head.metadata)
         goal = goal_by(head, policy, joins=clustering is None)
         # Files of others are copied only where a user has asked for it: they stay where they are, too.
-        files, groups = _ours(
-            due(head, goal, until=head.version, limit_bytes=1, only_own=not is_asked), turns
-        )
+        planned = due(head, goal, until=head.version, limit_bytes=sys.maxsize, only_own=not is_asked)
+        files, groups = _ours(planned, turns, most=1)
         if groups:
             _, came = step(head, goal, files, groups, check, unless_branched=not is_asked)
             return bool(came.lost)
         if clustering is None:
             return None
         clustering = replace(clustering, limit_bytes=min(clustering.limit_bytes, STEP_BYTES_MAX))
-        head = ranked(head) if _ours(_planned(head, clustering), turns)[1] else head
-        files, groups = _ours(_planned(head, clustering), turns)
-        if not groups or not (is_asked or _are_own(files)):
+        ours = partial(_ours, turns=turns, only_own=not is_asked)
+        head = ranked(head) if ours(_planned(head, clustering))[1] else head
+        files, groups = ours(_planned(head, clustering))
+        if not groups:
             return None
         _, done = rewritten(head, files, groups, clustering, check, unless_branched=not is_asked)
         return bool(done.lost)
@@ -238,8 +239,11 @@ def _planned(head: TableHead, goal: ClusteringGoal) -> tuple[pa.Table, list[Grou
     return plan_next(head, goal, until=head.version, key=head.metadata.clustering)
 
 
-def _ours(planned: tuple[pa.Table, list[Group]], turns: Turns) -> tuple[pa.Table, list[Group]]:
-    """Return of what is due the groups that are not too large and for this writer to rewrite, and their files."""
+def _ours(
+    planned: tuple[pa.Table, list[Group]], turns: Turns, *, most: int | None = None, only_own: bool = False
+) -> tuple[pa.Table, list[Group]]:
+    """Return of what is due the first groups, `most` of them, that are not too large and for this writer to rewrite,
+    and their files; with `only_own`, of those in the table's folder alone. Others are no reason to wait for them."""
     files, groups = planned
     found: list[Group] = []
     parts: list[pa.Table] = []
@@ -247,10 +251,12 @@ def _ours(planned: tuple[pa.Table, list[Group]], turns: Turns) -> tuple[pa.Table
     for group in groups:
         own = files.slice(first, group.files)
         first += group.files
-        size += group.size_bytes
-        if size <= STEP_BYTES_MAX and turns.has(pc.max(pc.fill_null(own[VERSION], 1)).as_py()):
+        if len(found) == most or size + group.size_bytes > STEP_BYTES_MAX or (only_own and not _are_own(own)):
+            continue
+        if turns.has(pc.max(pc.fill_null(own[VERSION], 1)).as_py()):
             found.append(group)
             parts.append(own)
+            size += group.size_bytes
     return (pa.concat_tables(parts) if parts else files.slice(0, 0)), found
 
 

@@ -129,7 +129,7 @@ class _Groups:
     def decide(self, view: View[TableState], passed: Sequence[Commit]) -> Draft:
         head = self._base.at(view)
         if self._unless_branched and view.state.branches:
-            raise NothingToDo("the table has branches, to which it could not be fast-forwarded any more")
+            raise NothingToDo("the table has branches, which would need space for the same rows")
         check_conflicts(Operation.COMPACT, view, passed, self._written(lambda kind: None), head.name)
         since = [commit for commit in passed if commit.version > self._base.version]
         known = head.entries(self._paths) if since else None

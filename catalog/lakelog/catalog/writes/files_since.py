@@ -176,32 +176,35 @@ def moves_of(head: TableHead, name: str, changes: int) -> LineMoves | None:
     Costs a GET for each version since then.
     """
     found: list[tuple[Collection[str], Collection[str]] | None] = []
-    version = head.version
-    for commit, event in _newest_first(head):
+    version, is_seen = head.version, True
+    for of_version in _newest_first(head):
+        for commit, event in of_version:
+            if not _is_of(event, name):
+                continue
+            if len(found) == changes:
+                # The same version has changed the line before: what that made of its files is in no version.
+                is_seen = False
+                break
+            if not isinstance(event, FilesChanged | BranchFilesChanged) or event.operation not in MOVING:
+                return None
+            found.append(_paths(head, commit, event))
+            # What a transaction has done itself is not in a version of its own.
+            version = commit.version - 1 if commit.commit_id else head.version
         if len(found) == changes:
             break
-        if not _is_of(event, name):
-            continue
-        if not isinstance(event, FilesChanged | BranchFilesChanged) or event.operation not in MOVING:
-            return None
-        found.append(_paths(head, commit, event))
-        # What a transaction has done itself is not in a version of its own.
-        version = commit.version - 1 if commit.commit_id else commit.version
     if len(found) < changes:
         raise HistoryGone
     known = [each for each in found if each is not None]
-    return LineMoves(version, known[::-1] if len(known) == len(found) else None)
+    return LineMoves(version, known[::-1] if is_seen and len(known) == len(found) else None)
 
 
-def _newest_first(head: TableHead) -> Iterator[tuple[Commit, TableEvent]]:
+def _newest_first(head: TableHead) -> Iterator[list[tuple[Commit, TableEvent]]]:
+    """Yield the events of each version, newest first; those of a transaction's steps together."""
     own = head.tracked.transaction.own_since(replace(head.view, steps=0))[: head.view.steps]
-    for commit in reversed(own):
-        for event in reversed(table_events(commit)):
-            yield commit, event
+    yield [(commit, event) for commit in reversed(own) for event in reversed(table_events(commit))]
     try:
         for commit in head.commits(newest_first=True):
-            for event in reversed(table_events(commit)):
-                yield commit, event
+            yield [(commit, event) for event in reversed(table_events(commit))]
     except NotFound as error:
         raise HistoryGone from error
 

@@ -17,6 +17,7 @@ import pytest
 from lakelog.catalog import Catalog
 from lakelog.catalog.logs import places
 from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.state import Group
 from lakelog.catalog.upkeep import automatic
 from lakelog.catalog.upkeep.automatic import wait_for_upkeep
 from lakelog.catalog.upkeep.compacting import step
@@ -293,6 +294,23 @@ def test_a_writer_leaves_to_others_what_was_due_at_their_versions() -> None:
     # What was left for so long that it is taken over, by one in every so many.
     late = [automatic.Turns((turn,)).has(16) for turn in range(2, 70)]
     assert [turn for turn, is_ours in enumerate(late, start=2) if is_ours] == [2, 18, 34, 66]
+
+
+def test_groups_that_are_left_to_others_do_not_hold_up_those_behind_them() -> None:
+    files = pa.table(
+        {"path": ["data/a", "data/b", "lent/c", "data/d", "data/e"], "version": [8, 16, 16, 16, 16]}
+    )
+    sizes = [1, automatic.STEP_BYTES_MAX + 1, 1, 3, 4]
+    groups = [Group(files=1, rows=1, deleted=0, size_bytes=size) for size in sizes]
+    planned, second = (files, groups), automatic.Turns((2,))
+
+    def paths(**how: Any) -> list[str]:
+        own, found = automatic._ours(planned, second, **how)
+        assert len(found) == own.num_rows
+        return own["path"].to_pylist()
+
+    assert paths() == ["lent/c", "data/d", "data/e"]
+    assert paths(most=1) == ["lent/c"] and paths(only_own=True) == ["data/d", "data/e"]
 
 
 def test_a_turn_for_which_there_was_no_time_is_not_forgotten(

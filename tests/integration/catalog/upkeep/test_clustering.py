@@ -154,6 +154,21 @@ def test_only_files_that_overlap_are_rewritten(catalog: Catalog) -> None:
     assert len(kept & set(table.plan()["path"].to_pylist())) >= len(kept) - 2
 
 
+def test_small_files_of_a_key_that_grows_are_joined(catalog: Catalog) -> None:
+    schema = pa.schema({"id": pa.int64()})
+    table = catalog.create_table("t", schema, cluster_by=["id"])
+    version = table.version
+    for number in range(48):
+        # Later ones lie beyond all boundaries, and where these are new, the small files are of older ones.
+        table = table.append(pa.table({"id": list(range(number * 20, number * 20 + 20))}, schema=schema))
+        if number % 4 == 3:
+            catalog.maintain("t")
+            table = table.refresh()
+            assert len(table.plan()) <= 2 * planning.SMALL_MIN
+    assert sorted(table.to_arrow()["id"].to_pylist()) == list(range(960))
+    assert rewritten(table, version) <= 5 * sum(table.head.all_files()["size"].to_pylist())
+
+
 def test_a_limit_ends_a_call_and_the_next_one_goes_on(table: Table) -> None:
     before, version, calls = of(table), table.version, 0
     while calls < 30:

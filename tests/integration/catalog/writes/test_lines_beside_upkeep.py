@@ -119,6 +119,28 @@ def test_what_was_more_than_a_move_is_still_refused(table: Table, change: str) -
     assert ids(table.refresh()) == before
 
 
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_nothing_stays_that_a_transaction_moved_after_it_had_changed_the_line(
+    table: Table, catalog: Catalog, client: Client, is_inside: bool
+) -> None:
+    table = table.append(rows(3, 4))
+    without_3 = table.delete("id = 3")
+    table = without_3.set_current_version(table.version).create_branch("b")
+    without_10 = table.at(ref="b").delete("id = 10")
+    table.fast_forward("main", "b")
+    with catalog.transaction() as tx:
+        # Other rows are deleted, as many: in no version are these the files of before.
+        tx.load_table("t").set_current_version(without_3.version).fast_forward("b", "main")
+        assert len(paths(tx.load_table("t").compact(deleted_ratio=0))) == 1
+        if is_inside:
+            tx.load_table("t", ref="b").set_current_version(without_10.version)
+            tx.load_table("t").fast_forward("main", "b")
+    if not is_inside:
+        client().load_table("t", ref="b").set_current_version(without_10.version)
+        client().load_table("t").fast_forward("main", "b")
+    assert ids(client().load_table("t")) == ids(without_10) == [0, 1, 2, 3, 4, 11, 12]
+
+
 def test_where_the_history_has_expired_it_is_refused_and_says_so(warehouse: str) -> None:
     catalog = Catalog(warehouse, log_options=LogOptions(snapshot_every_versions=1))
     table = catalog.create_table("t", rows().schema)
