@@ -64,3 +64,6 @@ def test_tables_of_a_glue_catalog_come_in_and_go_out(
     exec(compile(going.text, str(PAGE), "exec"), names)
     out = source.load_table("shop.people_of_lakelog").scan().to_arrow()
     assert sorted(out["id"].to_pylist()) == [1, 3]
+    lake.load_table("shop.people").delete("id = 1")
+    exec(compile(going.text, str(PAGE), "exec"), names)
+    assert source.load_table("shop.people_of_lakelog").scan().to_arrow()["id"].to_pylist() == [3]

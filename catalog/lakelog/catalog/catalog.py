@@ -238,8 +238,10 @@ class Catalog(CatalogBackups):
         trust_clock: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> list[Expired]:
-        """Expire versions that were replaced longer ago than `older_than` (7 days), or before `version`, or all but the
-        `retain_last`: of a table, a namespace with all that is below it, or the whole catalog.
+        """Expire versions that were replaced longer ago than `older_than`, or before `version`, or all but the
+        `retain_last`: of a table, a namespace with all that is below it, or the whole catalog. Without any of these,
+        versions are kept for as long as the property `lakelog.maintenance.keep-for` of the table or of a namespace
+        above it says, and for 7 days where none does.
 
         Returns what expires of each log; `dry_run` (default) only reports it. The current version stays, and versions
         that saved cuts need. Where nothing but the clock of this host says that more than a day has passed since the
@@ -256,7 +258,13 @@ class Catalog(CatalogBackups):
                 "a version belongs to a single table: name a table, or use older_than or retain_last"
             )
         return expire_logs(
-            self._tree, found, wish, dry_run=dry_run, trust_clock=trust_clock, progress=progress
+            self._tree,
+            found,
+            wish,
+            dry_run=dry_run,
+            by_policy=older_than is None and version is None and retain_last is None,
+            trust_clock=trust_clock,
+            progress=progress,
         )
 
     def vacuum(

@@ -88,7 +88,8 @@ def compact(place: Place, table: str, where: str | None, deleted_ratio: float | 
     "--older-than",
     callback=age,
     metavar="AGE",
-    help=f"Versions that were replaced longer ago than that. [default: {_days(EXPIRE_DEFAULT_AGE)}]",
+    help="Versions that were replaced longer ago than that. [default: the property lakelog.maintenance.keep-for, or "
+    f"{_days(EXPIRE_DEFAULT_AGE)}]",
 )
 @click.option(
     "--before-version", type=click.IntRange(min=1), metavar="N", help="Versions of TABLE before that one."
@@ -111,7 +112,8 @@ def expire(
     """Expire old versions of TABLE or of NAMESPACE with all that is in it.
 
     Without either, of everything in the warehouse. --older-than, --before-version or --retain-last says which; AGE is a
-    number and s, m, h, d or w.
+    number and s, m, h, d or w. Without one of these, each table is kept for as long as its property
+    lakelog.maintenance.keep-for says, or that of a namespace above it, and for 7 days where none does.
 
     Only the log shrinks: lakelog vacuum deletes the data files that no version has any more. The current version
     always stays, and so does what saved cuts need. Each log that is expired gets a commit that says so.

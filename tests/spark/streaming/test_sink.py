@@ -90,6 +90,15 @@ def test_it_is_not_written_again_when_its_rows_were_rolled_back(tables, streams)
     assert values(tables) == []
 
 
+def test_a_query_that_wrote_to_another_place_goes_on_here_with_its_checkpoint(tables, streams, tmp_path):
+    writer = streams.table("a.s").writeStream.option("checkpointLocation", streams.checkpoint("c"))
+    old = writer.trigger(availableNow=True).start(str(tmp_path / "old"), format="parquet")
+    streams.kept(old).awaitTermination()
+    add(tables, 3)
+    streams.copy(streams.table("a.s"), "a.t")
+    assert values(tables) == [3]
+
+
 def test_two_queries_write_to_one_table_and_a_new_checkpoint_is_a_new_query(tables, streams):
     for checkpoint in ("c", "d"):
         streams.copy(streams.table("a.s"), "a.t", checkpoint)
@@ -288,6 +297,9 @@ def test_a_numbered_write_happens_once(tables):
         write(number, job)
     assert values(tables) == [5, 5, 5]
     assert len(data_files(tables)) == 3
+    for number in (2, 3, 3):
+        tables.sql(f"INSERT INTO lake.a.t WITH (txnAppId = 'job', txnVersion = {number}) VALUES (6)")
+    assert values(tables) == [5, 5, 5, 6]
 
 
 @pytest.mark.parametrize(

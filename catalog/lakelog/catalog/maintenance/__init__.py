@@ -25,6 +25,10 @@ from lakelog.catalog.maintenance.fsck import (
 from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
 )
+from lakelog.catalog.maintenance.policies import (
+    LEVELS_MAX,
+    policy_for,
+)
 from lakelog.catalog.maintenance.promises import (
     release_lost,
     settle_origins,
@@ -48,6 +52,7 @@ __all__ = [
     "EXPIRE_DEFAULT_AGE",
     "Expired",
     "Findings",
+    "LEVELS_MAX",
     "Severity",
     "VACUUM_DEFAULT_AGE",
     "VACUUM_DEFAULT_DROPPED_AGE",
@@ -59,6 +64,7 @@ __all__ = [
     "ever_in",
     "expire_logs",
     "first_readable",
+    "policy_for",
     "release_lost",
     "settle_origins",
     "vacuum_logs",

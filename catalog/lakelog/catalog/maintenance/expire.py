@@ -35,8 +35,11 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance.adopted import sizes_of
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.policies import kept_for
 from lakelog.catalog.maintenance.reachable import first_readable, lost_with, total
+from lakelog.catalog.schema import KEEP_FOR
 from lakelog.catalog.state import HistoryExpired, NamespaceState, TableState, encode
+from lakelog.catalog.times import age_of
 from lakelog.log import Draft, View, expiry
 from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
 from lakelog.log.format import Base
@@ -126,29 +129,49 @@ def expire_logs(
     wish: Callable[[int], Keep],
     *,
     dry_run: bool,
+    by_policy: bool = False,
     trust_clock: bool = False,
     progress: Progress | None = None,
 ) -> list[Expired]:
     """Expire old versions of every log in `scope`, or report what would expire. One log's failure does not stop the
-    others. ClockNotTrusted (see `ages`).
+    others. With `by_policy`, the property keep-for of a table or of a namespace above it counts in place of `wish`,
+    where there is one. ClockNotTrusted (see `ages`).
 
-    Costs, for each log, a few GETs where nothing expires; else two GETs for each version that expires, and one for each
-    retained version where an expired one removed files. On doing it, a GET and a PUT more for each that expires, four
-    PUTs for the commit, base, snapshot and hint, and two LISTs.
+    Costs, for each log, a few GETs where nothing expires, with `by_policy` one more for each namespace above; else two
+    GETs for each version that expires, and one for each retained version where an expired one removed files. On doing
+    it, a GET and a PUT more for each that expires, four PUTs for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
     cuts = NeededVersions(tree)
 
+    def kept(now_us: int) -> Callable[[Target[Any]], Keep]:
+        return lambda target: (_by_policy(tree, target, now_us) if by_policy else None) or wish(now_us)
+
     def goes(now_us: int) -> set[str]:
-        found = _each(tree, scope, wish(now_us), cuts, no_progress, dry_run=True)
+        found = _each(tree, scope, kept(now_us), cuts, no_progress, dry_run=True)
         return {f"{each.location}@{each.first}" for each in found if each.commits}
 
     now_us = judging_us(tree, scope, goes, only_look=dry_run, trust_clock=trust_clock)
-    return _each(tree, scope, wish(now_us), cuts, progress, dry_run=dry_run)
+    return _each(tree, scope, kept(now_us), cuts, progress, dry_run=dry_run)
+
+
+def _by_policy(tree: NameTree, target: Target[Any], now_us: int) -> Keep | None:
+    """Return what the properties say that is kept, None where none of them does."""
+    said = kept_for(tree.logs, target.view.state)
+    if said is None:
+        return None
+    age = age_of(said)
+    return Keep(version=1) if age is None else Keep(since=until_us(now_us, age_us(KEEP_FOR.name, age)))
 
 
 def _each(
-    tree: NameTree, scope: Scope, keep: Keep, cuts: NeededVersions, progress: Progress, *, dry_run: bool
+    tree: NameTree,
+    scope: Scope,
+    keep: Callable[[Target[Any]], Keep],
+    cuts: NeededVersions,
+    progress: Progress,
+    *,
+    dry_run: bool,
 ) -> list[Expired]:
     done: list[Expired] = [_skipped(each) for each in scope.unreadable]
     show = in_turn(progress)
@@ -160,7 +183,7 @@ def _each(
         try:
             with needed:
                 cut = cuts.get(target.tracked.location)
-            found = _plan(target, kind, keep, cut, show)
+            found = _plan(target, kind, keep(target), cut, show)
             return _do(tree, target, found, show) if not dry_run and found.commits else found
         except LakelogError as error:
             if scope.is_one_table:

@@ -153,7 +153,8 @@ MAINTENANCE = Property(
     name="lakelog.maintenance",
     default=ON_DEMAND,
     about="Who keeps the table in shape: `lakelog maintain` (on-demand), its writers too, by compactions after their "
-    "commits (auto), or neither (off).",
+    "commits (auto), or neither (off). Where neither the table nor a namespace above it says, sessions of Spark do as "
+    "with auto, and Python as with on-demand.",
     choices=(OFF, ON_DEMAND, AUTO),
 )
 DELETED_RATIO = Property(
@@ -173,7 +174,9 @@ CLUSTER_DEPTH = Property(
 KEEP_FOR = Property(
     name="lakelog.maintenance.keep-for",
     default=NEVER,
-    about="Upkeep expires versions that were replaced longer ago, as 30d; never: no version.",
+    about="How long replaced versions are kept, as 30d: upkeep expires older ones, and so does `expire` where no age "
+    "is given. never: none expires by these. Where nothing is set, upkeep expires none, and `expire` those of 7 days "
+    "ago.",
     form="age",
 )
 VACUUM_AGE = Property(
@@ -367,11 +370,12 @@ def _known(name: str) -> Property:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How a table is kept: `said` is off, on-demand or auto, None where no property says. Without an age, nothing
-    expires or is deleted."""
+    expires or is deleted; `keeps_all` where a property says so for versions."""
 
     said: str | None
     deleted_ratio: float
     keep_for: dt.timedelta | None
+    keeps_all: bool
     vacuum_age: dt.timedelta | None
 
     @property
@@ -402,6 +406,7 @@ def policy_of(levels: Iterable[tuple[str, Mapping[str, str]]]) -> Policy:
         said=found.get(MAINTENANCE.name),
         deleted_ratio=float(value_of(found, DELETED_RATIO)),
         keep_for=keep_for,
+        keeps_all=found.get(KEEP_FOR.name) == NEVER,
         vacuum_age=vacuum_age,
     )
 

@@ -25,11 +25,11 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import VERSION
 from lakelog.catalog.logs import LogCache, TableHead, TrackedLog, in_background
+from lakelog.catalog.maintenance import LEVELS_MAX, policy_for
 from lakelog.catalog.schema import AUTO, MAINTENANCE, OFF, ON_DEMAND
 from lakelog.catalog.state import ClusteringGoal, Group, TableState
 from lakelog.catalog.upkeep.clustering import plan_next, ranked, rewritten
 from lakelog.catalog.upkeep.compacting import FAN_IN, clustering_by, due, goal_by, step
-from lakelog.catalog.upkeep.policies import LEVELS_MAX, policy_for
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 

@@ -136,6 +136,7 @@ class Subject:
     now_us: int
     deleted_ratio: float | None = None
     keep_for: dt.timedelta | None = None
+    keeps_all: bool = False
 
     @property
     def name(self) -> str:
@@ -234,6 +235,8 @@ def _clustering(table: Subject, files: pa.Table) -> list[Advice]:
 
 def _expiry(table: Subject) -> list[Advice]:
     """Versions that were replaced long ago: of each, the time of the next one counts."""
+    if table.keeps_all:
+        return []
     age = EXPIRE_DEFAULT_AGE if table.keep_for is None else table.keep_for
     until_us = table.now_us - age // dt.timedelta(microseconds=1)
     # Several changes may share a version.

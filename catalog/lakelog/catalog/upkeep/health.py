@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target
-from lakelog.catalog.maintenance import vacuum_logs, vacuum_wish
+from lakelog.catalog.maintenance import policy_for, vacuum_logs, vacuum_wish
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import (
     DELETED_RATIO,
@@ -36,7 +36,6 @@ from lakelog.catalog.upkeep.facts import (
     vacuum_advice,
 )
 from lakelog.catalog.upkeep.model import VACUUM, Health
-from lakelog.catalog.upkeep.policies import policy_for
 from lakelog.catalog.upkeep.spans import depths_of, keys_of
 from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.secrets import masked, masked_urls
@@ -103,6 +102,7 @@ def subject_of(
         now_us=now_us,
         deleted_ratio=None if policy is None else policy.deleted_ratio,
         keep_for=None if policy is None else policy.keep_for,
+        keeps_all=policy is not None and policy.keeps_all,
     )
 
 

@@ -16,14 +16,13 @@ import pyarrow as pa
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target
-from lakelog.catalog.maintenance import expire_logs, vacuum_logs, vacuum_wish, what_to_keep
+from lakelog.catalog.maintenance import expire_logs, policy_for, vacuum_logs, vacuum_wish, what_to_keep
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import OFF, Policy
 from lakelog.catalog.state import ClusteringGoal, Goal, Group, TableState
 from lakelog.catalog.upkeep.clustering import Clustered, plan_next, ranked, rewritten
 from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, clustering_by, due, goal_by, step
 from lakelog.catalog.upkeep.model import CLUSTER, COMPACT, EXPIRE, VACUUM
-from lakelog.catalog.upkeep.policies import policy_for
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.secrets import masked, masked_urls
 

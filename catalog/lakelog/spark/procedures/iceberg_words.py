@@ -212,7 +212,7 @@ PROCEDURES = (
             Parameter(
                 "older_than",
                 "TIMESTAMP",
-                "versions that were replaced before; NULL: 7 days ago",
+                "versions that were replaced before; NULL: as keep-for says, or 7 days ago",
                 default="NULL",
             ),
             Parameter("retain_last", "INT", "keep at least so many, with older_than", default="NULL"),

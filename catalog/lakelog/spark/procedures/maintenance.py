@@ -146,7 +146,7 @@ PROCEDURES = (
             TABLE,
             _age(
                 "older_than",
-                "versions replaced longer ago; NULL: 7 days, unless retain_last or version is given",
+                "versions replaced longer ago; NULL, without retain_last and version: as keep-for says, or 7 days",
             ),
             Parameter("retain_last", "INT", "all but so many versions", default="NULL"),
             Parameter("version", "BIGINT", "versions before this one, of a table", default="NULL"),

@@ -83,6 +83,29 @@ def test_what_was_current_at_the_limit_or_later_stays(catalog: Catalog, clock: C
     assert ids(table.refresh()) == [1, 2, 3]
 
 
+def test_without_an_age_a_policy_says_how_long_versions_are_kept(catalog: Catalog, clock: Clock) -> None:
+    keep = "lakelog.maintenance.keep-for"
+    catalog.create_namespace("n", properties={keep: "30d"})
+    for name, properties in {
+        "n.year": {keep: "365d"},
+        "n.month": {},
+        "n.ever": {keep: "never"},
+        "t": {},
+    }.items():
+        catalog.create_table(name, SCHEMA, properties=properties).append(rows(1)).append(rows(2))
+    clock.days_later(20)
+    assert {each.name for each in catalog.expire() if each.versions} == {"`t`", catalog.warehouse}
+    clock.days_later(20)
+    gone = {each.name for each in catalog.expire() if each.versions}
+    assert gone == {"`t`", catalog.warehouse, "`n`", "`n`.`month`"}
+    assert plain(catalog.expire("n.year", older_than=DAY)) == plain(catalog.expire("n.ever", retain_last=1))
+    assert plain(catalog.expire("n.ever", dry_run=False)) == [("table", 0, 1)]
+    advice = {each.name: [to.action for to in each.advice] for each in catalog.health("n")}
+    assert "expire" in advice["`n`.`month`"] and "expire" not in advice["`n`.`ever`"]
+    clock.days_later(400)
+    assert plain(catalog.expire("n.year", dry_run=False)) == [("table", 2, 3)]
+
+
 def test_the_last_versions_are_kept_where_that_is_asked_for(catalog: Catalog) -> None:
     table = grown(catalog, 5)
     assert plain(catalog.expire("t", retain_last=100, dry_run=False)) == [("table", 0, 1)]
