@@ -1,8 +1,9 @@
 """The errors that Python code raises, read from its source: the classes below `LakelogError`, and their messages.
 
 A message is the text that such a class is called with. It is followed to where it is written: through names assigned in
-the same function, through functions that return a text, and through parameters to the calls that give them. What is put
-in at run time stands as `{name}`, or as `…` where it has no short name. A text that comes from elsewhere is not seen.
+the same function, through functions that return a text, and through parameters to the calls that give them. Constants,
+such as limits, stand with their value. What is put in at run time stands as `{name}`, or as `…` where it has no short
+name. A text that comes from elsewhere is not seen.
 """
 
 from __future__ import annotations
@@ -194,7 +195,8 @@ class PythonErrors:
                 inner = self._variants(node.value, module, owners, depth)
                 if inner is not None:
                     return inner
-            return [placeholder(node.value)]
+            value = self._value(node.value, module)
+            return [placeholder(node.value) if value is None else _formatted(value, node.format_spec)]
         return self._variants(node, module, owners, depth) or ["…"]
 
     def _assigned(
@@ -218,6 +220,21 @@ class PythonErrors:
             return None
         other, value = here[0]
         return self._variants(value, other, (), depth + 1)
+
+    def _value(self, node: ast.expr, module: _Module) -> int | str | None:
+        """Return the number or text of a constant: one of the module, the one that it imports, or the only one."""
+        if not isinstance(node, ast.Name) or not node.id.isupper():
+            return None
+        known = self._constants.get(node.id, [])
+        sources = {
+            each.module
+            for each in ast.walk(module.tree)
+            if isinstance(each, ast.ImportFrom) and node.id in (alias.name for alias in each.names)
+        }
+        here = [each for each in known if each[0] is module]
+        imported = [each for each in known if each[0].name in sources]
+        only = here or imported or known
+        return _literal(only[0][1]) if len(only) == 1 else None
 
     def _returned(self, name: str, module: _Module, depth: int) -> list[str] | None:
         """Return the texts that a function returns: one of the module, or the only one of that name."""
@@ -249,6 +266,25 @@ def placeholder(node: ast.expr) -> str:
         case ast.GeneratorExp(generators=[only_one]) | ast.ListComp(generators=[only_one]):
             return placeholder(only_one.iter)
     return "…"
+
+
+def _literal(node: ast.expr) -> int | str | None:
+    """Return what a constant is written as: a number, a product of numbers, or a text."""
+    match node:
+        case ast.Constant(value=int() | str() as value) if not isinstance(value, bool):
+            return value
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            factors = _literal(left), _literal(right)
+            if isinstance(factors[0], int) and isinstance(factors[1], int):
+                return factors[0] * factors[1]
+    return None
+
+
+def _formatted(value: int | str, spec: ast.expr | None) -> str:
+    match spec:
+        case ast.JoinedStr(values=[ast.Constant(value=str(text))]):
+            return format(value, text)
+    return str(value)
 
 
 def _combined(parts: Sequence[list[str]]) -> list[str]:

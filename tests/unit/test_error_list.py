@@ -79,6 +79,8 @@ def test_every_class_of_error_says_what_it_means(text: str) -> None:
         ('class C:\n    def f(self, x, why):\n        raise Missing(why)\nc.f(1, "so")', ["missing: so"]),
         ('def text(x):\n    return f"no {x}"\nraise Missing(text(1))', ["missing: no {x}"]),
         ('TEXT = "no such thing"\ndef f():\n    raise Missing(TEXT)', ["missing: no such thing"]),
+        ('LIMIT = 4 * 1024\nraise Missing(f"above {LIMIT:,}")', ["missing: above 4,096"]),
+        ('from elsewhere import LIMIT\nraise Missing(f"above {LIMIT}")', ["missing: above {LIMIT}"]),
         ("raise Missing(str(error))", []),
         ('raise _Signal("not for callers")', []),
         ('raise ValueError("not ours")', []),
