@@ -29,9 +29,7 @@ def last_base_from(log: Log[S], view: View[S]) -> Base | None:
 def is_buried(log: Log[S], base: Base) -> bool:
     """Return whether expiry up to `base` has ended, except perhaps for manifests and snapshots: the version of the base
     is the last to become a tombstone. One GET."""
-    version = base.root.version
-    data = log.replay.get_versions([version])[0]
-    return data is not None and isinstance(log.replay.entry(version, data), Tombstone)
+    return isinstance(log.entry_at(base.root.version), Tombstone)
 
 
 def size_of_commits(log: Log[S], first: int, last: int) -> tuple[int, int]:

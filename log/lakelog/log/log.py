@@ -15,7 +15,7 @@ from lakelog.log.changes import is_same_commit
 from lakelog.log.costs import note_commit
 from lakelog.log.decisions import OpenUrl
 from lakelog.log.errors import AlreadyExists, ConflictError
-from lakelog.log.format import Commit, Json
+from lakelog.log.format import Commit, Json, Tombstone
 from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
@@ -91,6 +91,11 @@ class Log(Generic[S]):
     def version_at_time(self, time_us: int) -> int:
         """Return the newest version committed at or before `time_us`. O(log n) GETs. Raises NotFound."""
         return history.version_at_time(self.replay, time_us)
+
+    def entry_at(self, version: int) -> Commit | Tombstone | None:
+        """Return what stands in the log at a version; None where nothing does. One GET. Raises FormatError."""
+        [data] = self.replay.get_versions([version])
+        return None if data is None else self.replay.entry(version, data)
 
     def commits(
         self, first: int = 1, last: int | None = None, *, newest_first: bool = False

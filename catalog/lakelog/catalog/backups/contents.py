@@ -106,9 +106,8 @@ def _newest_us(logs: LogCache, versions: dict[str, int], start: str) -> int:
         if location == start or is_elsewhere(location):
             continue
         tracked = logs.unread(location)
-        data = tracked.log.replay.get_versions([version])[0]
-        if data is not None:
-            entry = tracked.log.replay.entry(version, data)
+        entry = tracked.log.entry_at(version)
+        if entry is not None:
             settled = tracked.log.replay.decided(entry) if _is_intent(entry) else None  # type: ignore[arg-type]
             times.append(max(entry.time_us, settled.time_us if settled is not None else 0))
     return max(times)

@@ -24,8 +24,7 @@ from lakelog.catalog.state import (
     form_of,
     operations_of,
 )
-from lakelog.log.errors import FormatError, NotFound
-from lakelog.log.replay import hash_before_expiry
+from lakelog.log.errors import NotFound
 
 CACHED_FILES = 200_000
 """This many files of versions are cached: a version is needed when a batch is planned, and when it is read."""
@@ -103,11 +102,7 @@ class Versions:
         with self._lock:
             found = self._hashes.get(key)
         if found is None:
-            replay = head.tracked.log.replay
-            [data] = replay.get_versions([version])
-            if data is None:
-                raise FormatError(f"version {version} of {head.name} is missing: run `lakelog fsck`")
-            found = hash_before_expiry(replay.entry(version, data))
+            found = head.hash_of(version)
             with self._lock:
                 self._hashes[key] = found
                 while len(self._hashes) > CACHED_HASHES:

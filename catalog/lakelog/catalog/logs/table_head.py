@@ -38,8 +38,9 @@ from lakelog.catalog.planning import Bound, TopRows, bind, choosing, plan_scan
 from lakelog.catalog.schema import Filter, Metadata, Schema, as_predicate
 from lakelog.catalog.state import MAIN, NO_ROWS, TAG, Link, Operation, RowCounts, TableState
 from lakelog.log import Commit, Draft, View, WriteRef, each_change
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.placing import Decide
+from lakelog.log.replay import hash_before_expiry
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,13 @@ class TableHead:
                 f"{self.name} has no version of {asked.isoformat(' ')} or before: its first version is later. "
                 "`lakelog history` shows the times of all versions"
             ) from error
+
+    def hash_of(self, version: int) -> str:
+        """Return the hash of the commit of an existing version, expired or not. One GET."""
+        entry = self.tracked.log.entry_at(version)
+        if entry is None:
+            raise FormatError(f"version {version} of {self.name} is missing: run `lakelog fsck`")
+        return hash_before_expiry(entry)
 
     def at_write(self, write: WriteRef | None) -> TableHead:
         """Return the version that a write started from, on the same tag or branch; this one where that is it."""

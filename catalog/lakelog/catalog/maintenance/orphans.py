@@ -190,13 +190,13 @@ def _judge_folder(
 
 
 def _created_us(tracked: TrackedLog[Any]) -> int:
-    data = tracked.log.replay.get_versions([1])[0]
-    if data is None:
+    first = tracked.log.entry_at(1)
+    if first is None:
         raise FormatError(
             f"{tracked.log.replay.at(tracked.log.keys.commit(1))} is missing although later versions exist; restore it "
             "from a backup"
         )
-    return tracked.log.replay.entry(1, data).time_us
+    return first.time_us
 
 
 def is_known(state: NamespaceState, id: str) -> bool:

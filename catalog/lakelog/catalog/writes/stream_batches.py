@@ -19,8 +19,7 @@ from lakelog.catalog.logs import TableHead
 from lakelog.catalog.schema import Check, Metadata
 from lakelog.catalog.state import StreamCommitted, TableCloned, form_of, table_events
 from lakelog.log import Commit
-from lakelog.log.errors import FormatError, InvalidInput
-from lakelog.log.replay import hash_before_expiry
+from lakelog.log.errors import InvalidInput
 
 NAME_LIMIT_BYTES = 256
 NUMBER_LIMIT = 2**63
@@ -121,9 +120,7 @@ def check_after(head: TableHead, batch: StreamBatch) -> None:
 def _made_before(head: TableHead, mark: StreamMark) -> bool:
     """Return whether a table was made, from a backup or as a clone, of a version of the marked one before the mark. Not
     known any more once the first version has expired."""
-    replay = head.tracked.log.replay
-    [data] = replay.get_versions([1])
-    first = None if data is None else replay.entry(1, data)
+    first = head.tracked.log.entry_at(1)
     if not isinstance(first, Commit) or first.log_id != head.id:
         return False
     made = [event for event in table_events(first) if isinstance(event, TableCloned)]
@@ -138,13 +135,7 @@ AFTER_RESTORE = (
 
 
 def _hash_of(head: TableHead, version: int) -> str:
-    if version == head.version:
-        return head.view.hash[:HASH_DIGITS]
-    replay = head.tracked.log.replay
-    [data] = replay.get_versions([version])
-    if data is None:
-        raise FormatError(f"version {version} of {head.name} is missing: run `lakelog fsck`")
-    return hash_before_expiry(replay.entry(version, data))[:HASH_DIGITS]
+    return (head.view.hash if version == head.version else head.hash_of(version))[:HASH_DIGITS]
 
 
 def check_takes(prepared: Metadata, now: Metadata, name: str) -> None:

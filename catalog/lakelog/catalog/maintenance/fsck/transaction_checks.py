@@ -119,12 +119,11 @@ def _check_positions(walk: Walk, url: str, decision: Decision, folder: str) -> N
 def _began_after(checked: Checked, decision: Decision) -> bool:
     """Whether a log is younger than a transaction, whose time is not before that of its intent in any log. It is
     another one than that: a copy of a namespace has those above it made anew, at their places. One GET."""
-    replay = checked.tracked.log.replay
-    [data] = replay.get_versions([1])
     try:
-        return data is not None and replay.entry(1, data).time_us > decision.time_us
+        first = checked.tracked.log.entry_at(1)
     except FormatError:
         return False
+    return first is not None and first.time_us > decision.time_us
 
 
 def _home_of(checked: Checked) -> str:
