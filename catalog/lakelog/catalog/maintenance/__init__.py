@@ -26,7 +26,7 @@ from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
 )
 from lakelog.catalog.maintenance.policies import (
-    LEVELS_MAX,
+    is_auto,
     policy_for,
 )
 from lakelog.catalog.maintenance.promises import (
@@ -52,7 +52,6 @@ __all__ = [
     "EXPIRE_DEFAULT_AGE",
     "Expired",
     "Findings",
-    "LEVELS_MAX",
     "Severity",
     "VACUUM_DEFAULT_AGE",
     "VACUUM_DEFAULT_DROPPED_AGE",
@@ -64,6 +63,7 @@ __all__ = [
     "ever_in",
     "expire_logs",
     "first_readable",
+    "is_auto",
     "policy_for",
     "release_lost",
     "settle_origins",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from lakelog.catalog.logs import LogCache
-from lakelog.catalog.schema import KEEP_FOR, Policy, policy_of
+from lakelog.catalog.schema import AUTO, KEEP_FOR, MAINTENANCE, Policy, policy_of
 from lakelog.catalog.state import NamespaceState, TableState
 from lakelog.log import View
 
@@ -28,20 +28,36 @@ def kept_for(logs: LogCache, state: TableState | NamespaceState) -> str | None:
 
     Costs one GET for each namespace above it, up to that one.
     """
+    said = _nearest(logs, state, KEEP_FOR.name)
+    if said is not None:
+        KEEP_FOR.check(said)
+    return said
+
+
+def is_auto(logs: LogCache, state: TableState, default: str) -> bool:
+    """Return whether a table's policy is `auto`, as far as is known without a request: of namespaces that this process
+    has not read, nothing. Where none says, `default` holds."""
+    return (_nearest(logs, state, MAINTENANCE.name, known_only=True) or default) == AUTO
+
+
+def _nearest(
+    logs: LogCache, state: TableState | NamespaceState, name: str, *, known_only: bool = False
+) -> str | None:
     own = state.current.properties if isinstance(state, TableState) else state.properties
-    for _, properties in chain([("", own)], _above(logs, state)):
-        if KEEP_FOR.name in properties:
-            said = properties[KEEP_FOR.name]
-            KEEP_FOR.check(said)
-            return said
-    return None
+    above = (properties for _, properties in _above(logs, state, known_only=known_only))
+    return next((each[name] for each in chain([own], above) if name in each), None)
 
 
-def _above(logs: LogCache, state: TableState | NamespaceState) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _above(
+    logs: LogCache, state: TableState | NamespaceState, *, known_only: bool = False
+) -> Iterator[tuple[str, Mapping[str, str]]]:
     link = state.link
     for _ in range(LEVELS_MAX):
         if link is None:
             return
-        above = logs.namespace(link.namespace).current().state
-        link = above.link
-        yield ("the warehouse" if link is None else f"the namespace {link.name}"), above.properties
+        namespace = logs.namespace(link.namespace)
+        view = namespace.known if known_only else namespace.current()
+        if view is None:
+            return
+        link = view.state.link
+        yield ("the warehouse" if link is None else f"the namespace {link.name}"), view.state.properties

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import VERSION
 from lakelog.catalog.logs import LogCache, TableHead, TrackedLog, in_background
-from lakelog.catalog.maintenance import LEVELS_MAX, policy_for
+from lakelog.catalog.maintenance import is_auto, policy_for
 from lakelog.catalog.schema import AUTO, MAINTENANCE, OFF, ON_DEMAND
 from lakelog.catalog.state import ClusteringGoal, Group, TableState
 from lakelog.catalog.upkeep.clustering import plan_next, ranked, rewritten
@@ -94,7 +94,7 @@ class KeepingUp:
         if not isinstance(state, TableState) or state.metadata is None or view.sealed:
             return
         try:
-            if self._default == OFF or not is_auto(logs, view, self._default):
+            if self._default == OFF or not is_auto(logs, view.state, self._default):
                 return
         except LakelogError:  # a link that leads nowhere: a reader of the name reports that
             return
@@ -197,7 +197,9 @@ class KeepingUp:
             return None
         clustering = replace(clustering, limit_bytes=min(clustering.limit_bytes, STEP_BYTES_MAX))
         ours = partial(_ours, turns=turns, only_own=not is_asked)
-        head = ranked(head) if ours(_planned(head, clustering))[1] else head
+        if not ours(_planned(head, clustering))[1]:
+            return None
+        head = ranked(head)
         files, groups = ours(_planned(head, clustering))
         if not groups:
             return None
@@ -208,7 +210,7 @@ class KeepingUp:
         """Whether there is time: a tenth of all time where a user has asked for it, else of that which writes took."""
         assert self._since_s is not None, "a commit came first"
         known = tracked.known
-        asked = known is not None and is_auto(logs, known, ON_DEMAND)
+        asked = known is not None and is_auto(logs, known.state, ON_DEMAND)
         of_s = now_s - self._since_s if asked else logs.write_times.total_s
         return not _exiting.is_set() and self._spent_s <= SHARE * of_s
 
@@ -218,21 +220,6 @@ class KeepingUp:
         self._is_running = False
         self._wanted.clear()
         self._left.clear()
-
-
-def is_auto(logs: LogCache, view: View[TableState], default: str) -> bool:
-    """Return whether a table's policy is `auto`, as far as is known without a request: of namespaces that this process
-    has not read, nothing. Where none says, `default` holds."""
-    properties: Mapping[str, str] = view.state.current.properties
-    link = view.state.link
-    for _ in range(LEVELS_MAX):
-        if MAINTENANCE.name in properties:
-            return properties[MAINTENANCE.name] == AUTO
-        known = None if link is None else logs.namespace(link.namespace).known
-        if known is None:
-            break
-        properties, link = known.state.properties, known.state.link
-    return default == AUTO
 
 
 def _planned(head: TableHead, goal: ClusteringGoal) -> tuple[pa.Table, list[Group]]:
