@@ -128,6 +128,6 @@ private[lakelog] final class CountedReader[T](
   override def next(): Boolean = inner.next()
   override def get(): T = inner.get()
   override def currentMetricsValues(): Array[CustomTaskMetric] = inner.currentMetricsValues() ++ Seq(
-    PlanMetrics.of(new RowGroupsAsked, counts.asked), PlanMetrics.of(new RowGroupsLeftOut, counts.leftOut))
+    CountMetric.value(new RowGroupsAsked, counts.asked), CountMetric.value(new RowGroupsLeftOut, counts.leftOut))
   override def close(): Unit = inner.close()
 }

@@ -1,13 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
-
-/**
- * A number that the driver knows, or the tasks together, in Spark's UI. Spark makes each anew by its class's constructor
- * without arguments.
- */
-private[lakelog] abstract class CountMetric(override val name: String, override val description: String)
-  extends CustomSumMetric
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 
 private[lakelog] class RowGroupsAsked
   extends CountMetric("lakelogRowGroupsAsked", "row groups looked up in Bloom filters")
@@ -64,9 +57,9 @@ private[lakelog] final class PlanMetrics {
       new DeletedRowsPassed -> files.answer.deleted,
       new PlanningTime -> time / 1000000,
       new PlanRequests -> requests,
-      new PlanBytes -> bytes).map { case (metric, count) => PlanMetrics.of(metric, count) } ++
-      files.byPartition.map(PlanMetrics.of(new FilesLeftOutByPartition, _)) ++
-      files.byStatistics.map(PlanMetrics.of(new FilesLeftOutByStatistics, _))
+      new PlanBytes -> bytes).map { case (metric, count) => CountMetric.value(metric, count) } ++
+      files.byPartition.map(CountMetric.value(new FilesLeftOutByPartition, _)) ++
+      files.byStatistics.map(CountMetric.value(new FilesLeftOutByStatistics, _))
   })
 }
 
@@ -84,9 +77,4 @@ private[lakelog] object PlanMetrics {
   val all: Array[CustomMetric] = Array(
     new FilesPlanned, new FilesLeftOut, new FilesLeftOutByPartition, new FilesLeftOutByStatistics,
     new DeletedRowsPassed, new PlanningTime, new PlanRequests, new PlanBytes, new RowGroupsAsked, new RowGroupsLeftOut)
-
-  def of(metric: CustomMetric, count: Long): CustomTaskMetric = new CustomTaskMetric {
-    override def name: String = metric.name
-    override def value: Long = count
-  }
 }

@@ -76,7 +76,7 @@ private[lakelog] final class LakeDataWriter(
   private var allRows = 0L
 
   override def currentMetricsValues(): Array[CustomTaskMetric] =
-    Array(WriteMetrics.value(WriteMetrics.written, allRows))
+    Array(CountMetric.value(WriteMetrics.written, allRows))
 
   override def write(row: InternalRow): Unit = put(row, isNew = true)
 

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 
 /**
  * How many rows a write has changed and what its commit took, for Spark's UI. Tasks count the rows that they write, which shows how
@@ -22,7 +22,7 @@ private[lakelog] object WriteMetrics {
         new RowsInsertedMetric -> rows.inserted,
         new RowsUpdatedMetric -> rows.updated,
         new RowsDeletedMetric -> rows.deleted,
-        new RowsCopiedMetric -> rows.copied).collect { case (metric, Some(count)) => value(metric, count) }
+        new RowsCopiedMetric -> rows.copied).collect { case (metric, Some(count)) => CountMetric.value(metric, count) }
     }
     val taken = cost.toSeq.flatMap { cost =>
       Seq(
@@ -32,42 +32,21 @@ private[lakelog] object WriteMetrics {
         new CommitWaited -> cost.waitedMs,
         new CommitRequests -> cost.requests,
         new CommitBytesRead -> cost.bytesRead,
-        new CommitBytesWritten -> cost.bytesWritten).map { case (metric, count) => value(metric, count) }
+        new CommitBytesWritten -> cost.bytesWritten).map { case (metric, count) => CountMetric.value(metric, count) }
     }
     (rows ++ taken).toArray
   }
-
-  /** What a task or the driver has counted so far. */
-  def value(of: CustomMetric, count: Long): CustomTaskMetric = new CustomTaskMetric {
-    override def name(): String = of.name
-    override def value(): Long = count
-  }
 }
 
-class RowsWrittenMetric extends CustomSumMetric {
-  override def name(): String = "lakelogRowsWritten"
-  override def description(): String = "rows written"
-}
+private[lakelog] class RowsWrittenMetric extends CountMetric("lakelogRowsWritten", "rows written")
 
-class RowsInsertedMetric extends CustomSumMetric {
-  override def name(): String = "lakelogRowsInserted"
-  override def description(): String = "rows inserted"
-}
+private[lakelog] class RowsInsertedMetric extends CountMetric("lakelogRowsInserted", "rows inserted")
 
-class RowsUpdatedMetric extends CustomSumMetric {
-  override def name(): String = "lakelogRowsUpdated"
-  override def description(): String = "rows updated"
-}
+private[lakelog] class RowsUpdatedMetric extends CountMetric("lakelogRowsUpdated", "rows updated")
 
-class RowsDeletedMetric extends CustomSumMetric {
-  override def name(): String = "lakelogRowsDeleted"
-  override def description(): String = "rows deleted"
-}
+private[lakelog] class RowsDeletedMetric extends CountMetric("lakelogRowsDeleted", "rows deleted")
 
-class RowsCopiedMetric extends CustomSumMetric {
-  override def name(): String = "lakelogRowsCopied"
-  override def description(): String = "rows copied"
-}
+private[lakelog] class RowsCopiedMetric extends CountMetric("lakelogRowsCopied", "rows copied")
 
 private[lakelog] class CommitAttempts extends CountMetric("lakelogCommitAttempts", "attempts of the commit")
 
