@@ -26,7 +26,7 @@ SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench many_names", description=__doc__)
     parser.add_argument("--tables", type=int, nargs="*", default=[1_000, 10_000])
-    parser.add_argument("--namespaces", type=int, nargs="*", default=[0, 1_000, 10_000])
+    parser.add_argument("--namespaces", type=int, nargs="*", default=[1, 1_000, 10_000])
     parser.add_argument("--rounds", type=int, default=20, help="of changes (default: %(default)s)")
     arguments = parser.parse_args()
     lines = [line for names in arguments.tables for line in _tables(names, arguments.rounds)]
