@@ -117,6 +117,7 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(4, 6)]
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
 def test_a_task_asks_for_the_size_of_a_file_once(on_s3, monkeypatch):
     """Its own look answers Spark's reader too. Of a file with deletion vectors S3A's default stream asks by itself."""
