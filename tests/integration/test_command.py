@@ -116,12 +116,10 @@ def test_show_at_a_version_prints_the_table_as_it_was(
     assert shown["rows"] == 2 and [column["name"] for column in shown["columns"]] == ["id", "name", "at"]
 
 
-def test_show_names_what_clients_have_to_know(
-    warehouse: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_show_names_what_clients_have_to_know(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = Catalog(warehouse).load_table("shop.orders")
     assert "features" not in output(capsys, "show", "shop.orders", "--warehouse", warehouse)
-    draft = Draft(events=({"type": "table-altered", "set": {"owner": "ada"}},), features=(PROPOSALS,))
+    draft = Draft(events=({"event": "table-altered", "set": {"owner": "ada"}},), features=(PROPOSALS,))
     table.head.tracked.commit(table.head.view, lambda view, passed: draft)
     assert "proposals" in output(capsys, "show", "shop.orders", "--warehouse", warehouse)
     shown = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
