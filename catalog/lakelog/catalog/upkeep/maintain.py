@@ -1,4 +1,4 @@
-"""Doing what is due, by the policy of each table: compaction and clustering step by step, then expiry, then vacuum.
+"""Doing what is due, by the policy of each table: compaction and clustering step by step, statistics, expiry, vacuum.
 
 It goes round: one step of each table at a time, so that no large table keeps the others waiting, until nothing is due
 or a limit is reached. What was done is no longer due, so the next run goes on where this one stopped. Nothing expires
@@ -22,16 +22,12 @@ from lakelog.catalog.schema import OFF, Policy
 from lakelog.catalog.state import ClusteringGoal, Goal, Group, TableState
 from lakelog.catalog.upkeep.clustering import Clustered, plan_next, ranked, rewritten
 from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, clustering_by, due, goal_by, step
-from lakelog.catalog.upkeep.model import CLUSTER, COMPACT, EXPIRE, VACUUM
+from lakelog.catalog.upkeep.model import CLUSTER, COMPACT, EXPIRE, STATISTICS, VACUUM
+from lakelog.catalog.upkeep.statistics import old_statistics, refreshed
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.secrets import masked, masked_urls
 
-ACTIONS = (COMPACT, CLUSTER, EXPIRE, VACUUM)
-"""What is done here. `statistics` are for engines (see `due_in`)."""
-
-REFRESH_SHARE = 0.1
-"""Statistics are computed anew once so large a share of the rows came later: so each row is read for them about ten
-times, however large the table becomes."""
+ACTIONS = (COMPACT, CLUSTER, STATISTICS, EXPIRE, VACUUM)
 
 LOST_MAX = 5
 """After so many steps that other writers won, a table is left for the next run."""
@@ -42,13 +38,14 @@ _SLACK = 10
 
 
 class Maintained(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done to a table, or is due in a dry run. `versions` have expired; `freed_files` were deleted, with
-    `freed_bytes`. `is_left`: more is due, and a limit was reached. `note` is why nothing was due that might be;
-    `error` is what failed."""
+    """What was done to a table, or is due in a dry run. `statistics` of so many columns were computed anew; `versions`
+    have expired; `freed_files` were deleted, with `freed_bytes`. `is_left`: more is due, and a limit was reached.
+    `note` is why nothing was due that might be; `error` is what failed."""
 
     name: str
     location: str
     compacted: Compacted = Compacted()
+    statistics: int = 0
     versions: int = 0
     freed_files: int = 0
     freed_bytes: int = 0
@@ -147,15 +144,6 @@ def due_in(tree: NameTree, scope: Scope) -> list[Due]:
     return found
 
 
-def old_statistics(head: TableHead) -> tuple[str, ...]:
-    """Return the columns whose statistics were computed once and are out of date: see `REFRESH_SHARE`."""
-    known, schema = head.state.estimates, head.metadata.schema
-    if known is None or known.added_since < max(1, REFRESH_SHARE * known.rows):
-        return ()
-    top = {field.id: field.name for field in schema.fields}
-    return tuple(top[id] for id in known.columns if id in top)
-
-
 def maintain_tables(
     tree: NameTree,
     scope: Scope,
@@ -216,6 +204,8 @@ class _Work:
             if COMPACT in self._actions and self._compact(self._policy, limits):
                 return True
             if CLUSTER in self._actions and self._cluster(limits):
+                return True
+            if STATISTICS in self._actions and self._count(limits):
                 return True
             self._let_go(self._policy, progress)
         except _Stopped:
@@ -291,6 +281,24 @@ class _Work:
             lost=min(1, done.lost),
         )
         return self._came(came, groups, limits)
+
+    def _count(self, limits: Limits) -> bool:
+        """Compute statistics anew that are out of date."""
+        head = self._head if self._dry_run else self._head.refreshed()
+        columns = () if self._lost >= LOST_MAX else old_statistics(head)
+        if not columns or self._dry_run:
+            self._say(statistics=self.done.statistics + len(columns))
+            return False
+        limits.read_bytes += head.state.files.size_bytes
+        try:
+            self._head = refreshed(head, head.plan_bound(None), columns, limits.check)
+        except CommitConflict:
+            self._lost += 1
+            return True
+        # Once in a run: writers may be faster than it.
+        self._actions -= {STATISTICS}
+        self._say(statistics=len(columns))
+        return True
 
     def _plan(self, files: pa.Table, groups: list[Group]) -> None:
         self._say(

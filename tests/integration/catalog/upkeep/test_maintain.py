@@ -126,8 +126,8 @@ def test_only_the_actions_that_are_named_are_done(catalog: Catalog) -> None:
     filled(catalog, 9)
     (done,) = catalog.maintain("shop.orders", actions=("expire", "vacuum"))
     assert done.compacted.read_files == 0 and not done.is_left
-    with pytest.raises(InvalidInput, match="compact, cluster, expire, vacuum"):
-        catalog.maintain(actions=("statistics",))
+    with pytest.raises(InvalidInput, match="compact, cluster, statistics, expire, vacuum"):
+        catalog.maintain(actions=("count",))
     (due,) = catalog.plan_upkeep()
     assert (due.path, due.compacts, due.statistics) == (("shop", "orders"), True, ())
     assert catalog.maintain("shop.orders", actions=("compact",))[0].compacted.read_files == 9
