@@ -22,7 +22,7 @@ private final class KnownPath(status: FileStatus) extends Path(status.getPath.to
     new KnownFileSystem(super.getFileSystem(configuration), status)
 }
 
-/** A store as it is, but for the one file that is known. Closing it would close the store for all others: none does. */
+/** A store as it is, except for the one file that is known. Closing it would close the store for all others: none does. */
 private final class KnownFileSystem(store: FileSystem, status: FileStatus) extends FilterFileSystem(store) {
 
   override def getFileStatus(path: Path): FileStatus =

@@ -41,7 +41,7 @@ private[lakelog] final case class DeletionVector(
 
   private def read(file: Path, configuration: Configuration): Array[Byte] = {
     val bytes = new Array[Byte](sizeBytes)
-    // It is enough that the file has these bytes, which are checked. A store that is told so need not ask for its size
+    // It is enough that the file has these bytes, which are checked. A store that knows so much need not ask for its size
     // (S3A's analytics stream, its default, asks all the same).
     val in = file.getFileSystem(configuration).openFile(file)
       .opt(DeletionVector.ReadPolicy, "random").optLong(DeletionVector.Length, offset + sizeBytes).build().get()
