@@ -140,8 +140,11 @@ def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: boo
     """Return the run to go on with, or note a new one."""
     kind = kind_of(name, is_table=is_table)
     for found in place.running():
-        if (found.kind, found.name) == (kind, name):
+        if (found.kind, found.name) != (kind, name):
+            continue
+        if not place.is_gone(found.id):
             return found, True
+        _end(tree, place, found)  # it was given up by a process that died
     id = tree.logs.new_id()
     above = name[:-1] if is_table else name
     running = Running(format=FORMAT, id=id, cut=f"backup-{id}", cut_namespace=above, name=name, kind=kind)
@@ -181,6 +184,7 @@ class Making:
     def __init__(self, tree: NameTree, place: BackupPlace, running: Running, progress: Progress) -> None:
         self.tree, self.place, self.running, self.progress = tree, place, running, progress
         self.copied = self.copied_bytes = 0
+        place.avoid_doomed()
         self._there = place.sizes()
         self._known = place.known()
         self._all: dict[str, Listed] = {}
@@ -387,6 +391,7 @@ class Making:
 
     def _refuse(self, left: list[LeftOut]) -> None:
         """Refuse, and leave nothing behind: another choice begins anew."""
+        self.place.give_up(self.running.id)
         _end(self.tree, self.place, self.running)
         shown = "; ".join(f"{quoted(each.name)} at {each.place}" for each in left[:5])
         more = f", and {len(left) - 5:,} more" if len(left) > 5 else ""
