@@ -217,8 +217,8 @@ class Making:
         for number, at in enumerate(chosen, start=1):
             self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
             files += self._take(at)
-            if outside == REFUSE and files:
-                self._refuse(files)
+            if outside == REFUSE and (live := [each for each in files if each.kind != DROPPED]):
+                self._refuse(live)
         self.flush()
         objects = sorted(self._all.values(), key=lambda each: each.key)
         self.place.put_backup(
@@ -307,7 +307,10 @@ class Making:
                 missing = error
                 continue
             self._all |= taken
-            if contents.borrowed and not at.dropped:
+            if contents.borrowed and at.dropped:
+                # Its files are the source's, at the source's places, and nothing at another place keeps them.
+                return [LeftOut(kind=DROPPED, name=at.path, place=at.location, files=len(contents.borrowed))]
+            if contents.borrowed:
                 self._borrowing.append(at.path)
             if not contents.elsewhere:
                 return []

@@ -86,7 +86,8 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place."""
+    """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place; of a
+    dropped table with files of others, below the warehouse."""
 
     kind: str
     name: tuple[str, ...]
