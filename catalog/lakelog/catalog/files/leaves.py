@@ -86,8 +86,23 @@ class LeafContent:
 
     def judged(self, statistics: Collection[int]) -> pa.Table:
         """Return the columns by which files are judged (see `is_judged`)."""
-        kinds = kinds_of_columns(self.leaf.parts, statistics)
-        return self._joined([JUDGED if kind == FILES else kind for kind in kinds], keep=True)
+        return self._joined(kinds_of_judged(self.leaf, statistics), keep=True)
+
+    def decoded(self, kinds: Iterable[str]) -> list[tuple[Part, pa.Table]]:
+        """Return those of some parts that are still encoded. Their values are still to be checked."""
+        found = []
+        for part in (self.leaf.parts[kind] for kind in kinds):
+            known = self._held[part.sha256]
+            if isinstance(known, EncodedTable):
+                with self.leaf.stored.naming():
+                    found.append((part, self.leaf.stored.of_its_length(known.columns(known.names))))
+        return found
+
+    def hold(self, part: Part, table: pa.Table) -> None:
+        """Hold a part that was decoded and checked in place of the encoded one, and keep it."""
+        self._held[part.sha256] = table
+        if self._kept is not None:
+            self._kept.put(part.sha256, table)
 
     def paths(self) -> pa.ChunkedArray:
         """Return the paths of all entries, to be compared only: nothing holds them to be paths."""
@@ -124,10 +139,25 @@ class LeafContent:
                 return self.leaf.stored.of_its_length(known)
             table = self.leaf.stored.of_its_length(decoded(part, known))
         if keep:
-            self._held[part.sha256] = table
-            if self._kept is not None:
-                self._kept.put(part.sha256, table)
+            self.hold(part, table)
         return table
+
+
+def decode_judged(contents: Iterable[LeafContent], statistics: Collection[int]) -> None:
+    """Have leaves hold decoded what they are judged by. FormatError for values that no list of files may have."""
+    by_kind: dict[str, list[tuple[LeafContent, Part, pa.Table]]] = {}
+    for content in contents:
+        for part, table in content.decoded(kinds_of_judged(content.leaf, statistics)):
+            by_kind.setdefault(part.kind, []).append((content, part, table))
+    for found in by_kind.values():
+        check_together([(content.leaf, table) for content, _, table in found])
+        for content, part, table in found:
+            content.hold(part, table)
+
+
+def kinds_of_judged(leaf: Leaf, statistics: Collection[int]) -> list[str]:
+    """Return the kinds of a leaf's parts by which files are judged (see `is_judged`)."""
+    return [JUDGED if kind == FILES else kind for kind in kinds_of_columns(leaf.parts, statistics)]
 
 
 def check_together(taken: Sequence[tuple[Leaf, pa.Table]]) -> None:
@@ -160,11 +190,7 @@ class Wanted:
 
     @staticmethod
     def judged(statistics: Collection[int]) -> Wanted:
-        return Wanted(
-            lambda leaf: [
-                JUDGED if kind == FILES else kind for kind in kinds_of_columns(leaf.parts, statistics)
-            ]
-        )
+        return Wanted(lambda leaf: kinds_of_judged(leaf, statistics))
 
     @staticmethod
     def paths() -> Wanted:

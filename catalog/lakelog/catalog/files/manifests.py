@@ -23,7 +23,15 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files.data_file import started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
-from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Wanted, check_together
+from lakelog.catalog.files.leaves import (
+    Fetch,
+    Leaf,
+    LeafContent,
+    Reading,
+    Wanted,
+    check_together,
+    decode_judged,
+)
 from lakelog.catalog.files.manifest import Manifest
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
 from lakelog.catalog.files.manifest_parts import PARTS_MAX, Kept, hash_of, packed, parts_of
@@ -166,6 +174,8 @@ class Manifests:
         None where most files are chosen.
         """
         found = self._load(chosen, fetch, Wanted.judged(choice.looked_at))
+        leaves = (content for content in found.values() if isinstance(content, LeafContent))
+        decode_judged(leaves, choice.looked_at)
         judged = grouped(found[manifest].judged(choice.looked_at) for manifest in chosen)
         needed = pa.chunked_array([choice.files(table) for table in judged], pa.bool_())
         if 2 * pc.sum(needed, min_count=0).as_py() > len(needed):

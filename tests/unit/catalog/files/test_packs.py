@@ -292,6 +292,31 @@ def test_what_is_taken_of_a_forged_leaf_is_an_error_that_names_it(
         plan_scan(forged(stored, change), stored.fetch, condition("<", "day", 3), [SPEC])
 
 
+@pytest.mark.parametrize("kind", ["judged", "1"])
+@pytest.mark.parametrize("other_type", [False, True])
+def test_what_files_are_judged_by_in_a_forged_leaf_is_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, kind: str, other_type: bool
+) -> None:
+    """Also where it has other types than the leaves that it is checked with."""
+    monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
+    stored, _ = a_pack()
+
+    def change(of: Mapping[str, pa.Table]) -> tuple[str, pa.Table]:
+        column = "rows" if kind == "judged" else "nulls1"
+        table = of[kind].set_column(
+            of[kind].column_names.index(column), column, pa.array([-1] * 8, pa.int64())
+        )
+        if other_type:
+            place = table.column_names.index("lo1" if kind == "1" else "spec")
+            name = table.column_names[place]
+            table = table.set_column(place, name, table[name].cast(pa.int16()))
+        return kind, table
+
+    files = forged(stored, change)
+    with pytest.raises(FormatError, match=r"the manifest 0.*(a negative number in|no int32 in) its column"):
+        plan_scan(files, stored.fetch, condition("<", "n", 12), [SPEC])
+
+
 def test_a_leaf_of_another_length_than_its_snapshot_says_is_an_error_though_its_parts_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
