@@ -56,9 +56,9 @@ def test_some_seed_fails_once_a_rule_is_removed(mutation: str) -> None:
         assert any(simulate_proposals(seed).failures for seed in range(first, first + MUTATION_SEEDS))
 
 
-def test_a_writer_that_never_loses_a_race_does_what_it_does_without_proposals() -> None:
+def test_a_writer_that_pauses_and_never_loses_a_race_does_what_it_does_without_proposals() -> None:
     alone, with_proposals = (
-        run(1, 1, 3, S3_US, seconds=4, pause_s=0.5, proposals=proposals) for proposals in (False, True)
+        run(1, 1, 1, S3_US, seconds=9, pause_s=0.5, proposals=proposals) for proposals in (False, True)
     )
     assert (alone.requests, alone.waits) == (with_proposals.requests, with_proposals.waits)
 

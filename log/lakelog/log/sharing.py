@@ -170,6 +170,9 @@ class _Group(Generic[S]):
             if len(self.pending) > 1 and self._is_contended():
                 self._send_all()
             elif len(self.pending) > 1:
+                first = self.pending[0].placing
+                if self.lost and first.marks and first.wishes is not None:
+                    first.wishes()
                 self._one_version()
         if len(self.pending) > 1:
             for each in self.pending:

@@ -53,19 +53,21 @@ def test_a_wish_has_the_winner_mark_the_log() -> None:
 
 def test_a_winner_that_finds_proposals_combines() -> None:
     store = MemoryStore()
-    log = log_of(store)
-    view = begin(log)
-    with patch("lakelog.log.placing.Placing.marks", True):
-        view = log.commit(view, say("marks"), shared=True).view
-    ended()
-    theirs = msgspec.structs.replace(proposal(2, ids=["theirs"], base=2), log_id=view.log_id)
-    store.put(KEYS.proposal(2, "theirs"), encode(theirs))
     with patch.object(watch, "QUICK_COMMITS", 1), patch.object(watch, "PAUSE_COMMITS", 1e9):
-        for number in range(2):
+        log = log_of(store)
+        view = begin(log)
+        theirs = proposal(2, ids=["theirs"], base=2)
+        with patch("lakelog.log.placing.Placing.marks", True):
+            view = log.commit(view, say("marks"), shared=True).view
+        ended()
+        store.put(KEYS.proposal(2, "theirs"), encode(msgspec.structs.replace(theirs, log_id=view.log_id)))
+        for number in range(4):
             view = log.commit(view, say(f"{number}"), shared=True).view
             ended()
-    assert log.load().state == ("one", "0", "1", "theirs")
-    assert log.load().version == 4
+    state = log.load().state
+    assert state[:3] == ("one", "marks", "0")
+    assert sorted(state[2:]) == ["0", "1", "2", "3", "theirs"]
+    assert log.load().version == 6  # without a version of its own
 
 
 def test_who_loses_in_a_log_without_the_mark_wishes_and_proposes_nothing() -> None:

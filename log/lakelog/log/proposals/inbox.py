@@ -96,7 +96,7 @@ class Inbox:
         """Return the keys of proposals that may be applied after `version`. One LIST, mostly."""
         return [key for key in self._listed(version) if self._is_due(key, version)]
 
-    def calls(self, version: int) -> list[str]:
+    def calls(self, version: int) -> Sequence[str]:
         """Return the keys of such proposals, and of wishes. One LIST, mostly."""
         listed = self._listed(version)
         return [key for key in listed if self._keys.is_wish(key) or self._is_due(key, version)]

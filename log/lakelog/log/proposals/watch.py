@@ -67,7 +67,7 @@ class Watch:
 
         def look() -> None:
             try:
-                listed = set(Inbox(self._replay).calls(version))
+                listed: set[str] = set(Inbox(self._replay).calls(version))
                 self._is_found = self._is_found or not listed <= self._known
                 self._known = listed
             except LakelogError:
