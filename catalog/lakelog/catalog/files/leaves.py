@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from lakelog.catalog.files.arrow_lists import EncodedTable
-from lakelog.catalog.files.data_file import checked_values
+from lakelog.catalog.files.data_file import checked_values, is_judged
 from lakelog.catalog.files.manifest_bounds import BoundsAt
 from lakelog.catalog.files.manifest_parts import (
     FILES,
@@ -88,6 +88,18 @@ class LeafContent:
         """Return the columns by which files are judged (see `is_judged`)."""
         return self._joined(kinds_of_judged(self.leaf, statistics), keep=True)
 
+    def judged_in_files(self, statistics: Collection[int]) -> pa.Table:
+        """As `judged`, where the part `files` was read, and not the copies of its columns. That part stays encoded."""
+        part = self.leaf.parts[FILES]
+        known = self._held[part.sha256]
+        with self.leaf.stored.naming():
+            names = [name for name in _names(known) if is_judged(name, ())]
+            table = decoded(part, known, names) if isinstance(known, EncodedTable) else known.select(names)
+            files = self.leaf.stored.of_its_length(table)
+        kinds = [kind for kind in kinds_of_judged(self.leaf, statistics) if kind != JUDGED]
+        statistics_of = self._joined(kinds, keep=True)
+        return pa.table({name: each[name] for each in (files, statistics_of) for name in each.column_names})
+
     def decoded(self, kinds: Iterable[str]) -> list[tuple[Part, pa.Table]]:
         """Return those of some parts that are still encoded. Their values are still to be checked."""
         found = []
@@ -141,6 +153,11 @@ class LeafContent:
         if keep:
             self.hold(part, table)
         return table
+
+
+def _names(part: EncodedTable | pa.Table) -> list[str]:
+    names: list[str] = part.names if isinstance(part, EncodedTable) else part.column_names
+    return names
 
 
 def decode_judged(contents: Iterable[LeafContent], statistics: Collection[int]) -> None:
