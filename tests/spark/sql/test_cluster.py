@@ -115,11 +115,16 @@ def test_one_job_and_one_commit_put_all_partitions_in_order(grown: Any) -> None:
     table = lake.catalog.load_table("t")
     files, size = table.file_count, table.size_bytes
     planned = _cluster(lake, dry_run="true")
-    assert planned[:2] == (files, size)
+    assert planned[:2] == (files, size) and planned[4:7] == (0, table.version, False)
     assert lake.catalog.load_table("t").version == table.version, "a dry run changes nothing"
+    assert _cluster(lake, dry_run="true", where="'p = 1'")[0] == len(table.plan("p = 1"))
+    assert _cluster(lake, dry_run="true", limit_bytes=100_000)[6], "the limit comes first"
     done = _cluster(lake)
     after = lake.catalog.load_table("t")
-    assert done == (files, size, after.file_count, after.size_bytes, 0, after.version, False)
+    assert done[:7] == (files, size, after.file_count, after.size_bytes, 0, after.version, False)
+    assert done[8] == after.clustering_overlap() < done[7] / 3
+    assert planned[7] < done[7] * 1.2, "an estimate, as there were no boundaries"
+    assert abs(planned[8] - done[8]) < 1 and abs(planned[2] - done[2]) <= done[2] / 2
     assert after.version == table.version + 2, "boundaries, and one commit for both partitions"
     assert _check_places(lake) == after.file_count > 2
     assert lake.sorted("SELECT *, _row_id FROM lake.t") == rows
@@ -176,3 +181,24 @@ def test_limits_filters_new_keys_and_words_of_others(grown: Any) -> None:
         lake.sql("CALL lake.system.cluster('plain')")
     with pytest.raises(AnalysisException, match="give more than 0"):
         _cluster(lake, limit_bytes=0)
+
+
+@pytest.mark.adapter
+def test_by_one_column_files_are_in_the_order_of_a_select(lake: Any) -> None:
+    """By that column, and then by the table's order: also where many rows have one value, and between files."""
+    lake.sql(f"CREATE TABLE lake.t (a INT, b STRING, id BIGINT) CLUSTER BY (a) {SMALL}")
+    lake.sql("ALTER TABLE lake.t WRITE ORDERED BY b DESC NULLS LAST, id")
+    for first in (0, 6_000):
+        lake.sql(
+            "INSERT INTO lake.t SELECT IF(id % 9 = 0, NULL, CAST(id * 7919 % 40 AS INT)), "
+            f"IF(id % 7 = 0, NULL, md5(string(id % 97))), id FROM range({first}, {first + 6000}, 1, 2)"
+        )
+    _cluster(lake, full="true")
+    _check_places(lake)
+    files = sorted(
+        _files(lake), key=lambda each: (each[0]["curve_low"], each[0]["curve_high"], each[0]["path"])
+    )
+    assert len(files) >= 2
+    found = [tuple(row.values()) for _, rows in files for row in rows.to_pylist()]
+    expected = lake.frame("SELECT * FROM lake.t ORDER BY a, b DESC NULLS LAST, id").collect()
+    assert found == list(map(tuple, expected))

@@ -35,6 +35,7 @@ from lakelog.catalog.schema.curve import (
     bounds_now,
     clustering_from,
     curve_of,
+    hilbert,
     is_of,
     order_within_files,
 )
@@ -238,6 +239,7 @@ __all__ = [
     "curve_of",
     "bounds_from",
     "bounds_now",
+    "hilbert",
     "is_of",
     "Ranks",
     "Curve",
