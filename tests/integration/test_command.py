@@ -14,7 +14,9 @@ import pytest
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
+from lakelog.log import Draft
 from lakelog.log.errors import NotFound
+from lakelog.log.format import PROPOSALS
 
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))]
@@ -112,6 +114,20 @@ def test_show_at_a_version_prints_the_table_as_it_was(
 ) -> None:
     shown = output_json(capsys, "show", "shop.orders", "--version", "2", "--warehouse", warehouse)
     assert shown["rows"] == 2 and [column["name"] for column in shown["columns"]] == ["id", "name", "at"]
+
+
+def test_show_names_what_clients_have_to_know(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = Catalog(warehouse).load_table("shop.orders")
+    assert "features" not in output(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    draft = Draft(events=({"event": "table-altered", "set": {"owner": "ada"}},), features=(PROPOSALS,))
+    table.head.tracked.commit(table.head.view, lambda view, passed: draft)
+    assert "proposals" in output(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    shown = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    assert shown["features"] == ["proposals"] and Catalog(warehouse).load_table("shop.orders").features == (
+        PROPOSALS,
+    )
+    older = output_json(capsys, "show", "shop.orders", "--version", "5", "--warehouse", warehouse)
+    assert older["features"] == []
 
 
 def test_history_explains_every_commit_of_a_table(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,6 +118,11 @@ class TableVersion(ArrowRows):
         return self.head.time_us
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """What every client that reads or writes this table has to know, by name: log/README.md lists them."""
+        return self.head.features
+
+    @property
     def metadata(self) -> Metadata:
         return self.head.metadata
 

@@ -60,7 +60,8 @@ def ls(place: Place, namespace: str) -> None:
 def show(place: Place, table: str, version: int | None, ref: str | None) -> None:
     """Show what TABLE is.
 
-    Its place, version, size, columns, partitioning and properties.
+    Its place, version, size, columns, partitioning and properties, and the
+    features of the format that its clients have to know.
     """
     loaded = load(place, table, version, ref)
     partitioning = [
@@ -81,6 +82,7 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
                 "timestamp": answer.iso_time(loaded.timestamp_us),
                 "provider": loaded.provider,
                 "comment": loaded.comment,
+                "features": list(loaded.features),
                 "rows": loaded.row_count,
                 "files": loaded.file_count,
                 "size_bytes": loaded.size_bytes,
@@ -103,6 +105,7 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
         ),
         "provider": loaded.provider,
         "comment": loaded.comment,
+        "features": ", ".join(loaded.features),
     }
     answer.pairs({name: value for name, value in facts.items() if value})
     answer.rows(

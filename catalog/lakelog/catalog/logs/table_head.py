@@ -98,6 +98,10 @@ class TableHead:
         return self.view.time_us
 
     @property
+    def features(self) -> tuple[str, ...]:
+        return self.view.features
+
+    @property
     def state(self) -> TableState:
         return self.view.state
 

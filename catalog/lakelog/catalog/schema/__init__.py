@@ -204,6 +204,7 @@ from lakelog.catalog.schema.table_changes import (
 )
 from lakelog.catalog.schema.transforms import (
     apply_transform,
+    hashes_of_values,
 )
 from lakelog.catalog.schema.type_widening import (
     is_iceberg_promotion,
@@ -240,6 +241,7 @@ __all__ = [
     "bounds_from",
     "bounds_now",
     "hilbert",
+    "hashes_of_values",
     "is_of",
     "Ranks",
     "Curve",
