@@ -154,7 +154,14 @@ class StreamStopped(ConflictError):
 
 
 class ValuesGone(CommitConflict):
-    """Another commit took the identity values that this one's rows have: retry with others."""
+    """Another commit took the identity values that this one's rows have: retry with others.
+
+    `is_final` where these rows cannot get others, as some of the values were given.
+    """
+
+    def __init__(self, message: str, *, version: int | None = None, is_final: bool = True) -> None:
+        super().__init__(message, version=version)
+        self.is_final = is_final
 
 
 class ConstraintExists(AlreadyExists):
