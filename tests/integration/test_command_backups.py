@@ -49,12 +49,28 @@ def test_a_damaged_object_is_named(place, tmp_path, capsys):
     assert "missing: " in (said := capsys.readouterr().out) and "1 are damaged" in said
 
 
+def test_old_backups_are_deleted_if_that_is_applied(place, tmp_path, capsys):
+    at = str(tmp_path / "backups")
+    for _ in range(3):
+        output(capsys, "backup", at, *place)
+    first, *_ = output_json(capsys, "backups", at)
+    said = output(capsys, "delete-backup", at, first["id"])
+    assert f"Would delete the backup {first['id']}." in said and "Add --apply" in said
+    assert len(output_json(capsys, "delete-backup", at, "--keep-last", "1")["backups"]) == 2
+    said = output(capsys, "delete-backup", at, "--keep-last", "1", "--apply")
+    assert said.count("Deleted the backup") == 2 and "what stays: 1 backup." in said
+    assert "all are as they were" in output(capsys, "verify-backup", at)
+    assert len(output_json(capsys, "backups", at)) == 1
+
+
 @pytest.mark.parametrize(
     "arguments, code, said",
     [
         (("backup", "{warehouse}/x"), 1, "is inside of"),
         (("backup", "{at}", "n.none"), 1, "none"),
         (("backups", "{at}"), 1, "there are no backups at"),
+        (("delete-backup", "{at}", "x", "--apply"), 1, "there are no backups at"),
+        (("delete-backup", "{at}", "--keep-last", "0"), 2, "keep-last"),
         (("restore-backup", "{at}"), 1, "there are no backups at"),
         (("restore-backup", "{at}", "--replace"), 2, "are for a TABLE"),
     ],

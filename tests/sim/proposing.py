@@ -26,7 +26,7 @@ from lakelog.log import (
     keys,
     placing,
 )
-from lakelog.log.proposals import courier, inbox, window
+from lakelog.log.proposals import courier, inbox, watch, window
 
 
 @contextmanager
@@ -36,6 +36,22 @@ def sizes(window_versions: int, races: int) -> Iterator[None]:
             stack.enter_context(patch.object(module, "WINDOW", window_versions))
         stack.enter_context(patch.object(inbox, "OLDER_FOLDER_VERSIONS", max(1, window_versions // 2)))
         stack.enter_context(patch.object(placing, "RACES_BEFORE_PROPOSING", races))
+        stack.enter_context(patch.object(watch, "QUICK_COMMITS", 1))
+        stack.enter_context(patch.object(watch, "PAUSE_COMMITS", 1e9))
+        yield
+
+
+@contextmanager
+def _finds_counted(world: World) -> Iterator[None]:
+    real = watch.Watch.begins
+
+    def begins(self: Any) -> bool:
+        found = real(self)
+        if found:
+            world.count("others were found to wait")
+        return found
+
+    with patch.object(watch.Watch, "begins", begins):
         yield
 
 
@@ -57,7 +73,11 @@ def simulate_proposals(seed: int) -> Outcome:
     world = new_world(seed)
     world.proposals = True
     rng = world.rng
-    with sizes(rng.choice((2, 3, 5, 20)), rng.choice((0, 0, 1, 2))), _first_tries_known(world):
+    with (
+        sizes(rng.choice((2, 3, 5, 20)), rng.choice((0, 0, 1, 2))),
+        _first_tries_known(world),
+        _finds_counted(world),
+    ):
         actors.founder(world)
         for i in range(rng.randint(2, 5)):
             _process(world, i)
@@ -75,6 +95,7 @@ def simulate_proposals(seed: int) -> Outcome:
         if rng.random() < 0.4:
             spawn("forger", _forger(world, rng.randint(1, 30)))
         world.scheduler.run()
+        world.counters["wishes"] = world.truth.wishes
         failures = [*world.scheduler.failures, *world.failures, *check(world)]
     return Outcome(seed, tuple(failures), world.head(), world.scheduler.steps, world.counters)
 

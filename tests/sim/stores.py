@@ -22,6 +22,7 @@ class TrueStore(MemoryStore):
         self.created_sidecars: dict[str, bytes] = {}
         self.created_vectors = MemoryStore("memory://simulation")
         self.freed: list[str] = []
+        self.wishes = 0
         self.condition_holds = True
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -41,6 +42,7 @@ class TrueStore(MemoryStore):
         folder, _, name = key.rpartition("/")
         if folder.endswith("/sidecars"):
             self.created_sidecars[name] = data
+        self.wishes += name.endswith(".wish")
         if name.endswith(".puffin"):
             self.created_vectors.put(key, data)
         super().put(key, data)

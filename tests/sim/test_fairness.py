@@ -38,3 +38,15 @@ def test_threads_make_as_many_versions_as_one_and_share_them() -> None:
     assert shared.a_second > 8 * alone.a_second
     assert shared.requests < shared.changes  # half of these are of the loads at the start
     assert shared.longest_by_median < 2.5
+
+
+@pytest.mark.parametrize("processes", [2, 4, 8])
+@pytest.mark.parametrize("files", [False, True])
+def test_with_proposals_none_that_never_stops_waits_for_long_on_s3(processes: int, files: bool) -> None:
+    """From the first moment on, in a log that knows nothing of proposals yet."""
+    measured = run(
+        1, processes, 1, S3_US, seconds={2: 12, 4: 6, 8: 3}[processes], proposals=True, files=files
+    )
+    assert not measured.failures
+    assert measured.least_share > 0.5
+    assert measured.longest_by_median < LONGEST_BY_MEDIAN

@@ -27,6 +27,8 @@ def test_what_is_proposed_is_applied_once_or_refused_in_hundreds_of_seeds() -> N
         "retried",
         "expired",
         "versions that were combined",
+        "wishes",
+        "others were found to wait",
         "refusals that were put",
         "rows that were proposed",
         "rows that came back",
@@ -54,11 +56,19 @@ def test_some_seed_fails_once_a_rule_is_removed(mutation: str) -> None:
         assert any(simulate_proposals(seed).failures for seed in range(first, first + MUTATION_SEEDS))
 
 
-def test_a_writer_that_never_loses_a_race_does_what_it_does_without_proposals() -> None:
+def test_a_writer_that_pauses_and_never_loses_a_race_does_what_it_does_without_proposals() -> None:
     alone, with_proposals = (
-        run(1, 1, 3, S3_US, seconds=4, proposals=proposals) for proposals in (False, True)
+        run(1, 1, 1, S3_US, seconds=9, pause_s=0.5, proposals=proposals) for proposals in (False, True)
     )
     assert (alone.requests, alone.waits) == (with_proposals.requests, with_proposals.waits)
+
+
+def test_a_writer_that_never_stops_looks_for_others_and_waits_no_longer_for_it() -> None:
+    alone, with_proposals = (
+        run(1, 1, 1, S3_US, seconds=6, proposals=proposals) for proposals in (False, True)
+    )
+    assert with_proposals.a_second == pytest.approx(alone.a_second, rel=0.02)
+    assert alone.requests < with_proposals.requests < 1.3 * alone.requests
 
 
 def test_processes_that_never_stop_share_versions_and_none_waits_for_long() -> None:

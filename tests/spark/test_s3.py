@@ -117,6 +117,43 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(4, 6)]
 
 
+@pytest.mark.adapter
+@pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
+def test_a_task_asks_for_the_size_of_a_file_once(on_s3, monkeypatch):
+    """Its own look answers Spark's reader too. Of a file with deletion vectors S3A's default stream asks by itself."""
+    from lakelog.testing import moto_server
+
+    lake, _ = on_s3
+    lake.sql("CREATE TABLE lake.t AS SELECT /*+ COALESCE(1) */ id, id % 7 AS k FROM range(0, 20000)")
+    lake.sql("ALTER TABLE lake.t ADD COLUMN c INT DEFAULT 5")
+    asked, original = [], moto_server._OneAtATime.__call__
+
+    def counted(app, environ, start):
+        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
+        return original(app, environ, start)
+
+    def heads(query, expected):
+        asked.clear()
+        assert lake.sql(query) == [expected]
+        return sorted(path.rpartition(".")[2] for method, path in asked if method == "HEAD")
+
+    monkeypatch.setattr(moto_server._OneAtATime, "__call__", counted)
+    query = "SELECT sum(id), sum(c) FROM lake.t WHERE k = 3"
+    found = lake.sql("SELECT sum(id), count(*) * 5 FROM range(20000) WHERE id % 7 = 3")[0]
+    for columnar in ("true", "false"):
+        lake.spark.conf.set("spark.sql.parquet.enableVectorizedReader", columnar)
+        try:
+            assert heads(query, found) == ["parquet"]
+        finally:
+            lake.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+    lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.write.delete.mode' = 'merge-on-read')")
+    lake.sql("DELETE FROM lake.t WHERE hash(id) % 3 = 0")
+    (found,) = lake.sql(
+        "SELECT sum(id), count(*) * 5 FROM range(20000) WHERE id % 7 = 3 AND hash(id) % 3 <> 0"
+    )
+    assert heads(query, found) == ["parquet", "puffin"]
+
+
 def test_a_bucket_that_is_missing_is_named(make_lake, lakelog_s3):
     options = {**lakelog_s3.options, "path_style": True}
     lake = make_lake("s3://no-such-bucket/lake", **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from lakelog.catalog.backups import (
@@ -16,6 +16,7 @@ from lakelog.catalog.backups import (
     Copied,
     CopiedTable,
     CopyPlace,
+    DeletedBackups,
     LeftOut,
     Parts,
     RestoredTable,
@@ -27,6 +28,7 @@ from lakelog.catalog.backups import (
     carry,
     copy_table,
     create_backup,
+    delete_backups,
     finish_copy,
     has_root,
     kind_of,
@@ -174,6 +176,27 @@ class CatalogBackups(CatalogErasure):
     def backups(self, place: Location) -> list[Backup]:
         """Return the backups at a place, oldest first. NotFound where there are none."""
         return self._backups_at(place).backups()
+
+    def delete_backups(
+        self,
+        place: Location,
+        ids: Sequence[str] = (),
+        *,
+        keep_last: int | None = None,
+        dry_run: bool = True,
+        progress: Callable[[str], None] | None = None,
+    ) -> DeletedBackups:
+        """Delete backups at a place: these, and with `keep_last` all but the newest so many of each thing that is
+        backed up there. Objects go that no other backup there has, those of runs that were given up too.
+
+        Only reports what would go, unless `dry_run` is false. A deletion that was stopped is finished by the next call,
+        also by one without ids. InvalidInput while a backup to the place has begun and not ended; FormatError where one
+        that stays cannot be read.
+        """
+        if isinstance(ids, str):
+            raise InvalidInput(f"ids is {ids!r}: give a list of ids")
+        show = progress or no_progress
+        return delete_backups(self._backups_at(place), ids, keep_last, dry_run=dry_run, progress=show)
 
     def verify_backup(
         self,

@@ -54,7 +54,7 @@ def spark_conf(
     `maintenance` says whether the session compacts what it writes (auto, the default), only where a property of tables
     and namespaces says so (on-demand), or nothing (off).
     `proposals` says whether changes that lose races to other processes are left to these to commit, and theirs are
-    committed here: on, or off (the default).
+    committed here: auto (the default: on S3, and not on folders), on, or off.
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
     `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
     too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's

@@ -35,8 +35,8 @@ SETTINGS = STORE | {
 }
 MAINTENANCES = ("auto", "on-demand", "off")
 MAINTENANCE_DEFAULT = "auto"
-PROPOSALS = ("on", "off")
-PROPOSALS_DEFAULT = "off"
+PROPOSALS = {"auto": None, "on": True, "off": False}
+PROPOSALS_DEFAULT = "auto"
 STATEMENT_TEXTS = ("normalized", "full", "none")
 
 AT_ONCE = 16
@@ -115,7 +115,7 @@ class OpenCatalog:
                     options={key: value for key, value in self._settings.items() if key in STORE},
                     writer=writer_facts(engine=f"spark {self._spark}", application=""),
                     log_options=LogOptions(
-                        in_background=self._background.run, proposals=self._proposals == "on"
+                        in_background=self._background.run, proposals=PROPOSALS[self._proposals]
                     ),
                     as_of=self._settings.get("as-of"),
                     as_of_namespace=self._settings.get("as-of-namespace", ""),

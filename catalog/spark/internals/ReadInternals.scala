@@ -105,7 +105,7 @@ private[lakelog] object ReadInternals {
       override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] =
         part(file).fold[PartitionReader[InternalRow]](new NothingToRead) { part =>
           val rows = files.buildReader(part)
-          val whole = defaults.fold(rows)(_.set(file.toPath, configuration.value.value, rows))
+          val whole = defaults.fold(rows)(_.set(part.toPath, configuration.value.value, rows))
           deleted(file).fold(whole)(new LiveRows(whole, position.get, _))
         }
 
@@ -120,17 +120,16 @@ private[lakelog] object ReadInternals {
           .map(_.asInstanceOf[DeletionVector].load(configuration.value.value))
 
       /** What is to be read of the part of a file that a task has; None for nothing. */
-      private def part(file: PartitionedFile): Option[PartitionedFile] = {
+      private def part(file: PartitionedFile): Option[KnownFile] = {
         val footer = file.otherConstantMetadataColumnValues.get(FooterCrc).map(_.asInstanceOf[Long])
         val hadoop = configuration.value.value
         wanted match {
-          case None =>
-            Footers.check(file.toPath, file.fileSize, footer, hadoop)
-            Some(file)
+          case None => Some(new KnownFile(file, Footers.check(file.toPath, file.fileSize, footer, hadoop)))
           case Some(condition) =>
-            Footers.checked(file.toPath, file.fileSize, footer, hadoop) { opened =>
+            Footers.checked(file.toPath, file.fileSize, footer, hadoop) { (status, opened) =>
               new BloomFilters(opened, condition, counts, hadoop).narrowed(file.start, file.length)
-            }.map { case (start, length) => file.copy(start = start, length = length) }
+                .map { case (start, length) => new KnownFile(file.copy(start = start, length = length), status) }
+            }
         }
       }
     }

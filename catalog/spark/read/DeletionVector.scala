@@ -41,7 +41,10 @@ private[lakelog] final case class DeletionVector(
 
   private def read(file: Path, configuration: Configuration): Array[Byte] = {
     val bytes = new Array[Byte](sizeBytes)
-    val in = file.getFileSystem(configuration).openFile(file).opt(DeletionVector.ReadPolicy, "random").build().get()
+    // It is enough that the file has these bytes, which are checked. A store that knows so much need not ask for its size
+    // (S3A's analytics stream, its default, asks all the same).
+    val in = file.getFileSystem(configuration).openFile(file)
+      .opt(DeletionVector.ReadPolicy, "random").optLong(DeletionVector.Length, offset + sizeBytes).build().get()
     try in.readFully(offset, bytes)
     finally in.close()
     bytes
@@ -56,6 +59,7 @@ private[lakelog] final case class DeletionVector(
 private[lakelog] object DeletionVector {
 
   private val ReadPolicy = "fs.option.openfile.read.policy"
+  private val Length = "fs.option.openfile.length"
 
   /** What the log says of the deleted rows of a file of the table at `location`, which has so many `live` ones. */
   def parse(json: String, live: Long, location: String): DeletionVector = {

@@ -15,16 +15,16 @@ import org.apache.hadoop.fs.{FileStatus, FSDataInputStream, Path}
 private[lakelog] object Footers {
 
   /**
-   * Fails unless the file has that size, and a footer of that CRC-32 where one is known. Costs a look at the file and one
-   * small read.
+   * What the store says of the file. Fails unless it has that size, and a footer of that CRC-32 where one is known. Costs
+   * a look at the file and one small read.
    */
-  def check(path: Path, sizeBytes: Long, crc: Option[Long], configuration: Configuration): Unit =
+  def check(path: Path, sizeBytes: Long, crc: Option[Long], configuration: Configuration): FileStatus =
     if (crc.isEmpty) sizeChecked(path, sizeBytes, configuration)
-    else checked(path, sizeBytes, crc, configuration)(_ => ())
+    else checked(path, sizeBytes, crc, configuration)((status, _) => status)
 
   /** As [[check]], and what `use` finds in the file that was checked. */
   def checked[T](path: Path, sizeBytes: Long, crc: Option[Long], configuration: Configuration)(
-      use: CheckedFile => T): T = {
+      use: (FileStatus, CheckedFile) => T): T = {
     val status = sizeChecked(path, sizeBytes, configuration)
     val file = path.getFileSystem(configuration)
       .openFile(path).withFileStatus(status).opt(ReadPolicy, "random").build().get()
@@ -33,7 +33,7 @@ private[lakelog] object Footers {
       crc.foreach { written =>
         if (!found.footerCrc.contains(written)) throw altered(path, "its footer is not the one that was written")
       }
-      use(found)
+      use(status, found)
     } finally file.close()
   }
 

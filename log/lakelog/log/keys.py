@@ -10,6 +10,7 @@ from lakelog.log.grammar import check_id, check_key, is_id
 VERSION_DIGITS = 20
 _VERSIONED = re.compile(r"[0-9]{20}-")
 _PROPOSAL = re.compile(r"[0-9]{20}/([0-9]{20})-([^/]+)\.json")
+_WISH = re.compile(r"[0-9]{20}/[0-9]{20}-[^/]+\.wish")
 _INBOX_FOLDER = re.compile(r"([0-9]{20})/")
 _SNAPSHOT = re.compile(r"([0-9]{20})-[0-9a-f]{16}\.json")
 
@@ -64,6 +65,14 @@ class Keys:
         if match is None or not is_id(match[2]) or self.proposal(int(match[1]), match[2]) != key:
             return None
         return int(match[1]), match[2]
+
+    def wish(self, seen: int, commit_id: str) -> str:
+        """Return where a client that lost races after `seen` says that it would propose."""
+        check_id(commit_id, "a commit id")
+        return f"{self.inbox_folder(seen)}{number(seen)}-{commit_id}.wish"
+
+    def is_wish(self, key: str) -> bool:
+        return _WISH.fullmatch(key.removeprefix(self.inbox)) is not None
 
     def inbox_until(self, key: str) -> int | None:
         """Return the last version in which what stands at a key of the inbox may be applied, by its folder where it is

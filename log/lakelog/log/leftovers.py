@@ -7,7 +7,7 @@ will. Manifests and snapshots are released by a base. A proposal is of no use on
 from collections.abc import Iterator
 from itertools import islice
 
-from lakelog.log.format import PROPOSALS, Base, Commit, Tombstone
+from lakelog.log.format import Base, Commit, Tombstone
 from lakelog.log.grammar import is_sidecar
 from lakelog.log.keys import blob_version, is_versioned
 from lakelog.log.log import Log
@@ -49,7 +49,7 @@ def size_of_commits(log: Log[S], first: int, last: int) -> tuple[int, int]:
 def unreferenced(log: Log[S], view: View[S], base: Base | None) -> dict[str, int]:
     """Return the keys of the objects that nothing refers to or ever will, with their sizes. `view` is of the head.
 
-    Three LISTs, and one GET for each version that has sidecars; a LIST more where there may be proposals.
+    Four LISTs, and one GET for each version that has sidecars.
     """
     found: dict[str, int] = {}
     if base is not None:
@@ -71,8 +71,6 @@ PROPOSALS_MAX = 100_000
 
 def _proposals(log: Log[S], view: View[S]) -> Iterator[tuple[str, int]]:
     """Yield what is in the inbox and can no longer be applied, whatever it is."""
-    if PROPOSALS not in view.features:
-        return
     for key, size_bytes in islice(log.store.list_sizes(log.keys.inbox), PROPOSALS_MAX):
         until = log.keys.inbox_until(key)
         if view.purged or (until is not None and until <= view.version):

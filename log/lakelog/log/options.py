@@ -31,7 +31,8 @@ class LogOptions:
     was asked for last; more is read again.
 
     With `proposals`, changes that lose races to other processes are proposed to these, and what they propose is
-    committed for them, by a thread that `in_thread` begins. Readers of the log then need the feature for it.
+    committed for them, by a thread that `in_thread` begins. Readers of the log then need the feature for it. None: in
+    object stores, whose PUTs take long; in a folder they gain nothing.
     """
 
     clock_us: Callable[[], int] = host_clock_us
@@ -54,4 +55,10 @@ class LogOptions:
     participants_max: int = 10_000
     transaction_tries: int = 20
     blobs_kept_bytes: int = 128 * 1024 * 1024
-    proposals: bool = False
+    proposals: bool | None = None
+
+    def proposes_at(self, url: str) -> bool:
+        """Return whether changes of logs in the store with this URL are proposed."""
+        if self.proposals is not None:
+            return self.proposals
+        return not url.startswith(("file:", "memory:"))

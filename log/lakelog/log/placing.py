@@ -88,6 +88,10 @@ class Placing(Generic[S]):
         """What other changes of this process have read."""
         self.yields = False
         """Whether others may commit it, so that it is `Contended` after a few races."""
+        self.is_wished = False
+        """Whether others were found to wait for the mark of the log that lets them propose."""
+        self.wishes: Callable[[], None] | None = None
+        """Says once that this one waits for it."""
         self.retried = False
         """Whether it may have been tried before, by another process: its id was given."""
         self.proposed_until = 0
@@ -135,6 +139,8 @@ class Placing(Generic[S]):
             if self.is_contended:
                 raise Contended
             marks = self.marks
+            if marks and self.lost and self.wishes is not None:
+                self.wishes()
             self.lost += 1
             newer: Iterable[tuple[Commit | Tombstone, Settled | None]]
             try:
@@ -220,7 +226,8 @@ class Placing(Generic[S]):
     @property
     def marks(self) -> bool:
         """Whether the next version is to say that there may be proposals: the next race lost may lead to some."""
-        return self.yields and self.lost >= RACES_BEFORE_PROPOSING and PROPOSALS not in self.view.features
+        may_help = self.is_wished or self.lost >= RACES_BEFORE_PROPOSING
+        return self.yields and may_help and PROPOSALS not in self.view.features
 
     def _landed(self, *, patient: bool) -> Committed[S] | None:
         try:

@@ -14,13 +14,14 @@ from typing import Generic, TypeAlias
 
 from lakelog.log.costs import attempted, rebased
 from lakelog.log.errors import CommitUnknown, FormatError, LakelogError, StorageError
-from lakelog.log.format import Commit, Settled, Tombstone
+from lakelog.log.format import PROPOSALS, Commit, Settled, Tombstone
 from lakelog.log.parallel import Turns
 from lakelog.log.placing import Contended, Placing, Trail, lost_too_often
 from lakelog.log.proposals.courier import Courier
 from lakelog.log.proposals.judging import Judged
 from lakelog.log.proposals.pending import ByData
 from lakelog.log.proposals.waiting import Waiting, own_error, unknown
+from lakelog.log.proposals.watch import Watch, wish
 from lakelog.log.view import Committed, Projection, S, View
 from lakelog.log.writing import Decided, Placed, Writer, check_fence, check_may_follow
 
@@ -34,12 +35,13 @@ class Sharing(Generic[S]):
     def __init__(self, writer: Writer[S], by_data: ByData[S] | None = None) -> None:
         """Changes that `by_data` understands may be proposed to other processes, where the options have it so."""
         self._writer = writer
-        self._replay = writer.replay
-        self._by_data = by_data if writer.replay.options.proposals else None
+        self._replay, options = writer.replay, writer.replay.options
+        self._by_data = by_data if options.proposes_at(writer.replay.store.url) else None
         self._lets_pass = None if by_data is None else by_data.lets_pass
         self._turns: Turns[Waiting[S]] = Turns(writer.replay.options.wait)
         self._trail: Trail[S] = Trail()
         self._courier: Courier[S] | None = None
+        self._watch = Watch(writer.replay)
 
     @property
     def waiting(self) -> int:
@@ -56,9 +58,18 @@ class Sharing(Generic[S]):
             self._group(Trail(), [own]).commit()
             return own.outcome()
         placing.yields = self._by_data is not None
+        over: list[Callable[[], None]] = []
+
+        def wishes() -> None:
+            if not over:
+                over.append(wish(self._replay, placing.view.version, placing.commit_id))
+
+        placing.wishes = wishes
         try:
             self._turns.take(own, self._commit, self._unfinished, self._submitted)
         finally:
+            for end in over:
+                end()
             if self._turns.is_idle:
                 self._trail = Trail()  # it holds states
         if own.sent:
@@ -86,7 +97,20 @@ class Sharing(Generic[S]):
         return None if own.done is None else own.outcome()
 
     def _commit(self, group: Sequence[Waiting[S]]) -> None:
-        self._group(self._trail, group, self._send).commit()
+        if self._by_data is None:
+            self._group(self._trail, group, self._send).commit()
+            return
+        view = group[0].placing.view
+        if self._watch.begins():
+            if PROPOSALS in view.features:
+                self._send(group, combines=True)
+                group = [each for each in group if not each.sent]
+            for each in group:
+                each.placing.is_wished = True
+        if group:
+            self._watch.look_if_due(view.version)
+            self._group(self._trail, group, self._send).commit()
+        self._watch.ended()
 
     def _group(self, trail: Trail[S], group: Sequence[Waiting[S]], send: Send[S] | None = None) -> _Group[S]:
         return _Group(self._writer, trail, group, self._lets_pass, send)
@@ -103,8 +127,8 @@ class Sharing(Generic[S]):
             self._courier = None
         return own.sent
 
-    def _send(self, group: Sequence[Waiting[S]]) -> None:
-        """Hand changes over to the courier, which begins to work."""
+    def _send(self, group: Sequence[Waiting[S]], *, combines: bool = False) -> None:
+        """Hand changes over to the courier, which begins to work: it `combines`, or proposes first."""
         assert self._by_data is not None
         with self._turns.lock:
             courier = self._courier
@@ -112,6 +136,7 @@ class Sharing(Generic[S]):
                 if courier is not None and courier.submit(each):
                     continue
                 courier = Courier(self._writer, self._by_data, each.placing.view)
+                courier.begins_to_combine = combines
                 if not courier.start() or not courier.submit(each):
                     return  # the interpreter ends
                 self._courier = courier
@@ -145,6 +170,9 @@ class _Group(Generic[S]):
             if len(self.pending) > 1 and self._is_contended():
                 self._send_all()
             elif len(self.pending) > 1:
+                first = self.pending[0].placing
+                if self.lost and first.marks and first.wishes is not None:
+                    first.wishes()
                 self._one_version()
         if len(self.pending) > 1:
             for each in self.pending:

@@ -1,15 +1,18 @@
-"""The commands about backups and copies: backup, backups, verify-backup, restore-backup, copy, finish-copy."""
+"""The commands about backups and copies: backup, backups, verify-backup, delete-backup, restore-backup, copy,
+finish-copy."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 import click
+import msgspec
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.backups import CARRY, LEAVE, REFUSE, Backup, Copied, LeftOut, summary
 from lakelog.catalog.names import quoted_where_needed
 from lakelog.cli import answer
+from lakelog.cli.maintenance import counted
 from lakelog.cli.options import Place, names_of_tables, takes_place
 from lakelog.cli.progress import Progress
 
@@ -117,6 +120,37 @@ def verify_backup(place: Place, at: str, id: str | None) -> None:
         )
     if done.problems:
         raise click.exceptions.Exit(1)
+
+
+@click.command("delete-backup")
+@click.argument("at", metavar="PLACE")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option(
+    "--keep-last", type=click.IntRange(min=1), metavar="N", help="Of each thing, delete all but the newest N."
+)
+@click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
+@takes_place
+def delete_backup(place: Place, at: str, ids: tuple[str, ...], keep_last: int | None, apply: bool) -> None:
+    """Delete backups at PLACE by their IDs or all but the newest N, and the objects that no other one there needs.
+
+    A deletion that was stopped is finished by the next one, also by one without an ID. While a backup to PLACE has
+    begun and not ended, nothing is deleted.
+    """
+    with Progress() as progress:
+        done = _catalog(place, at).delete_backups(
+            at, ids, keep_last=keep_last, dry_run=not apply, progress=progress
+        )
+    if place.as_json:
+        answer.in_json({"dry_run": not apply, **msgspec.to_builtins(done)})
+        return
+    for id in done.backups:
+        answer.say(f"Deleted the backup {id}." if apply else f"Would delete the backup {id}.")
+    verb = "Deleted" if apply else "Would delete"
+    answer.say(
+        f"{verb} {done.objects:,} objects, {answer.size(done.size_bytes)}; what stays: {counted(done.kept, 'backup')}."
+    )
+    if not apply and (done.backups or done.objects):
+        answer.say("Nothing was changed. Add --apply to do it.")
 
 
 @click.command()
@@ -251,7 +285,7 @@ def restore_backup(
     _say_left(whole.left)
 
 
-COMMANDS = (backup, backups, verify_backup, restore_backup, copy, finish_copy)
+COMMANDS = (backup, backups, verify_backup, delete_backup, restore_backup, copy, finish_copy)
 
 
 def _catalog(place: Place, at: str) -> Catalog:

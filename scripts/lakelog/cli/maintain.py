@@ -101,13 +101,24 @@ def _report(found: Sequence[Maintained], as_json: bool, *, dry_run: bool, only_d
     shown = [each for each in found if _has_done(each) or each.note or each.is_left]
     if shown or not only_done:
         answer.rows(
-            ("table", ">files", ">into", ">read", ">versions expired", ">files deleted", ">freed", ""),
+            (
+                "table",
+                ">files",
+                ">into",
+                ">read",
+                ">statistics",
+                ">versions expired",
+                ">files deleted",
+                ">freed",
+                "",
+            ),
             [
                 (
                     each.name,
                     answer.count(each.compacted.read_files),
                     answer.count(each.compacted.written_files),
                     answer.size(each.compacted.read_bytes),
+                    answer.count(each.statistics),
                     answer.count(each.versions),
                     answer.count(each.freed_files),
                     answer.size(each.freed_bytes),
@@ -128,4 +139,5 @@ def _report(found: Sequence[Maintained], as_json: bool, *, dry_run: bool, only_d
 
 
 def _has_done(each: Maintained) -> bool:
-    return bool(each.compacted.read_files or each.compacted.lost or each.versions or each.freed_files)
+    done = each.compacted
+    return bool(done.read_files or done.lost or each.statistics or each.versions or each.freed_files)

@@ -48,8 +48,8 @@ from lakelog.spark.stored_code import SETTINGS as STORED_CODE
 )
 @click.option(
     "--proposals",
-    type=click.Choice(PROPOSALS),
-    help="Whether processes that lose races to each other propose their changes: on, or off (the default).",
+    type=click.Choice(tuple(PROPOSALS)),
+    help="Whether processes that lose races propose their changes: auto (the default: on S3), on, or off.",
 )
 @click.option(
     "--statement-text",

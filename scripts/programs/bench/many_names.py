@@ -1,6 +1,7 @@
-"""What names cost in a namespace of many tables: requests, bytes and CPU of a look-up, a creation and a list.
+"""What names cost in a namespace of many tables, or of many namespaces: requests, bytes and CPU of a look-up, a
+creation and a list.
 
-All tables but one exist as links only, which are written many at once: no operation here opens them.
+All but one exist as links only, which are written many at once: no operation here opens them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.state import NAMESPACE, RELATION, TABLE
 from lakelog.log import CountingStore, LogOptions, MemoryStore, wait_for_background
 from programs import story
 from programs.bench.measure import median
@@ -23,36 +25,68 @@ SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench many_names", description=__doc__)
-    parser.add_argument("--tables", type=int, nargs="+", default=[1_000, 10_000])
-    parser.add_argument("--rounds", type=int, default=20, help="of creations (default: %(default)s)")
+    parser.add_argument("--tables", type=int, nargs="*", default=[1_000, 10_000])
+    parser.add_argument("--namespaces", type=int, nargs="*", default=[1, 1_000, 10_000])
+    parser.add_argument("--rounds", type=int, default=20, help="of changes (default: %(default)s)")
     arguments = parser.parse_args()
-    lines = [line for tables in arguments.tables for line in _measured(tables, arguments.rounds)]
-    columns = ["operation", "tables", "requests", "rounds", "KB read", "KB written", "CPU ms"]
-    story.table(columns, lines, title="A namespace of many tables")
+    lines = [line for names in arguments.tables for line in _tables(names, arguments.rounds)]
+    columns = ["operation", "names", "requests", "rounds", "KB read", "KB written", "CPU ms"]
+    if lines:
+        story.table(columns, lines, title="A namespace of many tables")
+    lines = [line for names in arguments.namespaces for line in _namespaces(names, arguments.rounds)]
+    if lines:
+        story.table(columns, lines, title="A namespace of many namespaces")
 
 
-def _measured(tables: int, rounds: int) -> list[list[str]]:
-    url = f"memory://{uuid.uuid4().hex}"
-    _make(url, tables)
-    catalog, store = _client(url)
+def _tables(tables: int, rounds: int) -> list[list[str]]:
+    catalog, store = _made(RELATION, TABLE, tables)
     lines = [_line("first look-up, cold", tables, store, lambda: catalog.load_table("a.t"))]
     lines.append(_line("look-up, warm", tables, store, lambda: catalog.load_table("a.t")))
     lines.append(_line("list, warm", tables, store, lambda: catalog.list_tables("a")))
-    created = [
-        _line("create", tables, store, lambda n=number: catalog.create_table(f"a.new{n}", SCHEMA))  # type: ignore[misc]
-        for number in range(rounds)
+    lines.append(
+        _median("create", tables, store, rounds, lambda n: catalog.create_table(f"a.new{n}", SCHEMA))
+    )
+    return lines
+
+
+def _namespaces(names: int, rounds: int) -> list[list[str]]:
+    """Of tables in one of them, too, whose name leads through all of them."""
+    catalog, store = _made(NAMESPACE, NAMESPACE, names)
+    lines = [
+        _line("first look-up of a table in one, cold", names, store, lambda: catalog.load_table("a.n.t"))
     ]
-    # With the snapshots and hints that some of them are followed by.
-    middle = [f"{median([float(line[at].replace(',', '')) for line in created]):,.1f}" for at in range(2, 7)]
-    return [*lines, [f"create, median of {rounds}", f"{tables:,}", *middle]]
+    lines.append(_line("the same, warm", names, store, lambda: catalog.load_table("a.n.t")))
+    lines.append(_line("list, the first time", names, store, lambda: catalog.list_namespaces("a")))
+    lines.append(_line("list, warm", names, store, lambda: catalog.list_namespaces("a")))
+    changes: dict[str, Callable[[int], object]] = {
+        "create": lambda n: catalog.create_namespace(f"a.new{n}"),
+        "create a table in one": lambda n: catalog.create_table(f"a.new{n}.t", SCHEMA),
+        "rename a table from one to another": lambda n: catalog.rename_table(f"a.new{n}.t", f"a.n.t{n}"),
+        "drop": lambda n: catalog.drop_namespace(f"a.new{n}"),
+    }
+    return lines + [_median(name, names, store, rounds, change) for name, change in changes.items()]
 
 
-def _make(url: str, tables: int) -> None:
+def _median(
+    name: str, names: int, store: CountingStore, rounds: int, change: Callable[[int], object]
+) -> list[str]:
+    """Return what a change costs, with the snapshots and hints that some are followed by."""
+    lines = [_line(name, names, store, lambda n=number: change(n)) for number in range(rounds)]  # type: ignore[misc]
+    middle = [f"{median([float(line[at].replace(',', '')) for line in lines]):,.1f}" for at in range(2, 7)]
+    return [f"{name}, median of {rounds}", f"{names:,}", *middle]
+
+
+def _made(space: str, kind: str, names: int) -> tuple[Catalog, CountingStore]:
+    """Return a client that has read nothing yet of a warehouse with so many names in `a`."""
+    url = f"memory://{uuid.uuid4().hex}"
     catalog = Catalog(url)
     catalog.create_namespace("a")
-    catalog.create_table("a.t", SCHEMA)
-    link(catalog, "a", tables - 1)
+    if space == NAMESPACE:
+        catalog.create_namespace("a.n")
+    catalog.create_table("a.t" if space == RELATION else "a.n.t", SCHEMA)
+    link(catalog, "a", names - 1, space=space, kind=kind)
     wait_for_background()
+    return _client(url)
 
 
 def _client(url: str) -> tuple[Catalog, CountingStore]:
@@ -62,7 +96,7 @@ def _client(url: str) -> tuple[Catalog, CountingStore]:
     return catalog, store
 
 
-def _line(name: str, tables: int, store: CountingStore, work: Callable[[], object]) -> list[str]:
+def _line(name: str, names: int, store: CountingStore, work: Callable[[], object]) -> list[str]:
     store.reset()
     begun = time.process_time()
     work()
@@ -71,7 +105,7 @@ def _line(name: str, tables: int, store: CountingStore, work: Callable[[], objec
     amounts = (store.bytes_read / 1000, store.bytes_written / 1000, spent_ms)
     return [
         name,
-        f"{tables:,}",
+        f"{names:,}",
         f"{store.requests:,}",
         f"{store.rounds:,}",
         *(f"{each:,.1f}" for each in amounts),

@@ -45,8 +45,8 @@ def client(warehouse: str) -> tuple[Catalog, Written]:
     return catalog, store
 
 
-def link(catalog: Catalog, namespace: str, names: int) -> None:
-    """Give names to as many tables as there are not, by valid commits."""
+def link(catalog: Catalog, namespace: str, names: int, *, space: str = RELATION, kind: str = TABLE) -> None:
+    """Give names to as many tables, or namespaces, as there are not, by valid commits."""
     tracked = catalog._tree.namespace((namespace,)).tracked
     for first in range(0, names, LINKS_PER_COMMIT):
         ids = [
@@ -56,11 +56,11 @@ def link(catalog: Catalog, namespace: str, names: int) -> None:
         events = encode(
             [
                 EntryLinked(
-                    space=RELATION,
-                    name=f"table_{number:07d}",
-                    kind=TABLE,
+                    space=space,
+                    name=f"{kind}_{number:07d}",
+                    kind=kind,
                     id=id,
-                    location=f"{tracked.location}/t-{id}",
+                    location=f"{tracked.location}/{kind[0]}-{id}",
                 )
                 for number, id in ids
             ]

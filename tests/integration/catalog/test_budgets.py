@@ -13,7 +13,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from lakelog.catalog import Catalog, NoSuchTable
 from lakelog.catalog.logs import places
 from lakelog.catalog.logs.tracked_log import TrackedLog
-from lakelog.catalog.state import Entry, NamespaceState
+from lakelog.catalog.state import NAMESPACE, Entry, EntryLinked, NamespaceState, encode
 from lakelog.log import CountingStore, Draft, LogOptions, ObjectStore, open_store, wait_for_background
 
 
@@ -196,6 +196,49 @@ def test_listing_tables_is_one_get_a_level_however_many_there_are(
         warm.create_table(f"a.b.t{n}", SCHEMA)
     with counted.cost(requests=3, rounds=1):
         assert len(warm.list_tables("a.b")) == count + 1
+
+
+@pytest.mark.parametrize(("count", "pages"), [(1, 0), (2_500, 4)])
+def test_names_in_one_of_many_namespaces_cost_what_they_cost_in_one_of_few(
+    counted: Counted, count: int, pages: int
+) -> None:
+    """From 2,000 names on they are in pages: a cold look-up reads one of these more, and a list each of them once."""
+    maker = counted.client()
+    maker.create_namespace("a")
+    tracked = maker._tree.namespace(("a",)).tracked
+    links = [
+        EntryLinked(
+            space=NAMESPACE,
+            name=f"n{n:04}",
+            kind=NAMESPACE,
+            id=f"i{n}",
+            location=f"{tracked.location}/n-i{n}",
+        )
+        for n in range(count)
+    ]
+    tracked.commit(tracked.current(), lambda view, passed: Draft(events=encode(links)))
+    maker.create_namespace("a.m")
+    maker.create_table("a.m.t", SCHEMA)
+    wait_for_background()
+    for at in ("", tracked.location):
+        log = maker._logs.namespace(at).log
+        log.snapshot(log.load())
+    cold = counted.cold()
+    with counted.cost(requests=18 + min(1, pages), rounds=5):
+        cold.load_table("a.m.t")
+    with counted.cost(requests=2 + max(0, pages - 1), rounds=1 + min(1, pages)):
+        assert len(cold.list_namespaces("a")) == count + 1
+    for operation, most in (
+        (lambda: cold.load_table("a.m.t"), 4),
+        (lambda: cold.list_namespaces("a"), 2),
+        (lambda: cold.create_namespace("a.new"), 6),
+        (lambda: cold.create_table("a.new.t", SCHEMA), 7),
+        (lambda: cold.rename_table("a.new.t", "a.m.u"), 19),
+        (lambda: cold.drop_namespace("a.new"), 9),
+    ):
+        counted.stores[-1].reset()
+        operation()
+        assert counted.stores[-1].requests <= most
 
 
 def test_metadata_changes_of_a_warm_table_are_one_put(counted: Counted, warm: Catalog) -> None:

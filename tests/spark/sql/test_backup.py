@@ -29,6 +29,8 @@ def test_a_table_comes_back_from_a_backup(lake, tmp_path):
     assert sorted(row[0] for row in lake.sql("SELECT id FROM lake.n.a")) == [0, 1, 2, 9]
     with pytest.raises(AnalysisException, match="already"):
         lake.sql(f"CALL lake.system.restore_backup('{place}', 'a')")
+    (gone,) = lake.sql(f"CALL lake.system.delete_backup('{place}', array('{made[0]}'), dry_run => false)")
+    assert (gone[0], gone[3], list(lake.sql(f"CALL lake.system.backups('{place}')"))) == ([made[0]], 0, [])
 
 
 def test_executors_copy_what_is_backed_up_copied_verified_and_restored(make_lake, tmp_path):

@@ -76,6 +76,13 @@ def log_of(store: ObjectStore, *, proposals: bool = True, by: str = "one") -> Lo
     )
 
 
+def ended() -> None:
+    """Wait for what looks, and wishes, beside commits."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(("lakelog-wish", "lakelog-look")):
+            thread.join()
+
+
 def proposal(
     seen: int = 5, *, ids: Sequence[str] = ("a",), base: int = 3, until: int | None = None
 ) -> Proposal:
@@ -297,6 +304,7 @@ def test_the_feature_is_set_by_what_has_lost_two_races() -> None:
 
     log.commit(view, slow, shared=True)
     assert [PROPOSALS in each.features for each in log.commits(first=2)] == [False, False, True]
+    ended()
     assert not list(store.list_after(log.keys.inbox))
 
 

@@ -99,7 +99,7 @@ def test_settings_of_one_catalog_are_not_those_of_another(dispatch, opened):
     before = dict(os.environ)
     with pytest.raises(InvalidInput, match="maintenance"):
         opened("bad", maintenance="sometimes")
-    with pytest.raises(InvalidInput, match="the catalog's proposals is yes, but it can be on, off"):
+    with pytest.raises(InvalidInput, match="the catalog's proposals is yes, but it can be auto, on, off"):
         opened("bad", proposals="yes")
     with pytest.raises(InvalidInput, match="statement-text"):
         opened("bad", **{"statement-text": "some"})

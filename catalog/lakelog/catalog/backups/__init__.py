@@ -18,6 +18,10 @@ from lakelog.catalog.backups.copying import (
     finish_copy,
     outcome,
 )
+from lakelog.catalog.backups.deleting import (
+    DeletedBackups,
+    delete_backups,
+)
 from lakelog.catalog.backups.making import (
     CARRY,
     LEAVE,
@@ -67,6 +71,7 @@ __all__ = [
     "Copied",
     "CopiedTable",
     "CopyPlace",
+    "DeletedBackups",
     "LEAVE",
     "LeftOut",
     "LogInBackup",
@@ -82,6 +87,7 @@ __all__ = [
     "carry",
     "copy_table",
     "create_backup",
+    "delete_backups",
     "finish_copy",
     "has_root",
     "kind_of",

@@ -140,8 +140,11 @@ def _running(tree: NameTree, place: BackupPlace, name: Identifier, is_table: boo
     """Return the run to go on with, or note a new one."""
     kind = kind_of(name, is_table=is_table)
     for found in place.running():
-        if (found.kind, found.name) == (kind, name):
+        if (found.kind, found.name) != (kind, name):
+            continue
+        if not place.is_gone(found.id):
             return found, True
+        _end(tree, place, found)  # it was given up by a process that died
     id = tree.logs.new_id()
     above = name[:-1] if is_table else name
     running = Running(format=FORMAT, id=id, cut=f"backup-{id}", cut_namespace=above, name=name, kind=kind)
@@ -181,6 +184,7 @@ class Making:
     def __init__(self, tree: NameTree, place: BackupPlace, running: Running, progress: Progress) -> None:
         self.tree, self.place, self.running, self.progress = tree, place, running, progress
         self.copied = self.copied_bytes = 0
+        place.avoid_doomed()
         self._there = place.sizes()
         self._known = place.known()
         self._all: dict[str, Listed] = {}
@@ -213,8 +217,8 @@ class Making:
         for number, at in enumerate(chosen, start=1):
             self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
             files += self._take(at)
-            if outside == REFUSE and files:
-                self._refuse(files)
+            if outside == REFUSE and (live := [each for each in files if each.kind != DROPPED]):
+                self._refuse(live)
         self.flush()
         objects = sorted(self._all.values(), key=lambda each: each.key)
         self.place.put_backup(
@@ -303,7 +307,10 @@ class Making:
                 missing = error
                 continue
             self._all |= taken
-            if contents.borrowed and not at.dropped:
+            if contents.borrowed and at.dropped:
+                # Its files are the source's, at the source's places, and nothing at another place keeps them.
+                return [LeftOut(kind=DROPPED, name=at.path, place=at.location, files=len(contents.borrowed))]
+            if contents.borrowed:
                 self._borrowing.append(at.path)
             if not contents.elsewhere:
                 return []
@@ -387,6 +394,7 @@ class Making:
 
     def _refuse(self, left: list[LeftOut]) -> None:
         """Refuse, and leave nothing behind: another choice begins anew."""
+        self.place.give_up(self.running.id)
         _end(self.tree, self.place, self.running)
         shown = "; ".join(f"{quoted(each.name)} at {each.place}" for each in left[:5])
         more = f", and {len(left) - 5:,} more" if len(left) > 5 else ""

@@ -5,6 +5,10 @@
     lists/<id>/<name>.parquet    keys, sizes, hashes of what was copied; the list of a whole one is named by its hash
     running/<id>.json            a backup that has begun: a later run goes on with it
     objects/<key>~<hash>         an object; of data files, which are never written twice, `objects/<key>`
+    doomed/<id>.parquet          names of objects that a deletion of backups may delete at any time, however late
+
+An id is never used twice: of a backup that was deleted, or will never be whole, an object says so in its place. Nor is
+a name that is doomed: what has to be copied again has the next one, `…~1`.
 
 A copy has all of this below `_lakelog_copy/` in the folder that it is made in, until it is done; but what is never
 written twice has its own key in that folder at once.
@@ -18,8 +22,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar, Literal, TypeVar
 
 import msgspec
@@ -39,6 +44,7 @@ HASH_DIGITS = 16
 
 T = TypeVar("T")
 
+_DOOMED = pa.schema([("stored", pa.string())])
 _LIST = pa.schema(
     [("key", pa.string()), ("size", pa.int64()), ("sha256", pa.string()), ("stored", pa.string())]
 )
@@ -71,8 +77,17 @@ class Restoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     run: str = ""
 
 
+class Gone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Stands in place of a backup that was deleted, or given up before it was whole: no run can make it any more."""
+
+    format: Literal[1]
+    id: str
+    gone: Literal[True]
+
+
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place."""
+    """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place; of a
+    dropped table with files of others, below the warehouse."""
 
     kind: str
     name: tuple[str, ...]
@@ -141,6 +156,7 @@ class BackupPlace:
 
     def __init__(self, store: ObjectStore, options: LogOptions) -> None:
         self.store, self.options = store, options
+        self._doomed: frozenset[str] = frozenset()
 
     def identity(self) -> Identity | None:
         """Return of which warehouse it has backups; None where nothing is there. InvalidInput for anything else."""
@@ -164,10 +180,14 @@ class BackupPlace:
         )
 
     def stored_name(self, key: str, sha256: str | None) -> str:
-        """Return the name of an object here, with its hash where the source may write the key again."""
-        if sha256 is None:
-            return f"{self.objects}{key}"
-        return f"{self.folder}objects/{key}~{sha256[:HASH_DIGITS]}"
+        """Return the name of an object here, with its hash where the source may write the key again; none that is
+        doomed."""
+        name = (
+            f"{self.objects}{key}" if sha256 is None else f"{self.folder}objects/{key}~{sha256[:HASH_DIGITS]}"
+        )
+        if name not in self._doomed:
+            return name
+        return next(other for at in count(1) if (other := f"{name}~{at}") not in self._doomed)
 
     def required(self) -> Identity:
         found = self.identity()
@@ -192,13 +212,27 @@ class BackupPlace:
 
     def backups(self) -> list[Backup]:
         """Return all backups, oldest first."""
-        return sorted(map(self._backup, self._keys()), key=lambda each: (each.time_us, each.id))
+        found = filter(None, map(self._there, self._keys()))
+        return sorted(found, key=lambda each: (each.time_us, each.id))
+
+    def backups_by_id(self) -> dict[str, Backup | None]:
+        """Return all backups that are not gone, None for one that was altered."""
+        found: dict[str, Backup | None] = {}
+        for key in self._keys():
+            id = self._id(key)
+            try:
+                backup = self._there(key)
+            except FormatError:
+                found[id] = None
+            else:
+                found |= {} if backup is None else {id: backup}
+        return found
 
     def backup(self, id: str | None) -> Backup:
         """Return a backup by its id, however damaged others are, the newest without one. NotFound."""
         keys = self._keys()
-        if id is not None and self._key(id) in keys:
-            return self._backup(self._key(id))
+        if id is not None and self._key(id) in keys and (found := self._there(self._key(id))) is not None:
+            return found
         known = self.backups()
         if id is not None or not known:
             listed = ", ".join(each.id for each in known[-5:]) or "none is whole"
@@ -212,13 +246,23 @@ class BackupPlace:
     def _key(self, id: str) -> str:
         return f"{self.folder}backups/{id}.json"
 
+    def _id(self, key: str) -> str:
+        return key.removeprefix(f"{self.folder}backups/").removesuffix(".json")
+
     def has(self, id: str) -> bool:
+        """Whether a run for it has come to its end: it is whole, or gone."""
         return self.store.get(self._key(id)) is not None
 
-    def _backup(self, key: str) -> Backup:
+    def is_gone(self, id: str) -> bool:
+        return self.store.get(self._key(id)) == _gone(id)
+
+    def _there(self, key: str) -> Backup | None:
+        """Return a backup, None for one that is gone."""
         data = self.store.get(key)
         if data is None:
             raise NotFound(f"{self.store.url}/{key} was deleted meanwhile: list the backups anew")
+        if data == _gone(self._id(key)):
+            return None
         backup = _decoded(data, Backup, f"{self.store.url}/{key}")
         if backup != backup.sealed or key != self._key(backup.id):
             raise FormatError(f"{self.store.url}/{key} was altered: delete it, and use another backup")
@@ -229,12 +273,27 @@ class BackupPlace:
         times = [0]
         for key in self._keys():
             with contextlib.suppress(FormatError, NotFound):
-                times.append(self._backup(key).time_us)
+                times += [found.time_us] if (found := self._there(key)) is not None else []
         return max(times)
 
     def put_backup(self, backup: Backup) -> None:
         key = self._key(backup.id)
-        create(self.store, key, msgspec.json.encode(backup.sealed), self.options)
+        is_put = create(self.store, key, msgspec.json.encode(backup.sealed), self.options)
+        if not is_put and self.is_gone(backup.id):
+            raise NotFound(
+                f"the backup {backup.id} at {self.store.url} was given up or deleted while it was made: make it again"
+            )
+
+    def delete_backup(self, id: str) -> None:
+        """Have it gone. Its lists and its objects stay."""
+        self.store.put(self._key(id), _gone(id))
+
+    def delete_lists(self) -> None:
+        """Delete the lists of backups that are gone. Others may be of runs that have begun meanwhile."""
+        place = f"{self.folder}lists/"
+        listed = [(key, key.removeprefix(place).partition("/")[0]) for key in self.store.list_after(place)]
+        gone = {id for id in {id for _, id in listed} if self.is_gone(id)}
+        self.store.delete([key for key, id in listed if id in gone])
 
     def objects_of(self, backup: Backup) -> list[Listed]:
         """Return what a backup consists of. FormatError where its list is missing or was altered."""
@@ -262,13 +321,19 @@ class BackupPlace:
 
     def end(self, id: str) -> None:
         """Remove what only a run needs: all lists but that of the backup, if there is one."""
-        kept = self._list_key(self._backup(self._key(id))) if self.has(id) else None
+        found = self._there(self._key(id)) if self.has(id) else None
+        kept = None if found is None else self._list_key(found)
         parts = [key for key in self.store.list_after(f"{self.folder}lists/{id}/") if key != kept]
         self.store.delete([*parts, f"{self.folder}running/{id}.json"])
         remove_leftovers(self.store)
 
     def give_up(self, id: str) -> None:
-        """Forget a run that nothing can go on with. Its lists stay: they say what is there already."""
+        """Forget a run that nothing can go on with. Its lists stay: they say what is there already.
+
+        First of all no other process that is at it can end it: nothing would say that the objects are needed which it
+        has found.
+        """
+        create(self.store, self._key(id), _gone(id), self.options)
         self.store.delete([f"{self.folder}running/{id}.json"])
 
     # Lists and objects
@@ -299,12 +364,46 @@ class BackupPlace:
                 continue
         return found
 
+    def avoid_doomed(self) -> None:
+        """Take note of the names that deletions may delete at any time. After `begin`: see `deleting`."""
+        self._doomed = frozenset(self.doomed())
+
+    def doomed(self) -> Iterator[str]:
+        for key in self.store.list_after(f"{self.folder}doomed/"):
+            data = self.store.get(key)
+            if data is None:
+                continue  # that deletion was not begun
+            try:
+                names = pq.read_table(io.BytesIO(data), schema=_DOOMED)["stored"]
+            except (pa.ArrowException, OSError) as error:
+                raise FormatError(
+                    f"{self.store.url}/{key}, which names objects that are deleted, cannot be read ({error}): begin a "
+                    "new place of backups"
+                ) from error
+            yield from names.to_pylist()
+
+    def doom(self, names: Sequence[str], id: str) -> None:
+        out = io.BytesIO()
+        pq.write_table(pa.table({"stored": pa.array(names, pa.string())}, _DOOMED), out, compression="zstd")
+        self.store.put(self._doomed_key(id), out.getvalue())
+
+    def spare(self, id: str) -> None:
+        """Take back what a deletion has doomed that has deleted nothing."""
+        self.store.delete([self._doomed_key(id)])
+
+    def _doomed_key(self, id: str) -> str:
+        return f"{self.folder}doomed/{id}.parquet"
+
     def sizes(self) -> dict[str, int]:
         """Return the objects that are there, with their sizes."""
         return dict(self.store.list_sizes(self.objects))
 
     def _list_key(self, backup: Backup) -> str:
         return f"{self.folder}lists/{backup.id}/{backup.list_hash}.parquet"
+
+
+def _gone(id: str) -> bytes:
+    return msgspec.json.encode(Gone(format=FORMAT, id=id, gone=True))
 
 
 def remove_leftovers(store: ObjectStore) -> None:

@@ -278,7 +278,11 @@ def _forget(target: LogCache, found: Found[NamespaceState], left: LeftOut) -> No
     """Take what was dropped out of the list of what can be restored: a vacuum would delete the source's files."""
 
     def decide(view: View[NamespaceState], passed: object) -> Draft:
-        gone = [id for id, each in view.state.dropped.items() if target.url(each.location) == left.place]
+        gone = [
+            id
+            for id, each in view.state.dropped.items()
+            if left.place in (each.location, target.url(each.location))
+        ]
         if not gone:
             raise AlreadyExists("it is forgotten")
         return Draft(events=encode([EntryPurged(id=id) for id in gone]))

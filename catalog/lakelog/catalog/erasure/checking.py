@@ -148,6 +148,8 @@ def _proposals(head: TableHead, bound: Bound, checked: Checked) -> Iterator[str]
         data = log.store.get(key)
         if data is None:
             continue  # it was applied, or withdrawn
+        if not data and log.keys.is_wish(key):
+            continue
         try:
             changes = proposal_at(key, data, log.keys, log.location, tuple(log.options.features)).changes
             found = sum(_rows_like(change.rows, head, bound) for change in changes if change.rows)

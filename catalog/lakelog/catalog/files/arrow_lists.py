@@ -22,6 +22,9 @@ EXPANDED_BYTES_FREE = 64 * 1024 * 1024
 EXPANDED_RATIO = 256
 """A stream may expand to this many times its size and the bytes above; one that would is written uncompressed."""
 
+THREADS_FROM_BYTES = 1024 * 1024
+"""A smaller stream is decoded by the thread that asks: to hand it to others, and to wait, costs more than it saves."""
+
 COLUMNS_MAX = 20_000
 PATH_MAX = 2048
 REQUIRED = ("path", "size", "rows", "spec", "seq")
@@ -88,7 +91,8 @@ class EncodedTable:
         """Return these columns, all of which are there, in the order that they have in the table."""
         with _as_broken():
             places = [place for place, name in enumerate(self.names) if name in names]
-            options = pa.ipc.IpcReadOptions(included_fields=places)
+            threads = len(self._blob) >= THREADS_FROM_BYTES
+            options = pa.ipc.IpcReadOptions(included_fields=places, use_threads=threads)
             table = pa.ipc.open_stream(pa.py_buffer(self._blob), options=options).read_all()
             table.validate(full=True)
             return table

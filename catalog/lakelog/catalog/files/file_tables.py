@@ -62,12 +62,14 @@ def grouped(tables: Iterable[pa.Table]) -> tuple[pa.Table, ...]:
     a plan some time."""
     found: list[pa.Table] = []
     group: list[pa.Table] = []
+    length = 0
     for table in tables:
         if table.num_rows:
             group.append(table)
-        if sum(each.num_rows for each in group) >= LONG:
+            length += table.num_rows
+        if length >= LONG:
             found.append(joined(group))
-            group = []
+            group, length = [], 0
     return (*found, joined(group)) if group else tuple(found)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from lakelog.catalog.files.arrow_lists import EncodedTable
-from lakelog.catalog.files.data_file import checked_values
+from lakelog.catalog.files.data_file import checked_values, is_judged
 from lakelog.catalog.files.manifest_bounds import BoundsAt
 from lakelog.catalog.files.manifest_parts import (
     FILES,
@@ -86,8 +86,35 @@ class LeafContent:
 
     def judged(self, statistics: Collection[int]) -> pa.Table:
         """Return the columns by which files are judged (see `is_judged`)."""
-        kinds = kinds_of_columns(self.leaf.parts, statistics)
-        return self._joined([JUDGED if kind == FILES else kind for kind in kinds], keep=True)
+        return self._joined(kinds_of_judged(self.leaf, statistics), keep=True)
+
+    def judged_in_files(self, statistics: Collection[int]) -> pa.Table:
+        """As `judged`, where the part `files` was read, and not the copies of its columns. That part stays encoded."""
+        part = self.leaf.parts[FILES]
+        known = self._held[part.sha256]
+        with self.leaf.stored.naming():
+            names = [name for name in _names(known) if is_judged(name, ())]
+            table = decoded(part, known, names) if isinstance(known, EncodedTable) else known.select(names)
+            files = self.leaf.stored.of_its_length(table)
+        kinds = [kind for kind in kinds_of_judged(self.leaf, statistics) if kind != JUDGED]
+        statistics_of = self._joined(kinds, keep=True)
+        return pa.table({name: each[name] for each in (files, statistics_of) for name in each.column_names})
+
+    def decoded(self, kinds: Iterable[str]) -> list[tuple[Part, pa.Table]]:
+        """Return those of some parts that are still encoded. Their values are still to be checked."""
+        found = []
+        for part in (self.leaf.parts[kind] for kind in kinds):
+            known = self._held[part.sha256]
+            if isinstance(known, EncodedTable):
+                with self.leaf.stored.naming():
+                    found.append((part, self.leaf.stored.of_its_length(known.columns(known.names))))
+        return found
+
+    def hold(self, part: Part, table: pa.Table) -> None:
+        """Hold a part that was decoded and checked in place of the encoded one, and keep it."""
+        self._held[part.sha256] = table
+        if self._kept is not None:
+            self._kept.put(part.sha256, table)
 
     def paths(self) -> pa.ChunkedArray:
         """Return the paths of all entries, to be compared only: nothing holds them to be paths."""
@@ -124,10 +151,30 @@ class LeafContent:
                 return self.leaf.stored.of_its_length(known)
             table = self.leaf.stored.of_its_length(decoded(part, known))
         if keep:
-            self._held[part.sha256] = table
-            if self._kept is not None:
-                self._kept.put(part.sha256, table)
+            self.hold(part, table)
         return table
+
+
+def _names(part: EncodedTable | pa.Table) -> list[str]:
+    names: list[str] = part.names if isinstance(part, EncodedTable) else part.column_names
+    return names
+
+
+def decode_judged(contents: Iterable[LeafContent], statistics: Collection[int]) -> None:
+    """Have leaves hold decoded what they are judged by. FormatError for values that no list of files may have."""
+    by_kind: dict[str, list[tuple[LeafContent, Part, pa.Table]]] = {}
+    for content in contents:
+        for part, table in content.decoded(kinds_of_judged(content.leaf, statistics)):
+            by_kind.setdefault(part.kind, []).append((content, part, table))
+    for found in by_kind.values():
+        check_together([(content.leaf, table) for content, _, table in found])
+        for content, part, table in found:
+            content.hold(part, table)
+
+
+def kinds_of_judged(leaf: Leaf, statistics: Collection[int]) -> list[str]:
+    """Return the kinds of a leaf's parts by which files are judged (see `is_judged`)."""
+    return [JUDGED if kind == FILES else kind for kind in kinds_of_columns(leaf.parts, statistics)]
 
 
 def check_together(taken: Sequence[tuple[Leaf, pa.Table]]) -> None:
@@ -160,11 +207,7 @@ class Wanted:
 
     @staticmethod
     def judged(statistics: Collection[int]) -> Wanted:
-        return Wanted(
-            lambda leaf: [
-                JUDGED if kind == FILES else kind for kind in kinds_of_columns(leaf.parts, statistics)
-            ]
-        )
+        return Wanted(lambda leaf: kinds_of_judged(leaf, statistics))
 
     @staticmethod
     def paths() -> Wanted:

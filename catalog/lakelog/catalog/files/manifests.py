@@ -23,7 +23,15 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files.data_file import started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
-from lakelog.catalog.files.leaves import Fetch, Leaf, LeafContent, Reading, Wanted, check_together
+from lakelog.catalog.files.leaves import (
+    Fetch,
+    Leaf,
+    LeafContent,
+    Reading,
+    Wanted,
+    check_together,
+    decode_judged,
+)
 from lakelog.catalog.files.manifest import Manifest
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
 from lakelog.catalog.files.manifest_parts import PARTS_MAX, Kept, hash_of, packed, parts_of
@@ -43,6 +51,9 @@ class Choice:
 ALWAYS_MERGED_BELOW = 256
 RUN_LIMIT = 100_000
 """What would be more entries than these is no longer merged."""
+
+SELECTIVE = 16
+"""Where bounds leave less than one of so many, what files are judged by is not read first, in a round of its own."""
 
 PACKED_FROM = 20_000
 PACK_LEAF_ENTRIES = 4_000
@@ -165,8 +176,14 @@ class Manifests:
 
         None where most files are chosen.
         """
-        found = self._load(chosen, fetch, Wanted.judged(choice.looked_at))
-        judged = grouped(found[manifest].judged(choice.looked_at) for manifest in chosen)
+        # Where bounds leave few, most of these have such files: what a plan returns of them is read at once.
+        at_once = len(chosen) * SELECTIVE <= len(self.entries)
+        wanted = Wanted.columns({*(statistics or ()), *choice.looked_at})
+        found = self._load(chosen, fetch, wanted if at_once else Wanted.judged(choice.looked_at))
+        if not at_once:
+            leaves = (content for content in found.values() if isinstance(content, LeafContent))
+            decode_judged(leaves, choice.looked_at)
+        judged = grouped(_judged(found[manifest], choice.looked_at, at_once) for manifest in chosen)
         needed = pa.chunked_array([choice.files(table) for table in judged], pa.bool_())
         if 2 * pc.sum(needed, min_count=0).as_py() > len(needed):
             return None
@@ -407,6 +424,12 @@ def _staying(manifest: Entries, files: pa.Table, gone: pa.Table | None) -> pa.Ar
         return None
     out = pc.is_in(files["path"], value_set=paths)
     return pc.invert(out) if pc.any(out, min_count=0).as_py() else None
+
+
+def _judged(content: Content, statistics: Collection[int], in_files: bool) -> pa.Table:
+    if in_files and isinstance(content, LeafContent):
+        return content.judged_in_files(statistics)
+    return content.judged(statistics)
 
 
 def _last_run(manifests: Sequence[Entries]) -> tuple[Entries, ...]:

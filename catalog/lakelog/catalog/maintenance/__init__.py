@@ -27,6 +27,7 @@ from lakelog.catalog.maintenance.fsck.check import (
 )
 from lakelog.catalog.maintenance.policies import (
     is_auto,
+    namespace_keeps_for,
     policy_for,
 )
 from lakelog.catalog.maintenance.promises import (
@@ -64,6 +65,7 @@ __all__ = [
     "expire_logs",
     "first_readable",
     "is_auto",
+    "namespace_keeps_for",
     "policy_for",
     "release_lost",
     "settle_origins",

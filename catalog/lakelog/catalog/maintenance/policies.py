@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from lakelog.catalog.logs import LogCache
-from lakelog.catalog.schema import AUTO, KEEP_FOR, MAINTENANCE, Policy, policy_of
+from lakelog.catalog.schema import AUTO, KEEP_FOR, MAINTENANCE, OFF, Policy, policy_of
 from lakelog.catalog.state import NamespaceState, TableState
+from lakelog.catalog.times import age_of
 from lakelog.log import View
 
 LEVELS_MAX = 256
@@ -32,6 +34,14 @@ def kept_for(logs: LogCache, state: TableState | NamespaceState) -> str | None:
     if said is not None:
         KEEP_FOR.check(said)
     return said
+
+
+def namespace_keeps_for(logs: LogCache, state: NamespaceState) -> dt.timedelta | None:
+    """Return how long upkeep keeps old versions of a namespace's own log; None for ever, as where it is off."""
+    said = kept_for(logs, state)
+    if said is None or _nearest(logs, state, MAINTENANCE.name) == OFF:
+        return None
+    return age_of(said)
 
 
 def is_auto(logs: LogCache, state: TableState, default: str) -> bool:

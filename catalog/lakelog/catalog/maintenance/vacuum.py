@@ -96,6 +96,7 @@ class Wish:
     trust_clock: bool = False
     progress: Progress = no_progress
     delete: Callable[[Sequence[str]], None] | None = None
+    marks: bool = False
 
 
 def vacuum_wish(
@@ -107,11 +108,13 @@ def vacuum_wish(
     trust_clock: bool = False,
     progress: Progress | None = None,
     delete: Callable[[Sequence[str]], None] | None = None,
+    marks: bool = False,
 ) -> Wish:
     """Return the arguments of a vacuum. InvalidInput for negative ages and other types.
 
     `delete` takes over the deletion of a table's objects, by their URLs, where there are many, after the commit that
-    keeps writers from them.
+    keeps writers from them. With `marks`, the fence of a table moves on also where there is nothing to delete, so that
+    the log says up to which version it was looked for.
     """
     return Wish(
         write_age_us=age_us("older_than", VACUUM_DEFAULT_AGE if older_than is None else older_than),
@@ -124,6 +127,7 @@ def vacuum_wish(
         trust_clock=trust_clock,
         progress=progress or no_progress,
         delete=delete,
+        marks=marks,
     )
 
 
@@ -227,7 +231,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         objects |= tracked.store.list_leftovers(f"{place}/")
     objects |= unneeded(tracked.store, prefix, tree.logs.url(tracked.location))
     unreached, foreign = _unreached(tracked, view, prefix, asked.progress)
-    if not unreached:
+    if not unreached and not asked.marks:
         fence = 0  # none is needed
     elif asked.write_age_us:
         fence = max(_fence(tracked, view, until_us(now_us, asked.write_age_us)), view.fence)
@@ -237,7 +241,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     waiting = len(unreached) - len(going)
     if asked.dry_run:
         fenced = fence if going else None
-    elif going or (waiting and fence == view.version):
+    elif going or (waiting and fence == view.version) or (asked.marks and fence > view.fence):
         # Where nothing was committed for long, this commit allows the next run to move the fence on.
         fence, going = _fenced(tracked, view, fence if asked.write_age_us else None, prefix, unreached)
         waiting = len(unreached) - len(going)

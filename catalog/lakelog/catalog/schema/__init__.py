@@ -203,6 +203,7 @@ from lakelog.catalog.schema.table_changes import (
 )
 from lakelog.catalog.schema.transforms import (
     apply_transform,
+    hashes_of_values,
 )
 from lakelog.catalog.schema.type_widening import (
     is_iceberg_promotion,
@@ -238,6 +239,7 @@ __all__ = [
     "curve_of",
     "bounds_from",
     "bounds_now",
+    "hashes_of_values",
     "is_of",
     "Ranks",
     "Curve",

@@ -52,6 +52,16 @@ def apply_transform(transform: Transform, values: pa.Array | pa.ChunkedArray, so
             return _array(_time_part(transform.name, array, source), array, target)
 
 
+def hashes_of_values(values: pa.Array, type: AtomicType) -> npt.NDArray[np.uint32]:
+    """Return a hash of each value, of types that have an order; equal values have one hash. For counting only."""
+    if type.family in ("float", "double"):
+        numbers = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
+        numbers = np.where(np.isnan(numbers), np.nan, numbers)
+        return hash_longs(numbers.view(np.int64))
+    array = _combined(values, type)
+    return _hashes(array.cast(pa.int8()) if pa.types.is_boolean(array.type) else array, type)
+
+
 def _combined(values: pa.Array | pa.ChunkedArray, source: AtomicType) -> pa.Array:
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(array, pa.ChunkedArray):

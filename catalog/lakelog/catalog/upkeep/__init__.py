@@ -50,6 +50,9 @@ from lakelog.catalog.upkeep.spans import (
     depths_of,
     keys_of,
 )
+from lakelog.catalog.upkeep.statistics import (
+    is_counted,
+)
 from lakelog.catalog.upkeep.words import (
     command_name,
     size_text,
@@ -83,6 +86,7 @@ __all__ = [
     "files_of",
     "health_in",
     "health_of_table",
+    "is_counted",
     "keys_of",
     "size_classes",
     "size_text",

@@ -1,4 +1,5 @@
-"""Upkeep by the writers themselves: a little compaction or clustering in the background, where a policy says `auto`.
+"""Upkeep by the writers themselves: a little compaction, clustering or counting in the background, where a policy says
+`auto`.
 
 A commit costs nothing for it: no request, and no wait. The writer that committed a version divisible by `FAN_IN` looks
 whether something is due, so that of many writers one does, without a word between them. What became due before an
@@ -23,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import VERSION
 from lakelog.catalog.logs import LogCache, TableHead, TrackedLog, in_background
 from lakelog.catalog.maintenance import is_auto, policy_for
@@ -30,6 +32,7 @@ from lakelog.catalog.schema import AUTO, MAINTENANCE, OFF, ON_DEMAND
 from lakelog.catalog.state import ClusteringGoal, Group, TableState
 from lakelog.catalog.upkeep.clustering import plan_next, ranked, rewritten
 from lakelog.catalog.upkeep.compacting import FAN_IN, clustering_by, due, goal_by, step
+from lakelog.catalog.upkeep.statistics import due_since, old_statistics, refreshed
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 
@@ -191,10 +194,24 @@ class KeepingUp:
         planned = due(head, goal, until=head.version, limit_bytes=sys.maxsize, only_own=not is_asked)
         files, groups = _ours(planned, turns, most=1)
         if groups:
-            _, came = step(head, goal, files, groups, check, unless_branched=not is_asked)
-            return bool(came.lost)
-        if clustering is None:
-            return None
+            _, compacted = step(head, goal, files, groups, check, unless_branched=not is_asked)
+            return bool(compacted.lost)
+        if clustering is not None:
+            came = self._cluster_one(head, clustering, turns, check, is_asked=is_asked)
+            if came is not None:
+                return came
+        return _count_one(head, turns, check)
+
+    def _cluster_one(
+        self,
+        head: TableHead,
+        clustering: ClusteringGoal,
+        turns: Turns,
+        check: Callable[[], None],
+        *,
+        is_asked: bool,
+    ) -> bool | None:
+        """The same for what is not in the order of the table's clustering."""
         clustering = replace(clustering, limit_bytes=min(clustering.limit_bytes, STEP_BYTES_MAX))
         ours = partial(_ours, turns=turns, only_own=not is_asked)
         if not ours(_planned(head, clustering))[1]:
@@ -220,6 +237,21 @@ class KeepingUp:
         self._is_running = False
         self._wanted.clear()
         self._left.clear()
+
+
+def _count_one(head: TableHead, turns: Turns, check: Callable[[], None]) -> bool | None:
+    """The same for statistics that are out of date, of a table that is no larger than a group may be."""
+    columns = old_statistics(head)
+    if not columns or head.state.files.size_bytes > STEP_BYTES_MAX:
+        return None
+    plan = head.plan_bound(None)
+    if not turns.has(due_since(head, plan)):
+        return None
+    try:
+        refreshed(head, plan, columns, check)
+    except CommitConflict:
+        return True
+    return False
 
 
 def _planned(head: TableHead, goal: ClusteringGoal) -> tuple[pa.Table, list[Group]]:

@@ -1,4 +1,4 @@
-"""Doing what is due, by the policy of each table: compaction and clustering step by step, then expiry, then vacuum.
+"""Doing what is due, by the policy of each table: compaction and clustering step by step, statistics, expiry, vacuum.
 
 It goes round: one step of each table at a time, so that no large table keeps the others waiting, until nothing is due
 or a limit is reached. What was done is no longer due, so the next run goes on where this one stopped. Nothing expires
@@ -10,28 +10,41 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.logs import NameTree, Progress, Scope, TableHead, Target
-from lakelog.catalog.maintenance import expire_logs, policy_for, vacuum_logs, vacuum_wish, what_to_keep
+from lakelog.catalog.logs import LogCache, NameTree, Progress, Scope, TableHead, Target, TrackedLog
+from lakelog.catalog.maintenance import (
+    expire_logs,
+    namespace_keeps_for,
+    policy_for,
+    vacuum_logs,
+    vacuum_wish,
+    what_to_keep,
+)
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import OFF, Policy
-from lakelog.catalog.state import ClusteringGoal, Goal, Group, TableState
+from lakelog.catalog.state import (
+    ClusteringGoal,
+    FilesVacuumed,
+    Goal,
+    Group,
+    NamespaceState,
+    TableState,
+    table_events,
+)
 from lakelog.catalog.upkeep.clustering import Clustered, plan_next, ranked, rewritten
 from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, clustering_by, due, goal_by, step
-from lakelog.catalog.upkeep.model import CLUSTER, COMPACT, EXPIRE, VACUUM
+from lakelog.catalog.upkeep.model import CLUSTER, COMPACT, EXPIRE, STATISTICS, VACUUM
+from lakelog.catalog.upkeep.statistics import old_statistics, refreshed
+from lakelog.log import Commit, View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.secrets import masked, masked_urls
 
-ACTIONS = (COMPACT, CLUSTER, EXPIRE, VACUUM)
-"""What is done here. `statistics` are for engines (see `due_in`)."""
-
-REFRESH_SHARE = 0.1
-"""Statistics are computed anew once so large a share of the rows came later: so each row is read for them about ten
-times, however large the table becomes."""
+ACTIONS = (COMPACT, CLUSTER, STATISTICS, EXPIRE, VACUUM)
 
 LOST_MAX = 5
 """After so many steps that other writers won, a table is left for the next run."""
@@ -42,19 +55,21 @@ _SLACK = 10
 
 
 class Maintained(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done to a table, or is due in a dry run. `versions` have expired; `freed_files` were deleted, with
-    `freed_bytes`. `is_left`: more is due, and a limit was reached. `note` is why nothing was due that might be;
-    `error` is what failed."""
+    """What was done to a table, or is due in a dry run; of a namespace, of its own log alone. `statistics` of so many
+    columns were computed anew; `versions` have expired; `freed_files` were deleted, with `freed_bytes`. `is_left`: more
+    is due, and a limit was reached. `note` is why nothing was due that might be; `error` is what failed."""
 
     name: str
     location: str
     compacted: Compacted = Compacted()
+    statistics: int = 0
     versions: int = 0
     freed_files: int = 0
     freed_bytes: int = 0
     is_left: bool = False
     note: str | None = None
     error: str | None = None
+    kind: str = "table"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,15 +162,6 @@ def due_in(tree: NameTree, scope: Scope) -> list[Due]:
     return found
 
 
-def old_statistics(head: TableHead) -> tuple[str, ...]:
-    """Return the columns whose statistics were computed once and are out of date: see `REFRESH_SHARE`."""
-    known, schema = head.state.estimates, head.metadata.schema
-    if known is None or known.added_since < max(1, REFRESH_SHARE * known.rows):
-        return ()
-    top = {field.id: field.name for field in schema.fields}
-    return tuple(top[id] for id in known.columns if id in top)
-
-
 def maintain_tables(
     tree: NameTree,
     scope: Scope,
@@ -188,7 +194,65 @@ def maintain_tables(
         for each in scope.unreadable
         if each.kind == "table"
     ]
-    return [*unread, *(work.done for work in works)]
+    namespaces = scope.namespaces if EXPIRE in actions else []
+    found = [_expired(tree, each, limits, dry_run=dry_run, progress=progress) for each in namespaces]
+    return [*unread, *(work.done for work in works), *(each for each in found if each is not None)]
+
+
+def _expired(
+    tree: NameTree, target: Target[NamespaceState], limits: Limits, *, dry_run: bool, progress: Progress
+) -> Maintained | None:
+    """Expire what a namespace's own log has kept for long enough; None where nothing is due."""
+    done = Maintained(
+        kind="namespace", name=target.name, location=masked_urls(tree.logs.url(target.tracked.location))
+    )
+    try:
+        keep_for = namespace_keeps_for(tree.logs, target.view.state)
+        if keep_for is None or not _is_old(tree.logs, target.tracked, keep_for):
+            return None
+        if limits.is_over:
+            return msgspec.structs.replace(done, is_left=True)
+        scope, wish = Scope(namespaces=[target]), what_to_keep(older_than=keep_for)
+        (gone,) = expire_logs(tree, scope, wish, dry_run=dry_run, progress=progress)
+    except LakelogError as error:
+        return msgspec.structs.replace(done, error=masked(str(error)))
+    failed = None if gone.error is None else masked(gone.error)
+    return msgspec.structs.replace(done, versions=gone.versions, error=failed)
+
+
+def _is_old(logs: LogCache, tracked: TrackedLog[Any], keep_for: dt.timedelta) -> bool:
+    """Whether a version is kept that was replaced long enough ago. Costs a search of the log, and nothing is
+    changed by it: what goes is judged by the expiry itself."""
+    view = tracked.current()
+    kept_from: int = view.state.expired
+    return _version_before(logs, tracked, view, keep_for + keep_for / _SLACK) > max(1, kept_from)
+
+
+def _version_before(logs: LogCache, tracked: TrackedLog[Any], view: View[Any], age: dt.timedelta) -> int:
+    """Return the version that was current so long ago, 0 where there was none."""
+    until_us = logs.clocks.likely_us(tracked.location) - age // dt.timedelta(microseconds=1)
+    if view.time_us <= until_us:
+        return view.version
+    try:
+        return tracked.version_at_time(until_us)
+    except NotFound:
+        return 0
+
+
+def _may_free(logs: LogCache, tracked: TrackedLog[TableState], age: dt.timedelta) -> bool:
+    """Whether a vacuum is due, though nothing has expired in this run: there are versions behind the last one's fence
+    that are twice as old as what it fences off, and they are not only its own. So it is done once in about that time,
+    and not again where nothing is committed. Costs a search of the log."""
+    view = tracked.current()
+    newest = _version_before(logs, tracked, view, 2 * age)
+    if newest <= view.fence:
+        return False
+    if newest < view.version:
+        return True
+    last = tracked.log.entry_at(newest)
+    return not isinstance(last, Commit) or any(
+        not isinstance(event, FilesVacuumed) for event in table_events(last)
+    )
 
 
 class _Work:
@@ -216,6 +280,8 @@ class _Work:
             if COMPACT in self._actions and self._compact(self._policy, limits):
                 return True
             if CLUSTER in self._actions and self._cluster(limits):
+                return True
+            if STATISTICS in self._actions and self._count(limits):
                 return True
             self._let_go(self._policy, progress)
         except _Stopped:
@@ -292,6 +358,24 @@ class _Work:
         )
         return self._came(came, groups, limits)
 
+    def _count(self, limits: Limits) -> bool:
+        """Compute statistics anew that are out of date."""
+        head = self._head if self._dry_run else self._head.refreshed()
+        columns = () if self._lost >= LOST_MAX else old_statistics(head)
+        if not columns or self._dry_run:
+            self._say(statistics=self.done.statistics + len(columns))
+            return False
+        limits.read_bytes += head.state.files.size_bytes
+        try:
+            self._head = refreshed(head, head.plan_bound(None), columns, limits.check)
+        except CommitConflict:
+            self._lost += 1
+            return True
+        # Once in a run: writers may be faster than it.
+        self._actions -= {STATISTICS}
+        self._say(statistics=len(columns))
+        return True
+
     def _plan(self, files: pa.Table, groups: list[Group]) -> None:
         self._say(
             compacted=self.done.compacted.and_(
@@ -318,7 +402,12 @@ class _Work:
     def _let_go(self, policy: Policy, progress: Progress) -> None:
         """Expire and delete what the policy allows to go."""
         scope = Scope(tables=[self.target])
-        if EXPIRE in self._actions and policy.keep_for is not None and self._is_old(policy.keep_for):
+        logs, tracked, expired = self.tree.logs, self.target.tracked, 0
+        if (
+            EXPIRE in self._actions
+            and policy.keep_for is not None
+            and _is_old(logs, tracked, policy.keep_for)
+        ):
             (gone,) = expire_logs(
                 self.tree,
                 scope,
@@ -326,10 +415,12 @@ class _Work:
                 dry_run=self._dry_run,
                 progress=progress,
             )
-            self._say(versions=gone.versions)
-        if VACUUM in self._actions and policy.vacuum_age is not None:
+            expired = gone.versions
+            self._say(versions=expired)
+        age = policy.vacuum_age if VACUUM in self._actions else None
+        if age is not None and (expired or _may_free(logs, tracked, age)):
             asked = vacuum_wish(
-                older_than=policy.vacuum_age, dry_run=self._dry_run, keys=False, progress=progress
+                older_than=age, dry_run=self._dry_run, keys=False, progress=progress, marks=True
             )
             places = vacuum_logs(self.tree, scope, asked)
             self._say(
@@ -337,17 +428,3 @@ class _Work:
                 freed_bytes=sum(each.size_bytes + each.object_bytes for each in places),
                 error=next((each.error for each in places if each.error is not None), None),
             )
-
-    def _is_old(self, keep_for: dt.timedelta) -> bool:
-        """Whether a version is kept that was replaced long enough ago. Costs a search of the log, and nothing is
-        changed by it: what goes is judged by the expiry itself."""
-        logs, tracked = self.tree.logs, self.target.tracked
-        age_us = (keep_for + keep_for / _SLACK) // dt.timedelta(microseconds=1)
-        until_us = logs.clocks.likely_us(tracked.location) - age_us
-        view = tracked.current()
-        if view.time_us <= until_us:
-            return view.version > max(1, view.state.expired)
-        try:
-            return tracked.version_at_time(until_us) > max(1, view.state.expired)
-        except NotFound:
-            return False

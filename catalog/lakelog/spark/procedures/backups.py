@@ -70,6 +70,16 @@ def _verify(call: Call) -> Rows:
     return [(each.what, each.place, each.key) for each in found.problems]
 
 
+def _delete(call: Call) -> Rows:
+    done = _catalog(call).delete_backups(
+        call["place"],
+        [str(each) for each in call["backups"] or ()],
+        keep_last=call["keep_last"],
+        dry_run=call["dry_run"],
+    )
+    return [(list(done.backups), done.objects, done.size_bytes, done.kept)]
+
+
 def _restore(call: Call) -> Rows:
     table = call.table("table")
     done = _catalog(call).restore_table(
@@ -206,6 +216,29 @@ PROCEDURES = (
         in_parts=True,
         parameters=(_PLACE, _BACKUP),
         columns=(Column("what", "STRING"), Column("place", "STRING"), Column("key", "STRING")),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="delete_backup",
+        description="Delete backups, and the objects that no other one at the place needs; or say what would go.",
+        run=_delete,
+        parameters=(
+            _PLACE,
+            Parameter("backups", "ARRAY<STRING>", "their ids; NULL: none", default="NULL"),
+            Parameter(
+                "keep_last",
+                "INT",
+                "of each thing that is backed up, all but so many go; NULL: none",
+                default="NULL",
+            ),
+            Parameter("dry_run", "BOOLEAN", "only report what would be deleted", default="true"),
+        ),
+        columns=(
+            Column("backups", "ARRAY<STRING>", "that were deleted"),
+            Column("objects", "BIGINT", "that only these had, or runs that were given up"),
+            Column("size_bytes", "BIGINT"),
+            Column("kept", "BIGINT", "backups that stay"),
+        ),
         in_transaction=False,
     ),
     Procedure(

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from lakelog.catalog.logs import Token
     from lakelog.catalog.table import Table
 
-_COUNTED = (
-    "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "char", "varchar",
-    "binary", "date", "timestamp", "timestamp_ntz",
-)  # fmt: skip
-
 
 def _prepare(call: Call) -> ComputeStatistics:
     path = call.table("table")
@@ -31,12 +26,9 @@ def _prepare(call: Call) -> ComputeStatistics:
 
 def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
     """Return the names of the columns that are meant. InvalidInput for one that cannot be counted."""
-    from lakelog.catalog.schema import AtomicType
+    from lakelog.catalog.upkeep import is_counted
 
-    countable = {
-        field.name: isinstance(field.type, AtomicType) and field.type.family in _COUNTED
-        for field in table.schema.fields
-    }
+    countable = {field.name: is_counted(field.type) for field in table.schema.fields}
     if wanted is None:
         return [name for name, counted in countable.items() if counted]
     if not wanted or None in wanted:

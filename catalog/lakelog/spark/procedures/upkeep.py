@@ -100,7 +100,12 @@ def _maintain(call: Call) -> Rows:
     left = None if limit_us is None else dt.timedelta(microseconds=max(1, limit_us - job.took_us))
     found = call.catalog.maintain(name, actions=() if is_over else ("expire", "vacuum"), limit_time=left)
     done = {_name(each.table): each for each in job.tables}
-    return [_row(each, _with_statistics(call, done.get(each.name)), is_over=is_over) for each in found]
+    return [
+        _row(each, _with_statistics(call, done.get(each.name)), is_over=is_over)
+        if each.kind == "table"
+        else _row(each)
+        for each in found
+    ]
 
 
 def _name(path: Sequence[str]) -> str:

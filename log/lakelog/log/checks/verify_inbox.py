@@ -23,7 +23,7 @@ def check_inbox(log: Log[S], findings: Findings, keys: Sequence[str], head: int)
         what = f"{len(over):,} objects are left here from windows that are over"
         findings.note("proposals-left", log.replay.at(log.keys.inbox.removesuffix("/")), what, TODO)
     gone = set(over)
-    named = list(islice((key for key in keys if key not in gone), READ_MAX))
+    named = list(islice((key for key in keys if key not in gone and not log.keys.is_wish(key)), READ_MAX))
     for key, data in zip(named, log.store.get_many(named), strict=True):
         where = log.replay.at(key)
         if data is None:

@@ -66,7 +66,8 @@ class Combining(Generic[S]):
         pending, idle = self._pending, 0
         pace = pending.pace
         idle_since_s = called_s = pace.now_s()
-        self._catch_up()
+        if self._catch_up():
+            return True
         while idle < IDLE_ROUNDS or pace.now_s() < idle_since_s + pace.linger_s:
             if pending.has_callers:
                 called_s = pace.now_s()
@@ -89,10 +90,12 @@ class Combining(Generic[S]):
                 return True
         return False
 
-    def _catch_up(self) -> None:
-        """Begin with what is proposed, and know the versions since the oldest of it."""
+    def _catch_up(self) -> bool:
+        """Begin with what is proposed, and know the versions since the oldest of it. Returns whether another client
+        combines."""
         pending, window = self._pending, self._pending.window
-        pending.follow(following(self._replay, pending.view.version, None, batch=1, patient=True))
+        if pending.follow(following(self._replay, pending.view.version, None, batch=1, patient=True)):
+            return True
         self._inbox.collect(pending.view.version)
         seen = [proposal.seen for proposal in self._inbox.read.values() if proposal is not None]
         since = max(min(seen, default=window.since), window.since - CATCH_UP_MAX, 0)
@@ -101,6 +104,7 @@ class Combining(Generic[S]):
             commits = [each for each in older if isinstance(each, Commit)]
             if len(commits) == len(older):
                 window.add_before(commits, since)
+        return False
 
     def _open_proposals(self) -> list[tuple[str, Proposal]]:
         """Return the proposals of other processes that can be committed next, by their keys."""

@@ -28,6 +28,8 @@ class Courier(Pending[S]):
     """The thread, and what it proposes."""
 
     _failures = 0
+    begins_to_combine = False
+    """Whether others were found to wait for this process, which wins what races there are."""
 
     def start(self) -> bool:
         """Begin to work. False where no thread can begin any more."""
@@ -55,6 +57,11 @@ class Courier(Pending[S]):
         while self.wait_for_callers():
             try:
                 self.await_served()
+                if self.begins_to_combine:
+                    self.begins_to_combine = False
+                    if not self._combined_on():
+                        return
+                    continue
                 self.take()
                 self._propose([each for each in self.mine.values() if not each.placing.proposed_until])
                 if not self.mine:
@@ -64,10 +71,8 @@ class Courier(Pending[S]):
                     continue
                 misses = 0 if self._look() else misses + 1
                 if self.pace.is_impatient and self._combines():
-                    if not Combining(self).work():
+                    if not self._combined_on():
                         return
-                    self.pace.start_waiting()
-                    self.is_my_turn = False
                     continue
                 self._failures = 0
             except StorageError as error:
@@ -77,6 +82,13 @@ class Courier(Pending[S]):
             except LakelogError:
                 return  # each that waits meets it by itself
             look_at_s = self.pace.now_s() + self.pace.next_look_s(misses)
+
+    def _combined_on(self) -> bool:
+        """Commit for all, and return whether to go on proposing once another one does."""
+        goes_on = Combining(self).work()
+        self.pace.start_waiting()
+        self.is_my_turn = False
+        return goes_on
 
     def _look(self) -> bool:
         """Read the next version, if it is there, and what follows where this is late."""

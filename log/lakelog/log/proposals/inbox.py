@@ -94,13 +94,17 @@ class Inbox:
 
     def list(self, version: int) -> list[str]:
         """Return the keys of proposals that may be applied after `version`. One LIST, mostly."""
+        return [key for key in self._listed(version) if self._is_due(key, version)]
+
+    def calls(self, version: int) -> Sequence[str]:
+        """Return the keys of such proposals, and of wishes. One LIST, mostly."""
+        listed = self._listed(version)
+        return [key for key in listed if self._keys.is_wish(key) or self._is_due(key, version)]
+
+    def _listed(self, version: int) -> Iterator[str]:
         folders = {self._keys.inbox_folder(max(0, version - each)) for each in (0, OLDER_FOLDER_VERSIONS)}
-        return [
-            key
-            for folder in sorted(folders)
-            for key in islice(self._store.list_after(folder), LISTED_MAX)
-            if self._is_due(key, version)
-        ]
+        for folder in sorted(folders):
+            yield from islice(self._store.list_after(folder), LISTED_MAX)
 
     def _is_due(self, key: str, version: int) -> bool:
         named = self._keys.proposal_of(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.maintenance import Severity
 from lakelog.log import LogOptions, MemoryStore, expiry
-from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError, Unsupported
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, StorageError, Unsupported
 
 NOW = dt.timedelta(0)
 
@@ -475,3 +476,28 @@ def test_what_was_dropped_outside_is_the_sources_alone(tmp_path: Path) -> None:
     restored.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
     source.undrop_table("n.t")
     assert ids(source, "n.t") == [1]
+
+
+def test_a_dropped_clone_is_named_and_cannot_be_undropped_where_its_source_is_not(
+    place: str, elsewhere: str
+) -> None:
+    catalog = Catalog(f"memory://{uuid.uuid4().hex}")
+    for name in ("a", "b"):
+        catalog.create_table(name, SCHEMA).append(rows(1, 2))
+    for name in ("live", "gone"):
+        catalog.clone("a", name)
+    catalog.drop_table("gone")
+    catalog.drop_table("b")
+    catalog.drop_table("a")
+    made = catalog.backup(place).backup
+    assert [(each.kind, each.name, each.files) for each in made.left] == [("dropped", ("gone",), 1)]
+    restored = Catalog(elsewhere)
+    restored.restore_warehouse(place)
+    assert ids(restored, "live") == [1, 2]
+    assert all("://" not in path for path in restored.load_table("live").plan()["path"].to_pylist())
+    assert sorted(each.name for each in restored.dropped()) == [("a",), ("b",)]
+    with pytest.raises(LakelogError, match="gone"):
+        restored.undrop_table("gone")
+    assert ids(catalog, "live") == [1, 2]
+    catalog.undrop_table("gone")
+    assert ids(catalog, "gone") == [1, 2]

@@ -15,7 +15,8 @@ from tests.unit.log.transactions import one_by_one
 
 from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Unsupported
 from lakelog.catalog.logs import places
-from lakelog.catalog.maintenance import Severity
+from lakelog.catalog.maintenance import Severity, vacuum_logs
+from lakelog.catalog.parquet.ingest import written_files
 from lakelog.log import LogOptions, open_store
 from lakelog.log.errors import StorageError
 
@@ -80,13 +81,52 @@ def test_nothing_expires_and_nothing_is_deleted_unless_a_policy_says_so(
     (done,) = catalog.maintain()
     assert (done.versions, done.freed_files) == (0, 0) and table.at(version=1).to_arrow().num_rows == 0
     catalog.alter_namespace("shop", set={"lakelog.maintenance.keep-for": "30d"})
-    (done,) = catalog.maintain()
+    done, names = catalog.maintain()
     assert done.error is None and done.versions == 4 and done.freed_files == 0
+    # The namespace's own log has a version for each change of its properties too.
+    assert (names.kind, names.name, names.versions) == ("namespace", "`shop`", 1)
     assert catalog.maintain()[0].versions == 0
     catalog.alter_namespace("shop", set={"lakelog.maintenance.vacuum-age": "1d"})
     (planned,) = catalog.maintain(dry_run=True)
     (done,) = catalog.maintain()
     assert planned.freed_files == done.freed_files >= 3 and ids(table) == [9]
+
+
+def test_a_vacuum_is_due_once_in_the_time_of_its_age_and_after_an_expiry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock().govern(monkeypatch)
+    catalog = clock.client(f"memory://{uuid.uuid4().hex}")
+    listed: list[int] = []
+    real = vacuum_logs
+
+    def vacuum(*given: Any) -> Any:
+        listed.append(day)
+        return real(*given)
+
+    monkeypatch.setattr("lakelog.catalog.upkeep.maintain.vacuum_logs", vacuum)
+    policy = {"lakelog.maintenance.vacuum-age": "2d"}
+    table = filled(catalog, 1, properties=policy)
+    for day in range(40):
+        if day < 20:
+            table = table.refresh().append(rows(day))
+        clock.days_later(0.5)
+        assert [each.error for each in catalog.maintain("shop.orders")] == [None]
+        if day == 30:
+            head = table.refresh().head
+            written_files(head.tracked, head.metadata, head.begin_write(), rows(99))
+        clock.days_later(0.5)
+        catalog.maintain("shop.orders")
+    # Each four days or so while it is written to, and once for the last of it.
+    assert 4 <= len(listed) <= 9 and max(listed) <= 25, listed
+    table = table.refresh().append(rows(100))
+    day = 50
+    clock.days_later(5)
+    (done,) = catalog.maintain("shop.orders")
+    assert done.freed_files == 1 and listed[-1] == 50
+    catalog.alter_namespace("shop", set={"lakelog.maintenance.keep-for": "3d"})
+    (done,) = catalog.maintain("shop.orders")
+    assert done.versions > 0 and len(listed) >= 6 and ids(table) == sorted([0, *range(20), 100])
 
 
 def test_off_leaves_a_table_alone_and_a_table_s_own_word_counts_more(catalog: Catalog) -> None:
@@ -126,8 +166,8 @@ def test_only_the_actions_that_are_named_are_done(catalog: Catalog) -> None:
     filled(catalog, 9)
     (done,) = catalog.maintain("shop.orders", actions=("expire", "vacuum"))
     assert done.compacted.read_files == 0 and not done.is_left
-    with pytest.raises(InvalidInput, match="compact, cluster, expire, vacuum"):
-        catalog.maintain(actions=("statistics",))
+    with pytest.raises(InvalidInput, match="compact, cluster, statistics, expire, vacuum"):
+        catalog.maintain(actions=("count",))
     (due,) = catalog.plan_upkeep()
     assert (due.path, due.compacts, due.statistics) == (("shop", "orders"), True, ())
     assert catalog.maintain("shop.orders", actions=("compact",))[0].compacted.read_files == 9

@@ -155,6 +155,7 @@ def test_a_plan_by_ranges_is_a_plan_over_all_entries(few: int, seed: int, limit:
             op, column = chance.choice(("=", "<", ">=")), chance.choice(("n", "m", "day"))
             bound = condition(op, column, chance.randrange(number if column == "n" else 100) % 12)
             for files in (stored.loaded(), stored.loaded()):
+                patch.setattr(manifests, "SELECTIVE", chance.choice((1, 16)))
                 found = plan_scan(files, stored.fetch, bound, [SPEC], statistics=(1, 2))
                 wanted = plan_scan(plain, nothing, bound, [SPEC], statistics=(1, 2))
                 assert rows_of(found) == rows_of(wanted)
@@ -200,6 +201,20 @@ def test_a_value_is_looked_for_by_the_statistics_of_its_column_alone(monkeypatch
         columns += [kind for kind, part in each.parts.items() if stored.kept.get(part.sha256) is not None]
     assert set(columns) == {"files", "judged", "2"}, "and neither column 1 nor the rest"
     assert len(stored.asked) == 2
+
+
+def test_where_bounds_leave_few_leaves_these_are_read_in_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
+    stored, files = a_pack()
+    found = {}
+    for selective in (16, 1):
+        monkeypatch.setattr(manifests, "SELECTIVE", selective)
+        stored.kept = Kept()
+        stored.asked.clear()
+        found[selective] = rows_of(plan_scan(stored.loaded(), stored.fetch, condition("=", "day", 3), [SPEC]))
+        assert len(found[selective]) == 20
+        assert [len(names) for names in stored.asked] == ([1, 1] if selective == 16 else [1])
+    assert found[1] == found[16]
 
 
 def test_kept_parts_stay_within_the_limit() -> None:
@@ -290,6 +305,32 @@ def test_what_is_taken_of_a_forged_leaf_is_an_error_that_names_it(
 
     with pytest.raises(FormatError, match=r"the manifest 0.*which is not one of a data file"):
         plan_scan(forged(stored, change), stored.fetch, condition("<", "day", 3), [SPEC])
+
+
+@pytest.mark.parametrize("kind", ["judged", "files", "1"])
+@pytest.mark.parametrize("other_type", [False, True])
+def test_what_files_are_judged_by_in_a_forged_leaf_is_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, kind: str, other_type: bool
+) -> None:
+    """Also where it has other types than the leaves that it is checked with, or is read with the files."""
+    monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
+    monkeypatch.setattr(manifests, "SELECTIVE", 1 if kind == "files" else 16)
+    stored, _ = a_pack()
+
+    def change(of: Mapping[str, pa.Table]) -> tuple[str, pa.Table]:
+        column = "nulls1" if kind == "1" else "rows"
+        table = of[kind].set_column(
+            of[kind].column_names.index(column), column, pa.array([-1] * 8, pa.int64())
+        )
+        if other_type:
+            place = table.column_names.index("lo1" if kind == "1" else "spec")
+            name = table.column_names[place]
+            table = table.set_column(place, name, table[name].cast(pa.int16()))
+        return kind, table
+
+    files = forged(stored, change)
+    with pytest.raises(FormatError, match=r"the manifest 0.*(a negative number in|no int32 in) its column"):
+        plan_scan(files, stored.fetch, condition("<", "n", 12), [SPEC])
 
 
 def test_a_leaf_of_another_length_than_its_snapshot_says_is_an_error_though_its_parts_are_kept(
