@@ -35,6 +35,7 @@ from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.schema import SNAPSHOT
 from lakelog.log import LakelogError
+from lakelog.log.changes import combined_ids
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
 INVARIANTS: dict[str, ModuleType] = {
@@ -88,6 +89,11 @@ def simulate_catalog(
             failures += [*finish(), *final.problems(world)]
         except LakelogError as error:
             failures.append(f"at the end: {type(error).__name__}: {error}")
+    for _, entry in world.truth.entries():
+        if combined_ids(entry):
+            world.count("versions with changes of others")
+        if any(change.refused for change in entry.changes):
+            world.count("versions that refuse a change")
     versions = sum(len(log.commits) for log in world.truth.logs().values())
     return Outcome(seed, tuple(failures), versions, world.scheduler.steps, world.counters)
 

@@ -156,12 +156,12 @@ class StreamStopped(ConflictError):
 class ValuesGone(CommitConflict):
     """Another commit took the identity values that this one's rows have: retry with others.
 
-    `is_final` where these rows cannot get others, as some of the values were given.
+    `is_for_good` where these rows cannot get others, as some of the values were given.
     """
 
-    def __init__(self, message: str, *, version: int | None = None, is_final: bool = True) -> None:
+    def __init__(self, message: str, *, version: int | None = None, is_for_good: bool = True) -> None:
         super().__init__(message, version=version)
-        self.is_final = is_final
+        self.is_for_good = is_for_good
 
 
 class ConstraintExists(AlreadyExists):

@@ -30,7 +30,7 @@ class LakelogError(Exception):
     explained: ClassVar[bool] = False
     """Whether there is more to say of its kind than each message does: then people are shown `pointer` behind it."""
 
-    is_final: bool = True
+    is_for_good: bool = True
     """Whether a change that is refused for it is given up. Where its author tries another one under the same id, the
     log must not be told that the id is refused."""
 

@@ -301,7 +301,7 @@ def _check(
                 raise ValuesGone(
                     str(conflict(operation, change, commit, name, gone)),
                     version=commit.version,
-                    is_final=_is_final(written.values),
+                    is_for_good=_is_for_good(written.values),
                 )
         case Rule.FAIL:
             raise conflict(operation, change, commit, name, None)
@@ -323,12 +323,12 @@ def taken_events(view: View[TableState], values: Sequence[ValuesTaken], name: st
         raise ValuesGone(
             f"the write to {name} cannot be committed: {gone}. Run the statement again",
             version=view.version,
-            is_final=_is_final(values),
+            is_for_good=_is_for_good(values),
         )
     return [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in live]
 
 
-def _is_final(values: Sequence[ValuesTaken]) -> bool:
+def _is_for_good(values: Sequence[ValuesTaken]) -> bool:
     """Return whether rows with these values cannot get others in their place (see `identity_values.with_values`)."""
     return any(each.given for each in values)
 
