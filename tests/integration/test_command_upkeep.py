@@ -64,6 +64,31 @@ def test_maintain_reports_and_does_what_is_due(catalog: Catalog, lakelog: Any) -
     assert catalog.load_table("shop.orders").file_count == 1
 
 
+def test_cluster_reports_what_it_would_do_and_does_it(catalog: Catalog, lakelog: Any) -> None:
+    text = " ".join(lakelog("cluster", "shop.orders", "--dry-run").split())
+    for said in (
+        "Of 9 files (",
+        "9 would be rewritten, in about 1 commit:",
+        "written to 1 file.",
+        "First, id of some files would be read",
+        "id 1.0 1.0",
+        "Nothing was changed. Leave out --dry-run to do it.",
+    ):
+        assert said in text, said
+    found = json.loads(lakelog("cluster", "shop.orders", "--dry-run", "--limit-bytes", "1B", "--json"))
+    assert (found["dry_run"], found["read_files"], found["is_left"], len(found["paths"])) == (
+        True,
+        1,
+        True,
+        1,
+    )
+    assert "More would be left" in lakelog("cluster", "shop.orders", "--dry-run", "--limit-bytes", "1B")
+    assert catalog.load_table("shop.orders").file_count == 9
+    assert "9 files became 1 file" in lakelog("cluster", "shop.orders")
+    assert "No file needs to be rewritten." in lakelog("cluster", "shop.orders", "--dry-run")
+    assert "no columns to be clustered by" in lakelog("cluster", "shop.empty", "--dry-run", code=1)
+
+
 def test_maintain_stops_at_a_limit_and_says_that_more_is_left(lakelog: Any) -> None:
     assert "may have more to do: run this again." in lakelog("maintain", "--limit-bytes", "1B")
     assert "is not a size" in lakelog("maintain", "--limit-bytes", "much", code=2)

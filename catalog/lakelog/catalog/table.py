@@ -34,7 +34,14 @@ from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
 from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, clustering_goal, goal_of
 from lakelog.catalog.table_version import TableVersion
-from lakelog.catalog.upkeep import Health, check_clustered, health_of_table
+from lakelog.catalog.upkeep import (
+    ExpectedClustering,
+    Health,
+    check_clustered,
+    expected_of,
+    health_of_table,
+    overlap_of,
+)
 from lakelog.catalog.upkeep import cluster as cluster_rows
 from lakelog.catalog.upkeep import ranked as with_ranks
 from lakelog.catalog.writes import (
@@ -240,6 +247,19 @@ class Table(TableVersion):
         goal = clustering_goal(self.properties, limit_bytes, full=full)
         head, _ = cluster_rows(head, goal, limit_bytes, progress or no_progress, filter)
         return self._with(head)
+
+    def expected_of_clustering(
+        self, filter: Filter | None = None, *, limit_bytes: int | None = None, full: bool = False
+    ) -> ExpectedClustering:
+        """Return what `cluster` would read and write with these arguments, and how many files a filter by the key
+        columns reads now and would read then: from metadata alone. InvalidInput for a table that is not clustered."""
+        goal = clustering_goal(self.properties, limit_bytes, full=full)
+        return expected_of(self.head, goal, limit_bytes, filter)
+
+    def clustering_overlap(self) -> float:
+        """Return how many files a look-up of one value of each column of `CLUSTER BY` reads, on average; 0 for a table
+        that is not clustered."""
+        return overlap_of(self.head.all_files(), self.metadata) or 0.0
 
     def ranked(self, *, dry_run: bool = False) -> Table:
         """Return the newest version, with boundaries along which its rows can be clustered: for engines that rewrite

@@ -12,9 +12,13 @@ private[lakelog] object ClusterJob {
     val table = new ClusteredTable(SchemaInternals.quoted(catalog +: job.table), job.goal)
     val condition = job.where.map(PlanInternals.condition(table.name, _))
     if (job.dry) {
-      val batch = table.next(condition, job.limitBytes.getOrElse(ClusteredTable.AllBytes))
-      answer(batch.expected, batch.version, isLeft = false)
-    } else cluster(table, condition, job.limitBytes, Compacted.Nothing, TriesMax)
+      val (expected, version) = table.expected(condition, job.limitBytes)
+      wire.Compacted(
+        expected.readFiles, expected.readBytes, expected.writtenFiles, expected.writtenBytes, expected.deletedRows,
+        version,
+        expected.isLeft, expected.overlapBefore, expected.overlapAfter)
+    } else
+      cluster(table, condition, job.limitBytes, Compacted.Nothing, TriesMax).copy(overlapBefore = job.overlap)
   }
 
   @tailrec
@@ -59,6 +63,13 @@ private[lakelog] final class ClusteredTable(val name: String, goal: wire.Cluster
       goal.targetSizeBytes + math.max(goal.targetSizeBytes / 2, ClusteredTable.HeldBytes), "clustering")
   }
 
+  /** What all of it would do, up to about so many bytes, and as of which version. */
+  def expected(
+      condition: Option[wire.Expression], limitBytes: Option[Long]): (wire.ExpectedClustering, Long) = {
+    val now = compacted.table()
+    (now.access.ask(wire.ExpectClustering(now.facts.reference, goal, condition, limitBytes)), now.facts.version)
+  }
+
   def run(batch: CompactBatch): (Compacted, Boolean) = {
     val (more, isWhole) = batch.run()
     written = Some(batch.version).filter(_ => more.files > 0)
@@ -67,7 +78,6 @@ private[lakelog] final class ClusteredTable(val name: String, goal: wire.Cluster
 }
 
 private[lakelog] object ClusteredTable {
-  val AllBytes: Long = 1L << 62
 
   /** About how much of a file a writer of Parquet holds in memory, which is not compressed yet. */
   val HeldBytes: Long = 32L * 1024 * 1024

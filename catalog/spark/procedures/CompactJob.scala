@@ -93,10 +93,6 @@ private[lakelog] final class CompactBatch(
 
   def bytes: Long = groups.map(_.bytes).sum
 
-  /** What it would do, where nothing is done: how large the new files will be is not known then. */
-  def expected: Compacted = Compacted(
-    groups.map(_.files.length.toLong).sum, bytes, groups.map(_.tasks.toLong).sum, bytes, groups.map(_.deleted).sum)
-
   /** What was done, and whether that is all of it: others may have changed some of the files first. */
   def run(): (Compacted, Boolean) = {
     val facts = table.facts

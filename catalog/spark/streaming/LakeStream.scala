@@ -86,7 +86,7 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
   private def failing[T](ask: => T): T = table.access.failures.table(table.access.ident)(ask)
 
   private def stream: wire.OfStream =
-    wire.OfStream(facts.reference, table.name, form, options.skipsChanges, options.changes)
+    wire.OfStream(facts.reference, table.name, form, options.skipsChanges, options.changes, options.skipsExpired)
 
   override def toString: String = s"lakelog ${table.name}"
 }

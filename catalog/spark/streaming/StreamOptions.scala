@@ -13,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 private[lakelog] final case class StreamOptions(
     limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[Either[Long, String]] = None,
     startingTimestampUs: Option[Long] = None,
-    changes: Option[wire.StreamOfChanges] = None) {
+    changes: Option[wire.StreamOfChanges] = None, skipsExpired: Boolean = false) {
 
   /** Whether Spark compares changes with each other, and keeps some for that. */
   def isCompared: Boolean = changes.exists(_.compared)
@@ -24,11 +24,12 @@ private[lakelog] object StreamOptions {
   private val (version, timestamp) = ("startingVersion", "startingTimestamp")
   private val (files, bytes, rows) = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxRowsPerTrigger")
   private val skips = "skipChangeCommits"
+  private val failsOnLoss = "failOnDataLoss"
 
   /** Others ask so for the changes of rows, rather than for the rows that are added. */
   private val ofChanges = Seq("readChangeFeed", "readChangeData")
 
-  private val all = Seq(version, timestamp, files, bytes, rows, skips) ++ ofChanges
+  private val all = Seq(version, timestamp, files, bytes, rows, skips, failsOnLoss) ++ ofChanges
 
   /** In lower case. */
   val Names: Set[String] = all.map(_.toLowerCase(Locale.ROOT)).toSet
@@ -54,7 +55,8 @@ private[lakelog] object StreamOptions {
       throw Failures.unsupported(
         s"A stream reads ${table.name} as it changes, not one version of it: give its start by $version or $timestamp.")
     }
-    startingAt(options, StreamOptions(limit(options), YesOrNo.is(options, skips)))
+    val skipsExpired = options.containsKey(failsOnLoss) && !YesOrNo.is(options, failsOnLoss)
+    startingAt(options, StreamOptions(limit(options), YesOrNo.is(options, skips), skipsExpired = skipsExpired))
   }
 
   private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>

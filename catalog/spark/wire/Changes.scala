@@ -144,13 +144,15 @@ private[lakelog] final case class OfStream(
     name: String,
     form: String,
     skipsChanges: Boolean,
-    changes: Option[StreamOfChanges] = None)
+    changes: Option[StreamOfChanges] = None,
+    skipsExpired: Boolean = false)
   extends Message {
   override def members: Members = table.members ++ List(
     "name" -> put(name),
     "form" -> put(form),
     "skips_changes" -> put(skipsChanges),
-    "changes" -> putIfAny(changes))
+    "changes" -> putIfAny(changes),
+    "skips_expired" -> put(skipsExpired))
 }
 
 private[lakelog] object OfStream extends Companion[OfStream] {
@@ -159,7 +161,8 @@ private[lakelog] object OfStream extends Companion[OfStream] {
     take[String](json, "name"),
     take[String](json, "form"),
     take[Boolean](json, "skips_changes"),
-    takeIfAny[StreamOfChanges](json, "changes"))
+    takeIfAny[StreamOfChanges](json, "changes"),
+    takeIfAny[Boolean](json, "skips_expired").getOrElse(false))
 }
 
 /** The first position: at a version (or `latest`) or time, else before the present contents. */

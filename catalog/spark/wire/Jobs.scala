@@ -43,7 +43,9 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
 }
 
 /**
- * What was rewritten and committed, and the version of the table after that. `is_left`: a limit came before the end.
+ * What was rewritten and committed, and the version of the table after that. `is_left`: a limit came before the end. Of
+ * a clustering, `overlap_before` is how many files a look-up of a point read before it, and in a dry run
+ * `overlap_after` what it would read then.
  */
 private[lakelog] final case class Compacted(
     rewrittenFiles: Long,
@@ -52,7 +54,9 @@ private[lakelog] final case class Compacted(
     addedBytes: Long,
     deletedRows: Long,
     currentVersion: Long,
-    isLeft: Boolean = false)
+    isLeft: Boolean = false,
+    overlapBefore: Double = 0,
+    overlapAfter: Double = 0)
   extends AnyResult {
   override def members: Members = List(
     "kind" -> put("compact"),
@@ -62,7 +66,9 @@ private[lakelog] final case class Compacted(
     "added_bytes" -> put(addedBytes),
     "deleted_rows" -> put(deletedRows),
     "current_version" -> put(currentVersion),
-    "is_left" -> putUnless(isLeft)(false))
+    "is_left" -> putUnless(isLeft)(false),
+    "overlap_before" -> putUnless(overlapBefore)(0),
+    "overlap_after" -> putUnless(overlapAfter)(0))
 }
 
 private[lakelog] object Compacted extends Companion[Compacted] {
@@ -73,7 +79,9 @@ private[lakelog] object Compacted extends Companion[Compacted] {
     take[Long](json, "added_bytes"),
     take[Long](json, "deleted_rows"),
     take[Long](json, "current_version"),
-    takeIfAny[Boolean](json, "is_left").getOrElse(false))
+    takeIfAny[Boolean](json, "is_left").getOrElse(false),
+    takeIfAny[Double](json, "overlap_before").getOrElse(0),
+    takeIfAny[Double](json, "overlap_after").getOrElse(0))
 }
 
 /** The files, and the schemas that there are among them; `table_schema` is that of the job. */
@@ -331,14 +339,16 @@ private[lakelog] object Compact extends Companion[Compact] {
 
 /**
  * Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL; begin
- * nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted.
+ * nothing more once so many bytes were read. In a `dry` run only what it would do is counted. `overlap` is how many
+ * files a look-up of a point reads before it.
  */
 private[lakelog] final case class Cluster(
     table: Seq[String],
     where: Option[String],
     goal: ClusteringGoal,
     limitBytes: Option[Long],
-    dry: Boolean)
+    dry: Boolean,
+    overlap: Double = 0)
   extends AnyJob {
   override def members: Members = List(
     "kind" -> put("cluster"),
@@ -346,7 +356,8 @@ private[lakelog] final case class Cluster(
     "where" -> putOrNull(where),
     "goal" -> put(goal),
     "limit_bytes" -> putOrNull(limitBytes),
-    "dry" -> put(dry))
+    "dry" -> put(dry),
+    "overlap" -> putUnless(overlap)(0))
 }
 
 private[lakelog] object Cluster extends Companion[Cluster] {
@@ -355,7 +366,8 @@ private[lakelog] object Cluster extends Companion[Cluster] {
     takeIfAny[String](json, "where"),
     take[ClusteringGoal](json, "goal"),
     takeIfAny[Long](json, "limit_bytes"),
-    take[Boolean](json, "dry"))
+    take[Boolean](json, "dry"),
+    takeIfAny[Double](json, "overlap").getOrElse(0))
 }
 
 /**

@@ -470,6 +470,62 @@ private[lakelog] object PlanClustering extends Companion[PlanClustering] {
     take[Long](json, "limit_bytes"))
 }
 
+/** What a clustering would do, up to about so many bytes, and how files would lie then: from metadata alone. */
+private[lakelog] final case class ExpectClustering(
+    table: LoadedTable,
+    goal: ClusteringGoal,
+    predicate: Option[Expression],
+    limitBytes: Option[Long])
+  extends Request[ExpectedClustering]("expect_clustering") {
+  override def members: Members = table.members ++ List(
+    "goal" -> put(goal),
+    "predicate" -> putOrNull(predicate),
+    "limit_bytes" -> putOrNull(limitBytes))
+  override def answer(json: JObject): ExpectedClustering = ExpectedClustering.of(json)
+}
+
+private[lakelog] object ExpectClustering extends Companion[ExpectClustering] {
+  override def of(json: JObject): ExpectClustering = ExpectClustering(
+    LoadedTable.of(json),
+    take[ClusteringGoal](json, "goal"),
+    takeIfAny[Expression](json, "predicate"),
+    takeIfAny[Long](json, "limit_bytes"))
+}
+
+/** What would be read and written, and how many files a look-up of a point reads, on average, before and then. */
+private[lakelog] final case class ExpectedClustering(
+    readFiles: Long,
+    readBytes: Long,
+    writtenFiles: Long,
+    writtenBytes: Long,
+    deletedRows: Long,
+    isLeft: Boolean,
+    overlapBefore: Double,
+    overlapAfter: Double)
+  extends Message {
+  override def members: Members = List(
+    "read_files" -> put(readFiles),
+    "read_bytes" -> put(readBytes),
+    "written_files" -> put(writtenFiles),
+    "written_bytes" -> put(writtenBytes),
+    "deleted_rows" -> put(deletedRows),
+    "is_left" -> put(isLeft),
+    "overlap_before" -> put(overlapBefore),
+    "overlap_after" -> put(overlapAfter))
+}
+
+private[lakelog] object ExpectedClustering extends Companion[ExpectedClustering] {
+  override def of(json: JObject): ExpectedClustering = ExpectedClustering(
+    take[Long](json, "read_files"),
+    take[Long](json, "read_bytes"),
+    take[Long](json, "written_files"),
+    take[Long](json, "written_bytes"),
+    take[Long](json, "deleted_rows"),
+    take[Boolean](json, "is_left"),
+    take[Double](json, "overlap_before"),
+    take[Double](json, "overlap_after"))
+}
+
 /** The files of a group give way to these. */
 private[lakelog] final case class Rewritten(removed: Seq[String], files: Seq[DataFile])
   extends Message {

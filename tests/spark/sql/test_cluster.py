@@ -115,11 +115,16 @@ def test_one_job_and_one_commit_put_all_partitions_in_order(grown: Any) -> None:
     table = lake.catalog.load_table("t")
     files, size = table.file_count, table.size_bytes
     planned = _cluster(lake, dry_run="true")
-    assert planned[:2] == (files, size)
+    assert planned[:2] == (files, size) and planned[4:7] == (0, table.version, False)
     assert lake.catalog.load_table("t").version == table.version, "a dry run changes nothing"
+    assert _cluster(lake, dry_run="true", where="'p = 1'")[0] == len(table.plan("p = 1"))
+    assert _cluster(lake, dry_run="true", limit_bytes=100_000)[6], "the limit comes first"
     done = _cluster(lake)
     after = lake.catalog.load_table("t")
-    assert done == (files, size, after.file_count, after.size_bytes, 0, after.version, False)
+    assert done[:7] == (files, size, after.file_count, after.size_bytes, 0, after.version, False)
+    assert done[8] == after.clustering_overlap() < done[7] / 3
+    assert planned[7] < done[7] * 1.2, "an estimate, as there were no boundaries"
+    assert abs(planned[8] - done[8]) < 1 and abs(planned[2] - done[2]) <= done[2] / 2
     assert after.version == table.version + 2, "boundaries, and one commit for both partitions"
     assert _check_places(lake) == after.file_count > 2
     assert lake.sorted("SELECT *, _row_id FROM lake.t") == rows

@@ -203,6 +203,11 @@ def test_versions_that_have_expired_fail_with_what_to_do(table, streams):
     table.catalog.expire("a.t", retain_last=1, dry_run=False)
     with pytest.raises(StreamingQueryException, match="has expired before it was read.*a new checkpoint"):
         streams.batches(frame, "c")
+    going_on = streams.table("a.t", failOnDataLoss="false")
+    add(table, 30)
+    assert streams.batches(going_on, "c") == [[30]]
+    with pytest.raises(Exception, match="failOnDataLoss is 'perhaps'"):
+        streams.batches(streams.table("a.t", failOnDataLoss="perhaps"), "d")
 
 
 @pytest.mark.adapter

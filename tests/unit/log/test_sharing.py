@@ -231,6 +231,19 @@ def test_a_retry_finds_its_change_in_a_version_of_many_and_behind_a_tombstone() 
     assert log.load().state == ("one", "first", "x", "y", "z")
 
 
+def test_what_is_left_of_a_version_of_as_many_changes_as_it_may_have_is_small() -> None:
+    log = new_log()
+    together(log, begin(log), [say("x"), say("y")])
+    commit = log.entry_at(3)
+    assert isinstance(commit, Commit) and len(commit.changes) == 2
+    many = tuple(
+        msgspec.structs.replace(commit.changes[0], commit_id=f"{'i' * 100}-{number}", events=0)
+        for number in range(CHANGES_MAX)
+    )
+    stone = expiry.tombstone_of(msgspec.structs.replace(commit, changes=many))
+    assert len(stone.applied) == CHANGES_MAX and len(encode(stone)) < 20 * 1024
+
+
 def test_an_error_is_reported_to_its_own_thread_alone() -> None:
     def fails(view: View[Words], passed: Sequence[Commit]) -> Draft:
         raise ZeroDivisionError

@@ -39,6 +39,7 @@ class Stream:
 
     The query reads columns of the form `form` (see `form_of`), which the table had at version `since`; `name` is the
     query's name of the table. `skips_changes`: versions that change rows are skipped, with all that they add.
+    `skips_expired`: so are versions that expired before they were read.
     """
 
     kind: ClassVar[type[Position]] = Position
@@ -48,6 +49,7 @@ class Stream:
     form: str
     since: int
     skips_changes: bool = False
+    skips_expired: bool = False
     versions: Versions = field(default_factory=Versions)
 
     def __post_init__(self) -> None:
@@ -149,7 +151,9 @@ class Stream:
 
     def _next(self, position: Position, limits: Limits, until: Position | None) -> Position:
         last = min(self.newest.version, until.version - 1) if until is not None else self.newest.version
-        spent, here = Spent(), position
+        spent, here = Spent(), self._kept(position)
+        if until is not None and here.order > until.order >= position.order:
+            return until
         if here.whole:
             taken, spent = self._taken(self._whole(here.version), here.index, spent, limits)
             if taken is not None:
@@ -175,6 +179,7 @@ class Stream:
         if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
             # A retry of the first batch, by a process that does not know where it began.
             start = end.origin()
+        start = self._kept(start)
         if start.order >= end.order:
             return joined([])
         found: list[pa.Table] = []
@@ -192,6 +197,14 @@ class Stream:
                 index = here.index if seen.version == here.version else 0
                 found.append(_between(seen.files, index, end.index if seen.version == end.version else None))
         return joined(found)
+
+    def _kept(self, position: Position) -> Position:
+        """Return the position, or the one after all that has expired, where the stream may pass over that."""
+        expired = self._expired
+        is_there = position.version > expired or (position.version == expired and position.whole)
+        if not self.skips_expired or expired == 1 or is_there:
+            return position
+        return position.moved(expired + 1)
 
     def _taken(self, files: pa.Table, index: int, spent: Spent, limits: Limits) -> tuple[int | None, Spent]:
         """Return before which of `files` the batch ends, None where all from `index` on are in it, and its size."""

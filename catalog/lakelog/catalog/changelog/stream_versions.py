@@ -201,5 +201,6 @@ def expired(name: str, version: int) -> StreamStopped:
     return StreamStopped(
         f"version {version} of {name}, from which the stream has to continue, has expired before it was read: rows of "
         "it may be lost. Start the query with a new checkpoint, from the present contents or from an existing version "
-        "(startingVersion), and let expire keep more versions than the streams lag behind"
+        "(startingVersion), and let expire keep more versions than the streams lag behind. A stream of added rows goes "
+        "on after what has expired, without those rows, by the option failOnDataLoss = false"
     )

@@ -15,6 +15,10 @@ from lakelog.catalog.parquet.copying import (
     copied_files,
     live_rows,
 )
+from lakelog.catalog.parquet.curve_cuts import (
+    FILE_LEAST,
+    FILE_MOST,
+)
 from lakelog.catalog.parquet.curve_order import (
     along_curve,
 )
@@ -75,6 +79,8 @@ from lakelog.catalog.parquet.writing import (
 )
 
 __all__ = [
+    "FILE_LEAST",
+    "FILE_MOST",
     "FoundFile",
     "ID_FIELDS",
     "Ingestible",

@@ -12,7 +12,7 @@ import numpy as np
 
 from lakelog.catalog.schema import Ints
 
-LEAST, MOST = 0.75, 1.5
+FILE_LEAST, FILE_MOST = 0.75, 1.5
 """A file ends at a border from the first of these shares of its target size on, and at the second one in any case."""
 
 

@@ -31,7 +31,7 @@ from lakelog.catalog.files import (
 )
 from lakelog.catalog.parquet.beside import Beside
 from lakelog.catalog.parquet.bloom_filters import NONE, BloomFilters, bloom_filters_of
-from lakelog.catalog.parquet.curve_cuts import LEAST, MOST, border
+from lakelog.catalog.parquet.curve_cuts import FILE_LEAST, FILE_MOST, border
 from lakelog.catalog.parquet.dictionaries import columns_without_dictionary
 from lakelog.catalog.parquet.opening import footer_crc_of
 from lakelog.catalog.parquet.reshape import to_physical
@@ -262,7 +262,7 @@ class _Writing:
                 piece = piece.slice(0, end)
                 file.place(here[:end])
                 if end is None and file.is_ordered:
-                    most_bytes = int(MOST * most_bytes)
+                    most_bytes = int(FILE_MOST * most_bytes)
                 elif end is not None:
                     most_bytes = 0
             file.write(piece, self._floats)
@@ -289,7 +289,8 @@ class _Writing:
         if not self._row_bytes:
             return None
         least, most = (
-            max(1, int((share * self._target_size_bytes - size) / self._row_bytes)) for share in (LEAST, MOST)
+            max(1, int((share * self._target_size_bytes - size) / self._row_bytes))
+            for share in (FILE_LEAST, FILE_MOST)
         )
         origin = int(places[0]) if file.span is None else file.span[0]
         found = border(places, least, min(most, len(places)), origin)

@@ -35,6 +35,7 @@ from lakelog.catalog.schema.curve import (
     bounds_now,
     clustering_from,
     curve_of,
+    hilbert,
     is_of,
     order_within_files,
 )
@@ -239,6 +240,7 @@ __all__ = [
     "curve_of",
     "bounds_from",
     "bounds_now",
+    "hilbert",
     "hashes_of_values",
     "is_of",
     "Ranks",

@@ -11,11 +11,17 @@ from lakelog.catalog.upkeep.automatic import (
 from lakelog.catalog.upkeep.clustering import (
     check_clustered,
     cluster,
+    expected_of,
     plan_next,
     ranked,
 )
 from lakelog.catalog.upkeep.compacting import (
     Compacted,
+)
+from lakelog.catalog.upkeep.expected import (
+    ExpectedClustering,
+    KeyOverlap,
+    overlap_of,
 )
 from lakelog.catalog.upkeep.facts import (
     SMALL,
@@ -69,9 +75,11 @@ __all__ = [
     "Compacted",
     "Done",
     "Due",
+    "ExpectedClustering",
     "Health",
     "KeepingUp",
     "KeyDepth",
+    "KeyOverlap",
     "KeySpans",
     "LastDay",
     "Limits",
@@ -83,11 +91,13 @@ __all__ = [
     "command_name",
     "depths_of",
     "due_in",
+    "expected_of",
     "files_of",
     "health_in",
     "health_of_table",
     "is_counted",
     "keys_of",
+    "overlap_of",
     "size_classes",
     "size_text",
     "subject_of",

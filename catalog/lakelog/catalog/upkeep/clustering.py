@@ -43,6 +43,7 @@ from lakelog.catalog.state import (
     plan_clustering,
 )
 from lakelog.catalog.upkeep.compacting import committed
+from lakelog.catalog.upkeep.expected import ExpectedClustering, expected
 from lakelog.catalog.writes import Rewritten, compaction_commit
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, StorageError
@@ -192,6 +193,15 @@ def plan_next(
     check_clustered(head)
     files = compaction_commit.files_like(head, filter, "clustered")
     return plan_clustering(files, metadata, curve_to_plan_by(metadata), goal, until=until)
+
+
+def expected_of(
+    head: TableHead, goal: ClusteringGoal, limit_bytes: int | None, filter: Filter | None = None
+) -> ExpectedClustering:
+    """Return what `cluster` would do, from metadata alone. InvalidInput for a table without a key."""
+    check_clustered(head)
+    chosen = compaction_commit.files_like(head, filter, "clustered")
+    return expected(head.all_files(), chosen, head.metadata, goal, limit_bytes, may_renew=head.ref == MAIN)
 
 
 def rewritten(

@@ -40,6 +40,15 @@ def plan_clustering(at: OpenCatalog, asked: ask.PlanClustering) -> tuple[ask.Com
     return _planned(files, groups)
 
 
+def expect_clustering(at: OpenCatalog, asked: ask.ExpectClustering) -> ask.ExpectedClustering:
+    found = at.loaded(asked).expected_of_clustering(
+        asked.predicate, limit_bytes=asked.limit_bytes, full=asked.goal.full
+    )
+    return ask.ExpectedClustering(
+        **{name: getattr(found, name) for name in ask.ExpectedClustering.__struct_fields__}
+    )
+
+
 def _planned(files: pa.Table, groups: list[Group]) -> tuple[ask.CompactionPlan, Beside]:
     found = tuple(
         ask.CompactionGroup(

@@ -47,7 +47,8 @@ def _stream(at: OpenCatalog, asked: ask.OfStream) -> Stream:
     form, since, versions = asked.form, asked.version, at.stream_versions
     if asked.changes is None:
         return Stream(
-            table=table, name=asked.name, form=form, since=since, versions=versions, skips_changes=asked.skips_changes
+            table=table, name=asked.name, form=form, since=since, versions=versions, skips_changes=asked.skips_changes,
+            skips_expired=asked.skips_expired,
         )  # fmt: skip
     end, compared = asked.changes.end, asked.changes.compared
     return ChangeStream(

@@ -122,6 +122,7 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(of_writes.MakeToken, Token, writes.make_token),
     _with_bytes(of_writes.PlanCompaction, of_writes.CompactionPlan, compaction.plan),
     _with_bytes(of_writes.PlanClustering, of_writes.CompactionPlan, compaction.plan_clustering),
+    _entry(of_writes.ExpectClustering, of_writes.ExpectedClustering, compaction.expect_clustering),
     _entry(of_writes.CommitCompaction, of_writes.Lost, compaction.commit),
     _entry(of_changes.LoadChanges, of_changes.ChangesFacts, changes.load),
     _with_bytes(of_changes.PlanChanges, base.Done, changes.plan),

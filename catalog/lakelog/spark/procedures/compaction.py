@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.requests.jobs import Cluster, Compact, Compacted
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
@@ -51,11 +53,14 @@ def _prepare_clustering(call: Call) -> Cluster:
         ),
         limit_bytes=limit_bytes,
         dry=call["dry_run"],
+        overlap=table.clustering_overlap(),
     )
 
 
 def _cluster(call: Call) -> Rows:
     done = call.came_of(Compacted)
+    if not call["dry_run"]:
+        done = msgspec.structs.replace(done, overlap_after=call.loaded("table").clustering_overlap())
     return [[getattr(done, column.name) for column in _CLUSTERED]]
 
 
@@ -70,7 +75,12 @@ _COLUMNS = (
     Column("current_version", "BIGINT"),
 )
 
-_CLUSTERED = (*_COLUMNS, Column("is_left", "BOOLEAN", "the limit was reached before the end: call it again"))
+_CLUSTERED = (
+    *_COLUMNS,
+    Column("is_left", "BOOLEAN", "the limit was reached before the end: call it again"),
+    Column("overlap_before", "DOUBLE", "files that a value of each key column may be in, on average"),
+    Column("overlap_after", "DOUBLE"),
+)
 
 PROCEDURES = (
     Procedure(
@@ -95,7 +105,12 @@ PROCEDURES = (
                 "leave no two files that overlap, whatever that rewrites",
                 default="false",
             ),
-            Parameter("dry_run", "BOOLEAN", "only report what would be rewritten first", default="false"),
+            Parameter(
+                "dry_run",
+                "BOOLEAN",
+                "only report what would be rewritten, and how files would lie then",
+                default="false",
+            ),
         ),
         columns=_CLUSTERED,
         in_transaction=False,

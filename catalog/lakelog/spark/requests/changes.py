@@ -66,6 +66,7 @@ class OfStream(OfLoaded, frozen=True, kw_only=True):
     form: str
     skips_changes: bool
     changes: StreamOfChanges | None = None
+    skips_expired: bool = False
 
 
 class StreamForm(OfLoaded, frozen=True, tag="stream_form"):

@@ -28,13 +28,15 @@ class Compact(_Job, frozen=True, kw_only=True, tag="compact"):
 
 class Cluster(_Job, frozen=True, kw_only=True, tag="cluster"):
     """Put rows of a table in the order of its curve, of files that may have rows like `where`, a condition in SQL;
-    begin nothing more once so many bytes were read. In a `dry` run only what the first step would do is counted."""
+    begin nothing more once so many bytes were read. In a `dry` run only what it would do is counted. `overlap` is how
+    many files a look-up of a point reads before it."""
 
     table: Path
     where: str | None
     goal: ClusteringGoal
     limit_bytes: int | None
     dry: bool
+    overlap: float = 0
 
 
 class ReadFooters(_Job, frozen=True, kw_only=True, tag="footers"):
@@ -154,7 +156,8 @@ AnyJob: TypeAlias = (
 
 class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
     """What was rewritten and committed, and the version of the table after that. `is_left`: a limit came before the
-    end."""
+    end. Of a clustering, `overlap_before` is how many files a look-up of a point read before it, and in a dry run
+    `overlap_after` what it would read then."""
 
     rewritten_files: int
     rewritten_bytes: int
@@ -163,6 +166,8 @@ class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
     deleted_rows: int
     current_version: int
     is_left: bool = False
+    overlap_before: float = 0
+    overlap_after: float = 0
 
 
 class FootersRead(_Job, frozen=True, kw_only=True, tag="footers"):

@@ -171,6 +171,27 @@ class PlanClustering(OfLoaded, frozen=True, kw_only=True, tag="plan_clustering")
     limit_bytes: int
 
 
+class ExpectClustering(OfLoaded, frozen=True, kw_only=True, tag="expect_clustering"):
+    """What a clustering would do, up to about so many bytes, and how files would lie then: from metadata alone."""
+
+    goal: ClusteringGoal
+    predicate: Expression | None
+    limit_bytes: int | None
+
+
+class ExpectedClustering(Answer, frozen=True, kw_only=True):
+    """What would be read and written, and how many files a look-up of a point reads, on average, before and then."""
+
+    read_files: int
+    read_bytes: int
+    written_files: int
+    written_bytes: int
+    deleted_rows: int
+    is_left: bool
+    overlap_before: float
+    overlap_after: float
+
+
 class CompactionGroup(Message, frozen=True, kw_only=True):
     """So many files that are rewritten together, by so many tasks if their rows are `spread`, which share the table's
     curve by stretches of `cell` places; no new file has rows on both sides of the place `cut` of it."""

@@ -2,7 +2,8 @@
 
 Nothing orders the keys of the table: any file has some of the whole range. An upsert is a MERGE of --keys keys from a
 small table: of keys that are all new, of keys of one file, and of keys anywhere. Filters are made for each rate of
---fpp; 0 stands for none. The server is versitygw, which logs its requests; those for data files are counted.
+--fpp; 0 stands for none. The rows are written from Python, and everything else is Spark's. The server is versitygw,
+which logs its requests: those for data files are counted, and the files that were opened.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from lakelog.catalog import Catalog
 from lakelog.spark import configure
 from lakelog.testing.s3a import s3a_settings
 from lakelog.testing.versitygw import versitygw
 from programs import story
 
-GETS = ("s3_GetObject", "s3_HeadObject")
+GET, HEAD = GETS = ("s3_GetObject", "s3_HeadObject")
+WAREHOUSE = "s3://lake/warehouse"
+SCHEMA = pa.schema({"k": pa.int64(), "v": pa.int64()})
 
 
 def main() -> None:
@@ -41,10 +47,11 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakelog-bench-")))
         server = stack.enter_context(versitygw(folder / "s3", access_log=folder / "access.log"))
         stack.enter_context(server.credentials())
-        spark = _session("s3://lake/warehouse", server.options)
+        spark = _session(WAREHOUSE, server.options)
         stack.callback(spark.stop)
+        catalog = Catalog(WAREHOUSE, options=server.options)
         for rate in arguments.fpp.split(","):
-            _measured(spark, folder / "access.log", arguments, rate)
+            _measured(spark, catalog, folder / "access.log", arguments, rate)
 
 
 def _session(warehouse: str, options: Mapping[str, Any]) -> SparkSession:
@@ -66,36 +73,49 @@ def _session(warehouse: str, options: Mapping[str, Any]) -> SparkSession:
     return session
 
 
-def _measured(spark: SparkSession, log: Path, arguments: argparse.Namespace, rate: str) -> None:
+def _rows(ids: Any) -> pa.Table:
+    """Return rows with keys that lie in no order: each id has one, and no other id has it."""
+    numbers = np.asarray(ids, np.uint64)
+    with np.errstate(over="ignore"):
+        keys = (numbers ^ (numbers >> np.uint64(13))) * np.uint64(0x9E3779B97F4A7C15)
+        keys = (keys ^ (keys >> np.uint64(31))) * np.uint64(0xD6E8FEB86659FD93)
+    return pa.table([pa.array(keys.view(np.int64)), pa.array(numbers.view(np.int64))], schema=SCHEMA)
+
+
+def _measured(
+    spark: SparkSession, catalog: Catalog, log: Path, arguments: argparse.Namespace, rate: str
+) -> None:
     rows, files, keys = arguments.rows, arguments.files, arguments.keys
-    table = f"lake.t{rate.replace('.', '_')}"
-    properties = (
-        f"TBLPROPERTIES ('lakelog.bloom-filter.columns' = 'k', 'lakelog.bloom-filter.fpp' = '{rate}')"
-        if float(rate)
-        else ""
+    name = f"t{rate.replace('.', '_')}"
+    table = f"lake.{name}"
+    start = time.perf_counter()
+    filters = {"lakelog.bloom-filter.columns": "k", "lakelog.bloom-filter.fpp": rate} if float(rate) else {}
+    made = catalog.create_table(name, SCHEMA, properties=filters)
+    for number in range(files):
+        made = made.append(_rows(np.arange(number * rows // files, (number + 1) * rows // files)))
+    taken = time.perf_counter() - start
+    story.say(
+        f"{table}: {rows:,} rows in {made.file_count} files of {made.size_bytes / 1e6:,.0f} MB, in {taken:.0f} s"
     )
-    source = f"SELECT xxhash64(id) AS k, id AS v FROM range(0, {rows}, 1, {files})"
-    taken, _, _ = _costs(spark, log, f"CREATE TABLE {table} {properties} AS {source}")
-    size = spark.sql(f"SELECT sum(file_size_in_bytes), count(*) FROM {table}.files").collect()[0]
-    story.say(f"{table}: {rows:,} rows in {size[1]} files of {size[0] / 1e6:,.0f} MB, in {taken:.0f} s")
     in_a_file = rows // files
     # Of each: the ids whose keys are wanted.
     upserts = {
-        f"upsert of {keys:,} new keys": f"range({2 * rows}, {2 * rows + keys})",
-        f"upsert of {keys:,} keys of one file": f"range({3 * in_a_file}, {3 * in_a_file + keys})",
-        f"upsert of 10 keys anywhere, {keys - 10:,} new": (
-            f"(SELECT IF(id < 10, id * {rows // 10} + 7, {3 * rows} + id) AS id FROM range({keys}))"
+        f"upsert of {keys:,} new keys": np.arange(2 * rows, 2 * rows + keys),
+        f"upsert of {keys:,} keys of one file": np.arange(3 * in_a_file, 3 * in_a_file + keys),
+        f"upsert of 10 keys anywhere, {keys - 10:,} new": np.concatenate(
+            [np.arange(10) * (rows // 10) + 7, np.arange(3 * rows, 3 * rows + keys - 10)]
         ),
-        f"upsert of {keys:,} keys anywhere": f"(SELECT id * {rows // keys} AS id FROM range({keys}))",
-        "upsert of 10 new keys": f"range({5 * rows}, {5 * rows + 10})",
+        f"upsert of {keys:,} keys anywhere": np.arange(keys) * (rows // keys),
+        "upsert of 10 new keys": np.arange(5 * rows, 5 * rows + 10),
     }
     for name, wanted in {"look-up": rows // 2, "look-up of nothing": 9 * rows}.items():
-        query = f"SELECT v FROM {table} WHERE k = {spark.sql(f'SELECT xxhash64({wanted}L)').collect()[0][0]}L"
-        _say(name, *_costs(spark, log, query))
-    for name, ids in upserts.items():
-        spark.sql(f"CREATE OR REPLACE TABLE lake.s AS SELECT xxhash64(id) AS k, id AS v FROM {ids}").collect()
+        key = _rows([wanted])["k"][0].as_py()
+        _say(name, *_costs(spark, log, f"SELECT v FROM {table} WHERE k = {key}L"))
+    for number, (name, ids) in enumerate(upserts.items()):
+        source = f"s{rate.replace('.', '_')}_{number}"
+        catalog.create_table(source, SCHEMA).append(_rows(ids))
         merge = (
-            f"MERGE INTO {table} AS t USING lake.s AS s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = s.v "
+            f"MERGE INTO {table} AS t USING lake.{source} AS s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = s.v "
             "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, s.v)"
         )
         _say(name, *_costs(spark, log, merge))
@@ -103,22 +123,22 @@ def _measured(spark: SparkSession, log: Path, arguments: argparse.Namespace, rat
     story.say(f"    afterwards {found:,} rows, the sum of v is {sum_}")
 
 
-def _say(name: str, seconds: float, gets: int, heads: int) -> None:
-    story.say(f"    {name:44} {seconds:7.1f} s {gets:8,} GET {heads:8,} HEAD")
+def _say(name: str, seconds: float, files: int, gets: int, heads: int) -> None:
+    story.say(f"    {name:44} {seconds:7.1f} s {files:6,} files {gets:8,} GET {heads:8,} HEAD")
 
 
-def _costs(spark: SparkSession, log: Path, statement: str) -> tuple[float, int, int]:
-    """Return seconds, and GETs and HEADs of data files, of a statement."""
-    before, start = _counted(log), time.perf_counter()
+def _costs(spark: SparkSession, log: Path, statement: str) -> tuple[float, int, int, int]:
+    """Return the seconds of a statement, of how many data files it got bytes, and its GETs and HEADs of such files."""
+    seen, start = log.stat().st_size, time.perf_counter()
     spark.sql(statement).collect()
-    seconds, after = time.perf_counter() - start, _counted(log)
-    gets, heads = (after[name] - before[name] for name in GETS)
-    return seconds, gets, heads
-
-
-def _counted(log: Path) -> Counter[str]:
-    lines = (line.split() for line in log.read_text().splitlines() if ".parquet" in line)
-    return Counter(word for line in lines for word in line if word in GETS)
+    seconds = time.perf_counter() - start
+    with log.open(encoding="utf-8") as lines:
+        lines.seek(seen)
+        asked = [line.split() for line in lines if ".parquet" in line]
+    counts = Counter(word for words in asked for word in words if word in GETS)
+    paths = (word for words in asked if GET in words for word in words if word.endswith(".parquet"))
+    opened = {path.rsplit("/", 1)[-1] for path in paths}
+    return seconds, len(opened), counts[GET], counts[HEAD]
 
 
 if __name__ == "__main__":

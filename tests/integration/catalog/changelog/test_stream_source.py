@@ -394,3 +394,37 @@ def test_what_the_same_transaction_did_before_a_replace_is_of_another_table(cata
         table = catalog.load_table("t")
         source = stream(table)
         assert batches(source, source.start(version=table.version))[0] == [[9]]
+
+
+def test_a_stream_that_may_lose_rows_goes_on_after_what_has_expired(catalog, table):
+    source = stream(table, skips_expired=True)
+    middle = source.next(source.start(version=2), Limits(files=1))
+    contents = source.start()
+    planned = source.next(middle, Limits(files=1))
+    for number in range(4, 8):
+        table = table.append(rows(number))
+    end = refreshed(source).head()
+    catalog.expire("t", retain_last=1, dry_run=False)
+    table.append(rows(8))
+    newest = refreshed(source)
+    for position in (middle, contents, planned, end):
+        assert batches(newest, position)[0] == [[8]], position
+    # A batch that was planned before, of what is gone, is empty; and what goes on has a hash to be known by.
+    assert newest.files(middle, planned).num_rows == 0
+    one, other = newest.next(middle, ALL), newest.next(end, ALL)
+    assert (one.order, one.read) == (other.order, other.read)
+    assert newest.next(middle, ALL, until=planned) == planned
+    # Nothing that is there is passed over.
+    kept = stream(catalog.load_table("t"), skips_expired=True)
+    assert batches(kept, kept.start())[0] == batches(stream(catalog.load_table("t")), kept.start())[0]
+
+
+def test_a_stream_goes_on_after_an_erasure_where_it_may_lose_rows(catalog, table):
+    source = stream(table, skips_expired=True)
+    end = source.head()
+    catalog.forget("t", "x = 1", dry_run=False)
+    catalog.load_table("t").append(rows(9))
+    with pytest.raises(StreamStopped, match="failOnDataLoss = false"):
+        stream(catalog.load_table("t")).next(end, ALL)
+    found, _ = batches(stream(catalog.load_table("t"), skips_expired=True), end)
+    assert found[-1] == [9] and sum(map(len, found)) <= 1

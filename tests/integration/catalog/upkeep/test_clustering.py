@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, DoneInPart, InvalidInput, Table
+from lakelog.catalog.parquet import read_files, written_rows
 from lakelog.catalog.parquet.curve_cuts import border
 from lakelog.catalog.parquet.curve_order import along_curve
 from lakelog.catalog.schema import curve_of
@@ -256,6 +257,47 @@ def test_one_column_is_plainly_in_order(catalog: Catalog) -> None:
     assert spans.column == "day" and spans.overlap < 3.1 and spans.deepest <= 3
 
 
+def test_a_run_by_one_column_is_in_its_order_and_then_in_the_sort_order(catalog: Catalog) -> None:
+    """Also where its rows are sorted by pieces, and written by others."""
+    order = [{"transform": "identity", "column": ["part"], "direction": "desc", "nulls": "first"}]
+    table = catalog.create_table("t", SCHEMA, cluster_by=["day"], sort_by=order, properties=SMALL)
+    chance = random.Random(13)
+    for number in range(3):
+        some = rows(4_000, chance, number * 4_000)
+        days = [
+            None if chance.random() < 0.1 else DAY + dt.timedelta(days=chance.randrange(30))
+            for _ in range(4_000)
+        ]
+        parts = [None if chance.random() < 0.1 else each for each in some["part"].to_pylist()]
+        some = some.set_column(1, "day", pa.array(days, pa.date32()))
+        table = table.append(some.set_column(2, "part", pa.array(parts)))
+    expected = sorted(
+        zip(*table.scan().to_arrow().select(["day", "part"]).to_pydict().values(), strict=True),
+        key=lambda row: (
+            row[0] is not None,
+            row[0] or DAY,
+            row[1] is not None,
+            [-ord(each) for each in row[1] or ""],
+        ),
+    )
+    with (
+        patch.object(along_curve, "__kwdefaults__", {"piece_bytes": 100_000}),
+        patch.dict(written_rows.__kwdefaults__, {"buffered_bytes": 60_000}),
+    ):
+        table = table.cluster(full=True)
+    # Names of files of a write have numbers, as they follow each other.
+    files = table.head.all_files().sort_by(
+        [(name, "ascending") for name in ("curve_low", "curve_high", "path")]
+    )
+    assert files.num_rows >= 4
+    tracked, metadata = table.head.tracked, table.metadata
+    _, batches = read_files(
+        tracked.store, tracked.prefix, files, metadata.schema, metadata.specs, columns=["day", "part"]
+    )
+    found = pa.Table.from_batches(batches)
+    assert list(zip(*found.to_pydict().values(), strict=True)) == expected
+
+
 def test_rows_of_any_number_are_sorted_on_the_disk(table: Table) -> None:
     before = of(table)
     with patch.object(along_curve, "__kwdefaults__", {"piece_bytes": 100_000}):
@@ -328,12 +370,72 @@ def test_boundaries_of_a_clone_follow_those_of_its_source(catalog: Catalog, tabl
     assert clone.scan().to_arrow().num_rows == 50_000 and clone.cluster().version == clone.version
 
 
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_what_is_expected_comes_true(catalog: Catalog, partitioned: bool) -> None:
+    """Of a table without boundaries, with runs of a curve, with values beyond its boundaries; and with a limit."""
+    chance = random.Random(12)
+    by = [{"transform": "bucket", "args": [2], "column": ["id"]}] if partitioned else []
+    table = items(catalog, partition_by=by)
+    for number in range(6):
+        table = table.append(rows(5_000, chance, number * 5_000))
+
+    def clustered(table: Table, **how: Any) -> Table:
+        expected = table.expected_of_clustering(**how)
+        assert other(catalog).version == table.version, "nothing is changed, or read but metadata"
+        now = table.cluster(**how)
+        done = [
+            each for each in now.history() if each.version > table.version and each.operation == "compact"
+        ]
+        assert expected.read_bytes == rewritten(now, table.version)
+        assert expected.read_files == sum(int(each.details["removed_files"]) for each in done)
+        gone = set(table.plan()["path"].to_pylist()) - set(now.plan()["path"].to_pylist())
+        assert set(expected.paths) == gone
+        written = sum(int(each.details["added_files"]) for each in done)
+        # Rows take another size in their new order.
+        assert 0.6 * written <= expected.written_files <= 2 * written
+        assert abs(expected.overlap_after - overlap(now)) < 0.3
+        assert abs(now.clustering_overlap() - overlap(now)) < 0.3
+        if done:
+            assert expected.new_boundaries == (now.version > table.version + len(done))
+        assert expected.is_left == bool(now.expected_of_clustering(full=bool(how.get("full"))).read_files)
+        return now
+
+    table = clustered(table)
+    assert clustered(table).version == table.version
+    for number in range(4):
+        table = table.append(rows(500, chance, 90_000 + number * 500))
+    before = table.expected_of_clustering(full=True)
+    assert [each.column for each in before.keys] == ["day", "part"]
+    assert all(each.after < each.before for each in before.keys)
+    assert abs(before.overlap_before - overlap(table)) < 0.3
+    table = clustered(table, full=True)
+    later = rows(4_000, chance, 200_000)
+    days = [DAY + dt.timedelta(days=2_000 + chance.randrange(300)) for _ in range(4_000)]
+    table = clustered(table.append(later.set_column(1, "day", pa.array(days, pa.date32()))))
+
+
+def test_a_limit_of_one_byte_does_little_at_a_time_and_comes_to_an_end(table: Table) -> None:
+    before, version, calls = of(table), table.version, 0
+    while table.expected_of_clustering(limit_bytes=1).is_left or table.expected_of_clustering().read_files:
+        calls += 1
+        expected = table.expected_of_clustering(limit_bytes=1)
+        now = table.cluster(limit_bytes=1)
+        assert expected.read_bytes == rewritten(now, table.version) > 0
+        table = now
+        assert calls < 60
+    assert of(table) == before and rewritten(table, version) < 12 * table.size_bytes
+    assert table.cluster().version == table.version
+
+
 def test_a_table_without_a_key_and_limits_that_make_no_sense(catalog: Catalog) -> None:
     plain = catalog.create_table("plain", SCHEMA)
     with pytest.raises(InvalidInput, match="no columns to be clustered by: name some first"):
         plain.cluster()
+    with pytest.raises(InvalidInput, match="no columns to be clustered by: name some first"):
+        plain.expected_of_clustering()
     empty = items(catalog)
     assert empty.cluster().version == empty.version
+    assert empty.expected_of_clustering().read_files == 0
     with pytest.raises(InvalidInput, match="give more than 0"):
         empty.cluster(limit_bytes=0)
 
