@@ -1,7 +1,7 @@
-"""Clients that all want the same two logs at once: rows and files for one table with numbers, new names in its namespace.
+"""Clients that all want the same two logs: rows and files for a table with numbers, new names in its namespace.
 
-Nothing is ever taken away. So each append that was acknowledged is there once, with numbers of its own, at the end and
-at any time after it; one that failed is nowhere. With proposals, most of their versions have changes of several clients.
+Nothing is ever taken away. So each append that was acknowledged is there once, with numbers of its own, and one that
+failed is nowhere. With proposals, many of their versions have changes of several clients.
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ def simulate_catalog(
     """Run the world of `seed` and return what is wrong with it. The same seed gives the same run.
 
     `kind` makes it about something else than its remainder says: about `rows`, `lines`, `clones` or a `crowd`, which no
-    remainder stands for. `about` leaves some ways open to clients of those that they have (`CatalogWorld.chosen`), so that what
-    these are about shows in few seeds. With `proposals`, clients propose changes to each other, from the first or second
-    race that they lose, and in windows of a few versions.
+    remainder stands for. `about` leaves some ways open to clients of those that they have (`CatalogWorld.chosen`), so
+    that what these are about shows in few seeds. With `proposals`, clients propose changes to each other, from the
+    first or second race that they lose, and in windows of a few versions.
     """
     world = new_catalog_world(seed, about)
     world.proposals = proposals

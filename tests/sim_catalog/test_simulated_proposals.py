@@ -8,6 +8,7 @@ from tests.sim_catalog.simulation import APART, CROWD, simulate_catalog
 
 CROWDS, OTHERS = range(1, 9), range(1, 13)
 FULL = range(13, 400)
+REPLAY = "scripts/sim --catalog --proposals"
 
 
 def outcome(seed: int, kind: str | None) -> Outcome:
@@ -18,7 +19,7 @@ def test_nothing_is_lost_or_twice_in_a_crowd_that_proposes() -> None:
     totals: dict[str, int] = {}
     for seed in CROWDS:
         found = outcome(seed, CROWD)
-        assert not found.failures, f"seed {seed}: {found.failures[0]}"
+        assert not found.failures, f"{REPLAY} --seed {seed}: {found.failures[0]}"
         for what, count in found.counters.items():
             totals[what] = totals.get(what, 0) + count
     for what in (
@@ -37,7 +38,7 @@ def test_nothing_is_lost_or_twice_in_a_crowd_that_proposes() -> None:
 def test_what_clients_do_to_each_other_holds_where_they_propose() -> None:
     for seed in OTHERS:
         found = outcome(seed, None)
-        assert not found.failures, f"seed {seed}: {found.failures[0]}"
+        assert not found.failures, f"{REPLAY} --seed {seed}: {found.failures[0]}"
 
 
 def test_a_seed_always_gives_the_same_crowd() -> None:
@@ -48,4 +49,4 @@ def test_a_seed_always_gives_the_same_crowd() -> None:
 @pytest.mark.parametrize("kind", [None, *APART])
 def test_nothing_is_lost_or_twice_in_hundreds_of_seeds(kind: str | None) -> None:
     failed = [seed for seed in FULL if outcome(seed, kind).failures]
-    assert not failed, f"seed {failed[0]}"
+    assert not failed, f"{REPLAY} --seed {failed[0]}"

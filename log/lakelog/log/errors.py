@@ -31,8 +31,8 @@ class LakelogError(Exception):
     """Whether there is more to say of its kind than each message does: then people are shown `pointer` behind it."""
 
     is_for_good: bool = True
-    """Whether a change that is refused for it is given up. Where its author tries another one under the same id, the
-    log must not be told that the id is refused."""
+    """Whether a change that is refused for it is given up. Where its author tries another one under the same id, no
+    version may refuse that id."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
