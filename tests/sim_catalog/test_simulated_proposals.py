@@ -19,7 +19,7 @@ def test_nothing_is_lost_or_twice_in_a_crowd_that_proposes() -> None:
     totals: dict[str, int] = {}
     for seed in CROWDS:
         found = outcome(seed, CROWD)
-        assert not found.failures, f"{REPLAY} --seed {seed}: {found.failures[0]}"
+        assert not found.failures, f"{REPLAY} --about {CROWD} --seed {seed}: {found.failures[0]}"
         for what, count in found.counters.items():
             totals[what] = totals.get(what, 0) + count
     for what in (
