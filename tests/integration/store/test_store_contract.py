@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import threading
 from collections.abc import Iterator
@@ -220,6 +221,48 @@ def test_an_input_can_be_read_anywhere(store: ObjectStore) -> None:
         assert opened.read(2) == b"\x01\x02"
     with pytest.raises(NotFound, match="nowhere"):
         store.open_input("nowhere")
+
+
+@pytest.mark.parametrize("size", [0, 1, 64 * 1024, 64 * 1024 + 1, 300_000])
+def test_the_end_of_a_parquet_file_comes_with_its_size(
+    store: ObjectStore, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = random.Random(size).randbytes(size)
+    store.put("data/a.parquet", data)
+    asked: list[str] = []
+    if isinstance(store, S3Store):
+        call = store.call
+        monkeypatch.setattr(
+            store,
+            "call",
+            lambda operation, *rest, **more: asked.append(operation) or call(operation, *rest, **more),
+        )
+    with store.open_input("data/a.parquet") as opened:
+        assert opened.seek(0, 2) == size
+        opened.seek(max(0, size - 64 * 1024))
+        assert opened.read() == data[-64 * 1024 :]
+        if isinstance(store, S3Store):
+            # Of an empty object some servers have no end.
+            assert asked == ["get_object"] or (asked == ["get_object", "head_object"] and not size)
+        opened.seek(0)
+        assert opened.read() == data
+        opened.seek(size // 2)
+        assert opened.read(10) == data[size // 2 :][:10]
+    with pytest.raises(NotFound, match=r"nowhere\.parquet"):
+        store.open_input("data/nowhere.parquet")
+
+
+def test_a_parquet_file_that_is_replaced_while_it_is_read_is_an_error(store: ObjectStore) -> None:
+    if not isinstance(store, S3Store):
+        return
+    store.put("data/a.parquet", b"1" * 100_000)
+    with store.open_input("data/a.parquet") as opened:
+        store.put("data/a.parquet", b"2" * 100_000)
+        opened.seek(99_000)
+        assert opened.read() == b"1" * 1000
+        opened.seek(0)
+        with pytest.raises(StorageError):
+            opened.read(10)
 
 
 def test_writers_of_one_log_in_several_threads_lose_and_double_nothing(store: ObjectStore) -> None:

@@ -215,16 +215,17 @@ class Wanted:
 
 
 class Reading:
-    """One round that reads parts of leaves: `ranges` are asked for, and `read` takes the answers."""
+    """One round that reads parts of leaves: `ranges` are asked for, and `read` takes the answers, to those `held`."""
 
-    def __init__(self, leaves: Iterable[Leaf], wanted: Wanted, kept: Kept) -> None:
+    def __init__(self, leaves: Iterable[Leaf], wanted: Wanted, kept: Kept, held: Held | None = None) -> None:
         self._kept = kept
-        self.held: Held = {}
+        self.held: Held = {} if held is None else held
         self._missing: list[tuple[Leaf, Part]] = []
         for leaf in leaves:
             for kind in wanted.kinds(leaf):
                 part = leaf.parts[kind]
-                known = kept.get(part.sha256)
+                known = self.held.get(part.sha256)
+                known = kept.get(part.sha256) if known is None else known
                 if known is None:
                     self._missing.append((leaf, part))
                 else:

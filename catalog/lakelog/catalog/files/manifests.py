@@ -25,6 +25,7 @@ from lakelog.catalog.files.data_file import started_at
 from lakelog.catalog.files.file_tables import TIER_RATIO, grouped, in_order, joined, without
 from lakelog.catalog.files.leaves import (
     Fetch,
+    Held,
     Leaf,
     LeafContent,
     Reading,
@@ -144,10 +145,14 @@ class Manifests:
         return tuple(each for place, each in enumerate(self.entries) if place not in out)
 
     def live_in(
-        self, chosen: Sequence[Entries], fetch: Fetch, statistics: Collection[int] | None
+        self,
+        chosen: Sequence[Entries],
+        fetch: Fetch,
+        statistics: Collection[int] | None,
+        held: Held | None = None,
     ) -> list[pa.Table]:
-        """As `live`, of some of the manifests: no others are read."""
-        found = self._load(chosen, fetch, Wanted.columns(statistics))
+        """As `live`, of some of the manifests: no others are read, nor what is `held` of them."""
+        found = self._load(chosen, fetch, Wanted.columns(statistics), held=held)
         tables = []
         for manifest in chosen:
             files = found[manifest].columns(statistics)
@@ -174,25 +179,26 @@ class Manifests:
     ) -> list[pa.Table] | None:
         """As `live_in`, of the files that are chosen: of the others, only what they are judged by is decoded.
 
-        None where most files are chosen.
+        None where most files are chosen, of many manifests.
         """
         # Where bounds leave few, most of these have such files: what a plan returns of them is read at once.
         at_once = len(chosen) * SELECTIVE <= len(self.entries)
         wanted = Wanted.columns({*(statistics or ()), *choice.looked_at})
-        found = self._load(chosen, fetch, wanted if at_once else Wanted.judged(choice.looked_at))
+        held: Held = {}
+        found = self._load(chosen, fetch, wanted if at_once else Wanted.judged(choice.looked_at), held=held)
         if not at_once:
             leaves = (content for content in found.values() if isinstance(content, LeafContent))
             decode_judged(leaves, choice.looked_at)
         judged = grouped(_judged(found[manifest], choice.looked_at, at_once) for manifest in chosen)
         needed = pa.chunked_array([choice.files(table) for table in judged], pa.bool_())
         if 2 * pc.sum(needed, min_count=0).as_py() > len(needed):
-            return None
+            return self.live_in(chosen, fetch, statistics, held) if at_once else None
         self._searches.append(len(chosen))
         rows, first = [], 0
         for manifest in chosen:
             rows.append(pc.indices_nonzero(needed.slice(first, manifest.stored.entries)))
             first += manifest.stored.entries
-        return self._live_rows(chosen, rows, fetch, statistics)
+        return self._live_rows(chosen, rows, fetch, statistics, held)
 
     def named(self, paths: pa.Array, fetch: Fetch) -> list[pa.Table]:
         """As `live`, of the files of these paths: of the others, only their paths are decoded.
@@ -219,9 +225,10 @@ class Manifests:
         rows: Sequence[pa.Array],
         fetch: Fetch,
         statistics: Collection[int] | None,
+        held: Held | None = None,
     ) -> list[pa.Table]:
         needed = [manifest for manifest, some in zip(manifests, rows, strict=True) if len(some)]
-        found = self._load(needed, fetch, Wanted.columns(statistics))
+        found = self._load(needed, fetch, Wanted.columns(statistics), held=held)
         taken = [
             (manifest, found[manifest].taken(statistics, some))
             for manifest, some in zip(manifests, rows, strict=True)
@@ -290,14 +297,20 @@ class Manifests:
         return Manifests(entries, lists if entries else (), self.kept if kept is None else kept), blobs
 
     def _load(
-        self, manifests: Sequence[Entries], fetch: Fetch, wanted: Wanted, *, keep: bool = True
+        self,
+        manifests: Sequence[Entries],
+        fetch: Fetch,
+        wanted: Wanted,
+        *,
+        keep: bool = True,
+        held: Held | None = None,
     ) -> dict[Entries, Content]:
         """Read what is `wanted` and not in memory yet, and the lists of removed paths, in one round. With `keep`, parts
-        of leaves are kept as far as there is room."""
+        of leaves are kept as far as there is room; what is `held` already is not read, whatever room there is."""
         whole = [
             each for each in (*manifests, *self.removed) if isinstance(each, Manifest) and not each.is_read
         ]
-        parts = Reading((each for each in manifests if isinstance(each, Leaf)), wanted, self.kept)
+        parts = Reading((each for each in manifests if isinstance(each, Leaf)), wanted, self.kept, held)
         names: list[str] = [*(each.stored.name for each in whole), *parts.ranges]
         blobs = fetch(names) if names else []
         for manifest, blob in zip(whole, blobs, strict=False):

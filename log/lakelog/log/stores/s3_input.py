@@ -10,15 +10,16 @@ BLOCK_SIZE_BYTES = 4 * 1024 * 1024
 
 
 class S3Input(io.RawIOBase):
-    """`fetch` returns the bytes from a position to another one; it retries by itself, and raises the store's errors."""
+    """`fetch` returns the bytes from a position to another one; it retries by itself, and raises the store's errors.
+    `end` are the last bytes, where these were read already."""
 
-    def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
+    def __init__(self, size: int, fetch: Callable[[int, int], bytes], end: bytes = b"") -> None:
         super().__init__()
         self._size = size
         self._fetch = fetch
         self._position = 0
-        self._block_at = 0
-        self._block = b""
+        self._block_at = size - len(end)
+        self._block = end
         # Libraries read it by threads of their own.
         self._tally = tally_now()
 

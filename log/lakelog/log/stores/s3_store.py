@@ -21,6 +21,9 @@ from lakelog.log.stores.s3_input import S3Input
 PART_SIZE_BYTES = 32 * 1024 * 1024
 DELETE_MAX = 1000
 
+END_BYTES = 64 * 1024
+"""So much of the end of a Parquet file is read as it is opened: the footer of most, and all of small ones."""
+
 
 class S3Store:
     """See ObjectStore. Credentials come from the AWS chain: environment, profile, container, instance."""
@@ -179,8 +182,13 @@ class S3Store:
                     )
 
     def open_input(self, key: str) -> BinaryIO:
-        # Asking for the size, a missing object shows here and not in the first read.
-        etag, size = self.stamp_of(key)
+        # A missing object shows here, and not in the first read. Readers of Parquet begin at the end: its bytes come
+        # with the size, by one request.
+        end = b""
+        if key.endswith(".parquet"):
+            etag, size, end = self._end_of(key)
+        else:
+            etag, size = cast(tuple[str, int], self.stamp_of(key))
 
         def fetch(first: int, end: int) -> bytes:
             try:
@@ -197,7 +205,27 @@ class S3Store:
             except Exception as error:
                 raise self.failure("read", key, error) from error
 
-        return cast(BinaryIO, S3Input(int(size), fetch))
+        return cast(BinaryIO, S3Input(size, fetch, end))
+
+    def _end_of(self, key: str) -> tuple[str, int, bytes]:
+        """Return the tag and the size of an object, and its last bytes. NotFound where there is none."""
+        try:
+            answer = self.call("get_object", key, Range=f"bytes=-{END_BYTES}")
+        except Exception as error:
+            code = error_code(error)
+            if code == "NoSuchKey":
+                raise NotFound(f"{self.url}/{key} does not exist") from None
+            if code != "InvalidRange":
+                raise self.failure("read", key, error) from error
+            answer = {}  # of an empty object there are no last bytes
+        size = _whole_size(answer)
+        if size is None:
+            etag, size = cast(tuple[str, int], self.stamp_of(key))
+            return etag, size, b""
+        end = cast(bytes, answer["Body"])[-END_BYTES:]
+        if len(end) != min(size, END_BYTES):
+            raise StorageError(f"{self.url}/{key} ended early; try again", location=f"{self.url}/{key}")
+        return str(answer["ETag"]), size, end
 
     def now_us(self, near: str = "") -> int | None:
         """The server's time: the Date of its last answer, a refusal too. Without any, one HEAD asks for it."""
@@ -245,6 +273,16 @@ class S3Store:
         if found is not error:
             found.__cause__ = error
         return found
+
+
+def _whole_size(answer: Any) -> int | None:
+    """Return how long the object is whose end was asked for; None where the answer does not say."""
+    if "ETag" not in answer:
+        return None
+    if answer["ResponseMetadata"]["HTTPStatusCode"] == 200:
+        return len(answer["Body"])
+    size = str(answer.get("ContentRange", "")).rpartition("/")[2]
+    return int(size) if size.isdecimal() else None
 
 
 def _range_of(part: ObjectRange) -> dict[str, str]:

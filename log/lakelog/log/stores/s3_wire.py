@@ -288,6 +288,8 @@ def _understood(request: _Request, answer: Answer) -> dict[str, Any] | Exception
         return error
     if request.operation == "get_object":
         found["Body"] = answer.body
+        if "content-range" in headers:
+            found["ContentRange"] = headers["content-range"]
     if "content-length" in headers and request.method in ("GET", "HEAD"):
         found["ContentLength"] = int(headers["content-length"])
     if "etag" in headers:

@@ -203,13 +203,17 @@ def test_a_value_is_looked_for_by_the_statistics_of_its_column_alone(monkeypatch
     assert len(stored.asked) == 2
 
 
-def test_where_bounds_leave_few_leaves_these_are_read_in_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", [0, 10**9])
+def test_where_bounds_leave_few_leaves_these_are_read_in_one_round(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Also where there is no room to keep what was read."""
     monkeypatch.setattr(file_set, "FEW_LEAVES", 0)
     stored, files = a_pack()
     found = {}
     for selective in (16, 1):
         monkeypatch.setattr(manifests, "SELECTIVE", selective)
-        stored.kept = Kept()
+        stored.kept = Kept(limit)
         stored.asked.clear()
         found[selective] = rows_of(plan_scan(stored.loaded(), stored.fetch, condition("=", "day", 3), [SPEC]))
         assert len(found[selective]) == 20
