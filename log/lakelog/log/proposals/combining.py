@@ -150,7 +150,7 @@ class Combining(Generic[S]):
             check_may_follow(judged.before, draft, placing.location)
             check_fence(judged.before, draft, placing.location)
         except LakelogError as error:
-            if placing.is_open_elsewhere:
+            if placing.is_open_elsewhere and error.is_for_good:
                 refused = Decided(placing.commit_id, placing.base, Draft(), writer)
                 judged.add_refused(refused, refusal_of(error))
                 judged.errors[placing.commit_id] = error

@@ -74,7 +74,7 @@ FORGED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("old", "new"), FORGED.values(), ids=FORGED.keys())
-def test_a_forged_proposal_of_files_is_applied_by_nobody(
+def test_a_forged_proposal_of_files_is_applied_by_no_client(
     table: Table, tmp_path: Path, old: str, new: str
 ) -> None:
     def forge(proposal: Proposal) -> Proposal:
