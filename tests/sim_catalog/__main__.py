@@ -29,6 +29,7 @@ def main() -> int:
     parser.add_argument(
         "--mutation", choices=sorted(MUTATIONS), help="with one protection removed, and what it is about"
     )
+    parser.add_argument("--proposals", action="store_true", help="clients propose changes to each other")
     arguments = parser.parse_args()
     seeds: Iterable[int] = itertools.count(arguments.first)
     if arguments.seed is not None:
@@ -41,17 +42,19 @@ def main() -> int:
         seeds = (seed for seed in seeds if KINDS[seed % len(KINDS)] == arguments.about)
     with MUTATIONS.get(arguments.mutation, nullcontext)():
         about = ABOUT.get(arguments.mutation, frozenset())
-        return 1 if run(seeds, arguments.minutes, kind, about) else 0
+        return 1 if run(seeds, arguments.minutes, kind, about, proposals=arguments.proposals) else 0
 
 
-def run(seeds: Iterable[int], minutes: float | None, kind: str | None, about: frozenset[str]) -> int:
+def run(
+    seeds: Iterable[int], minutes: float | None, kind: str | None, about: frozenset[str], *, proposals: bool
+) -> int:
     """Run seeds, report on them, and return how many fail."""
     number, failed, versions, steps, begun = 0, 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
     for seed in seeds:
         if minutes is not None and time.perf_counter() - begun > 60 * minutes:
             break
-        outcome = simulate_catalog(seed, kind, about)
+        outcome = simulate_catalog(seed, kind, about, proposals=proposals)
         number += 1
         versions += outcome.versions
         steps += outcome.steps
@@ -59,7 +62,7 @@ def run(seeds: Iterable[int], minutes: float | None, kind: str | None, about: fr
             totals[what] = totals.get(what, 0) + count
         if outcome.failures:
             failed += 1
-            of = f" --about {kind}" if kind else ""
+            of = (f" --about {kind}" if kind else "") + (" --proposals" if proposals else "")
             print(f"seed {seed} fails; replay it with: scripts/sim --catalog --seed {seed}{of}")
             for failure in outcome.failures[:5]:
                 print(f"    {failure}", flush=True)

@@ -8,6 +8,7 @@ from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog.maintenance import fsck
 from lakelog.catalog.state.namespace_state import NAMESPACE
+from lakelog.log.changes import each_change
 from lakelog.log.checks.findings import Severity
 from lakelog.log.format import COMMITTED, decode_decision
 from lakelog.log.grammar import RIGHTS_KEY
@@ -35,7 +36,8 @@ def of_requests(world: CatalogWorld) -> list[str]:
     found: dict[str, list[str]] = {}
     for location, entry in world.truth.entries():
         if entry.version > 1 and world.truth.effective(entry) is not None:
-            found.setdefault(entry.commit_id, []).append(location)
+            for change in each_change(entry):
+                found.setdefault(change.commit_id, []).append(location)
     wrong = []
     for commit_id, locations in found.items():
         if len(set(locations)) < len(locations):

@@ -44,7 +44,7 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
     if choice < 0.3:
         isolation = world.isolation
         world.transact(
-            catalog, "numbers in a transaction", isolation, lambda tx: _twice(tx, rows, some(world))
+            catalog, "numbers in a transaction", isolation, lambda tx: twice(tx, NAME, rows, some(world))
         )
         return
     table = catalog.load_table(NAME)
@@ -61,9 +61,9 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
         world.ask(request, lambda: table.rollback_to_version(version, token=token))
 
 
-def _twice(catalog: CatalogNames, *several: pa.Table) -> None:
+def twice(catalog: CatalogNames, name: str, *several: pa.Table) -> None:
     for rows in several:
-        catalog.load_table(NAME).append(rows)
+        catalog.load_table(name).append(rows)
 
 
 def look(catalog: CatalogNames) -> dict[str, list[Row]]:

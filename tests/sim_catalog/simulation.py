@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from types import ModuleType
 from unittest.mock import patch
 
+from tests.sim.proposing import sizes
 from tests.sim.simulation import Outcome
 from tests.sim_catalog import (
     bank,
     chain,
     clones,
+    crowd,
     duty,
     final,
     judging,
@@ -32,6 +35,7 @@ from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.schema import SNAPSHOT
 from lakelog.log import LakelogError
+from lakelog.log.changes import combined_ids
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
 INVARIANTS: dict[str, ModuleType] = {
@@ -42,8 +46,8 @@ INVARIANTS: dict[str, ModuleType] = {
     "ring": ring,
     "sink": sink,
 }
-ROWS, LINES, CLONES = "rows", "lines", "clones"
-APART: dict[str, ModuleType] = {ROWS: rows, LINES: lines, CLONES: clones}
+ROWS, LINES, CLONES, CROWD = "rows", "lines", "clones", "crowd"
+APART: dict[str, ModuleType] = {ROWS: rows, LINES: lines, CLONES: clones, CROWD: crowd}
 KINDS = (
     *("names", "bank", "names", "chain", "duty", "ring", "sink"),
     *("names", "numbers", "names", "chain", "duty", "ring", "sink"),
@@ -56,14 +60,18 @@ def seeds_of(kind: str, number: int) -> list[int]:
     return [seed for seed in range(1, number * len(KINDS) + 1) if KINDS[seed % len(KINDS)] == kind][:number]
 
 
-def simulate_catalog(seed: int, kind: str | None = None, about: frozenset[str] = frozenset()) -> Outcome:
+def simulate_catalog(
+    seed: int, kind: str | None = None, about: frozenset[str] = frozenset(), *, proposals: bool = False
+) -> Outcome:
     """Run the world of `seed` and return what is wrong with it. The same seed gives the same run.
 
-    `kind` makes it about something else than its remainder says: about `rows`, `lines` or `clones`, which no remainder
-    stands for. `about` leaves some ways open to clients of those that they have (`CatalogWorld.chosen`), so that what
-    these are about shows in few seeds.
+    `kind` makes it about something else than its remainder says: about `rows`, `lines`, `clones` or a `crowd`, which no
+    remainder stands for. `about` leaves some ways open to clients of those that they have (`CatalogWorld.chosen`), so
+    that what these are about shows in few seeds. With `proposals`, clients propose changes to each other, from the
+    first or second race that they lose, and in windows of a few versions.
     """
     world = new_catalog_world(seed, about)
+    world.proposals = proposals
     rows_at.clear()
     kind = kind or KINDS[seed % len(KINDS)]
     # Vectors of so few rows would always stand in the entries.
@@ -72,6 +80,7 @@ def simulate_catalog(seed: int, kind: str | None = None, about: frozenset[str] =
         world.open(),
         clones.known_copies(),
         patch.object(deletion_vectors, "INLINE_MAX_BYTES", inline_max_bytes),
+        sizes((2, 3, 5, 20)[seed % 4], seed // 4 % 2) if proposals else nullcontext(),
     ):
         finish = partial(judging.judge, names.populate(world)) if kind == "names" else invariants(world, kind)
         world.scheduler.run()
@@ -80,6 +89,11 @@ def simulate_catalog(seed: int, kind: str | None = None, about: frozenset[str] =
             failures += [*finish(), *final.problems(world)]
         except LakelogError as error:
             failures.append(f"at the end: {type(error).__name__}: {error}")
+    for _, entry in world.truth.entries():
+        if combined_ids(entry):
+            world.count("versions with changes of others")
+        if any(change.refused for change in entry.changes):
+            world.count("versions that refuse a change")
     versions = sum(len(log.commits) for log in world.truth.logs().values())
     return Outcome(seed, tuple(failures), versions, world.scheduler.steps, world.counters)
 
@@ -96,10 +110,11 @@ def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
     world.now_us += 2 * CLOCK_TOLERANCE_US
     world.founded_us = max(commit.time_us for _, commit in world.truth.entries())
     checks: dict[str, Check] = {what: partial(check, world, what) for what in chosen}
-    more = 2 if world.about else 0
+    more = 2 if world.about or kind == CROWD else 0
+    deeds = 3 if kind == CROWD else 0
     for what in chosen:
         for i in range(rng.randint(2, 3) + more):
-            world.spawn(f"{what} {i}", rng.randint(2, 5), partial(module_of(what).deed, world))
+            world.spawn(f"{what} {i}", rng.randint(2, 5) + deeds, partial(module_of(what).deed, world))
     for i in range(rng.randint(1, 2)):
         name = f"reader {i}"
         look: Callable[[Catalog], None] = partial(readers.deed, world, name, checks)
@@ -137,10 +152,12 @@ def at_the_end(world: CatalogWorld, checks: dict[str, Check]) -> list[str]:
             problem = allowed(world, module_of(what).judge(tables))
             if problem:
                 found.append(f"by the times of all commits, at {time_us} {problem}")
-    if not world.weather.fault and not world.weather.crash:
+    if not world.weather.fault and not world.weather.crash and CROWD not in checks:
         found += final.of_creations(world)
     if "sink" in checks:
         found += sink.never_twice(world)
     if LINES in checks:
         found += lines.lost(world)
+    if CROWD in checks:
+        found += crowd.lost(world)
     return found[:3]

@@ -19,6 +19,7 @@ from lakelog.catalog.state.decoded_events import table_events
 from lakelog.catalog.state.events import FilesChanged, StreamCommitted
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
+from lakelog.log.changes import each_change
 
 ALONE, LEFT, RIGHT, NOTES = TABLES = ("sink.alone", "sink.left", "sink.right", "sink.notes")
 PAIR = (LEFT, RIGHT)
@@ -140,7 +141,8 @@ def never_twice(world: CatalogWorld) -> list[str]:
     problems: list[str] = []
     for log in world.truth.logs().values():
         batches: dict[str, list[int]] = {}
-        for commit in log.commits if log.namespace is None else ():
+        changes = [change for commit in log.commits for change in each_change(commit)]
+        for commit in changes if log.namespace is None else ():
             events = table_events(commit)
             own = [event for event in events if isinstance(event, StreamCommitted)]
             rows = sum(event.added_rows for event in events if isinstance(event, FilesChanged))

@@ -26,6 +26,7 @@ READ_FAULTS = 0.2
 
 _real_written_files = parquet.written_files
 _real_copied_files = parquet.copied_files
+_real_rows_written_in = parquet.rows_written_in
 _real_moved = identity_rewrite.moved
 _made: dict[bytes, list[tuple[bytes, DataFile]]] = {}
 _rows: dict[str, list[Row]] = {}
@@ -82,16 +83,27 @@ def moved(head: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
 
 def copied_files(head: Any, *how: Any, **more: Any) -> list[DataFile]:
     """As `parquet.copied_files`, of whose files the rows are then known."""
-    tracked, files = head.tracked, _real_copied_files(head, *how, **more)
+    files = _real_copied_files(head, *how, **more)
+    _note_rows(head.tracked.store.get, head.tracked.prefix, files)
+    return files
+
+
+def rows_written_in(store: Any, prefix: str, *how: Any, **more: Any) -> list[DataFile]:
+    """As `parquet.rows_written_in`, by which a client writes the rows that others proposed."""
+    files = _real_rows_written_in(store, prefix, *how, **more)
+    _note_rows(getattr(store, "_truth", store).get, prefix, files)
+    return files
+
+
+def _note_rows(get: Callable[[str], bytes | None], prefix: str, files: Sequence[DataFile]) -> None:
     for file in files:
-        key = f"{tracked.prefix}/{file.path}"
-        content = tracked.store.get(key)
+        key = f"{prefix}/{file.path}"
+        content = get(key)
         if content is None:  # a vacuum may have been there, which has fenced the write
             continue
         columns = pq.read_table(pa.BufferReader(content)).to_pydict()
         own = [values for name, values in columns.items() if name not in (ROW_ID, ROW_VERSION)]
         rows_at[key] = _rows[_digest(content)] = list(zip(*own, strict=True))
-    return files
 
 
 def written_files(

@@ -18,6 +18,7 @@ from lakelog.catalog.logs.stored_vectors import read_vector
 from lakelog.catalog.state.decoded_events import namespace_events, table_events
 from lakelog.catalog.state.events import FilesChanged, TableReplaced
 from lakelog.catalog.state.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
+from lakelog.log.changes import is_same_commit
 from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, decode_decision, decode_entry
 
@@ -75,7 +76,7 @@ class Truth:
 
     def is_applied(self, commit_id: str) -> bool:
         return any(
-            commit.commit_id == commit_id and commit.version > 1 and self.effective(commit) is not None
+            is_same_commit(commit, commit_id) and commit.version > 1 and self.effective(commit) is not None
             for _, commit in self.entries()
         )
 

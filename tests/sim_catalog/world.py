@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,15 +13,15 @@ from unittest.mock import patch
 from tests.everywhere import replaced
 from tests.sim.scheduler import Crash, Scheduler
 from tests.sim.stores import TrueStore, Weather
-from tests.sim.world import START_US, YEAR_US, new_weather
-from tests.sim_catalog.stores import CatalogStore, copied_files, moved, written_files
+from tests.sim.world import START_US, STEPS_A_SECOND, YEAR_US, new_weather
+from tests.sim_catalog.stores import CatalogStore, copied_files, moved, rows_written_in, written_files
 from tests.sim_catalog.truth import Truth
 
 from lakelog.catalog import Catalog, parquet
 from lakelog.catalog.logs import places
 from lakelog.catalog.parquet import reading
 from lakelog.catalog.transaction import Transaction
-from lakelog.catalog.writes import identity_rewrite
+from lakelog.catalog.writes import identity_rewrite, proposed_rows
 from lakelog.log import (
     CommitUnknown,
     ConflictError,
@@ -70,6 +71,8 @@ class CatalogWorld:
     """What was acknowledged as put on main or on a branch, by its id, and is never taken away."""
     about: frozenset[str] = frozenset()
     """Which ways `chosen` leaves open, for a run that is to show soon what few show; none stands for all."""
+    proposals: bool = False
+    """Whether clients that lose races propose their changes to others, which combine them."""
     checkpoints: dict[str, int] = field(default_factory=dict)
     """Which batch each stream writes next, as far as it knows."""
 
@@ -116,6 +119,10 @@ class CatalogWorld:
                 new_id=self.new_id,
                 sleep_s=self._sleep,
                 random=self.rng.random,
+                wait=self._wait,
+                monotonic_s=lambda: self.scheduler.steps / STEPS_A_SECOND,
+                in_thread=self.scheduler.spawn,
+                proposals=self.proposals,
                 in_background=self._in_background,
                 in_parallel=self._in_parallel,
                 snapshot_every_versions=3,
@@ -156,6 +163,7 @@ class CatalogWorld:
             patch.object(places, "open_store", self.open_store),
             replaced(parquet, "copied_files", copied_files),
             replaced(parquet, "written_files", written_files),
+            patch.object(proposed_rows, "rows_written_in", rows_written_in),
             patch.object(reading, "in_order", one_by_one),
             patch.object(identity_rewrite, "moved", moved),
         ):
@@ -164,6 +172,12 @@ class CatalogWorld:
     def _sleep(self, seconds: float) -> None:
         self.now_us += int(seconds * 1_000_000)
         self.scheduler.step()
+
+    def _wait(self, event: threading.Event, timeout_s: float | None) -> None:
+        left = None if timeout_s is None else self.rng.choice((1, 3, 10))
+        while not event.is_set() and left != 0:
+            self.scheduler.step()
+            left = None if left is None else left - 1
 
     def _in_parallel(self, works: Sequence[Callable[[], None]]) -> None:
         """One by one in any order: whatever really happens side by side is like one of these."""

@@ -156,6 +156,11 @@ class StreamStopped(ConflictError):
 class ValuesGone(CommitConflict):
     """Another commit took the identity values that this one's rows have: retry with others."""
 
+    # It is for good where these rows cannot get others, as some of their values were given.
+    def __init__(self, message: str, *, version: int | None = None, is_for_good: bool = True) -> None:
+        super().__init__(message, version=version)
+        self.is_for_good = is_for_good
+
 
 class ConstraintExists(AlreadyExists):
     """The table has a constraint of that name (case-insensitive)."""

@@ -30,6 +30,10 @@ class LakelogError(Exception):
     explained: ClassVar[bool] = False
     """Whether there is more to say of its kind than each message does: then people are shown `pointer` behind it."""
 
+    is_for_good: bool = True
+    """Whether a change that is refused for it is given up. Where its author tries another one under the same id, no
+    version may refuse that id."""
+
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
         if self.explained:

@@ -180,7 +180,7 @@ class Placing(Generic[S]):
         Nothing may be newer, our own commit least. Where others may apply the change on what comes later, the refusal
         itself has to be the newest: a version is put that says so.
         """
-        if not self.is_open_elsewhere:
+        if not self.is_open_elsewhere or not error.is_for_good:
             newer = list(self.newer(None, batch=1, patient=patient))
             if not newer:
                 try:

@@ -181,3 +181,24 @@ def test_limits_filters_new_keys_and_words_of_others(grown: Any) -> None:
         lake.sql("CALL lake.system.cluster('plain')")
     with pytest.raises(AnalysisException, match="give more than 0"):
         _cluster(lake, limit_bytes=0)
+
+
+@pytest.mark.adapter
+def test_by_one_column_files_are_in_the_order_of_a_select(lake: Any) -> None:
+    """By that column, and then by the table's order: also where many rows have one value, and between files."""
+    lake.sql(f"CREATE TABLE lake.t (a INT, b STRING, id BIGINT) CLUSTER BY (a) {SMALL}")
+    lake.sql("ALTER TABLE lake.t WRITE ORDERED BY b DESC NULLS LAST, id")
+    for first in (0, 6_000):
+        lake.sql(
+            "INSERT INTO lake.t SELECT IF(id % 9 = 0, NULL, CAST(id * 7919 % 40 AS INT)), "
+            f"IF(id % 7 = 0, NULL, md5(string(id))), id FROM range({first}, {first + 6000}, 1, 2)"
+        )
+    _cluster(lake, full="true")
+    _check_places(lake)
+    files = sorted(
+        _files(lake), key=lambda each: (each[0]["curve_low"], each[0]["curve_high"], each[0]["path"])
+    )
+    assert len(files) >= 2
+    found = [tuple(row.values()) for _, rows in files for row in rows.to_pylist()]
+    expected = lake.frame("SELECT * FROM lake.t ORDER BY a, b DESC NULLS LAST, id").collect()
+    assert found == list(map(tuple, expected))

@@ -298,7 +298,11 @@ def _check(
         case Rule.CHECK_VALUES:
             gone = _gone(view.state, written.values)
             if gone is not None:
-                raise ValuesGone(str(conflict(operation, change, commit, name, gone)), version=commit.version)
+                raise ValuesGone(
+                    str(conflict(operation, change, commit, name, gone)),
+                    version=commit.version,
+                    is_for_good=_is_for_good(written.values),
+                )
         case Rule.FAIL:
             raise conflict(operation, change, commit, name, None)
         case Rule.GONE:
@@ -317,9 +321,16 @@ def taken_events(view: View[TableState], values: Sequence[ValuesTaken], name: st
     gone = _gone(view.state, live)
     if gone is not None:
         raise ValuesGone(
-            f"the write to {name} cannot be committed: {gone}. Run the statement again", version=view.version
+            f"the write to {name} cannot be committed: {gone}. Run the statement again",
+            version=view.version,
+            is_for_good=_is_for_good(values),
         )
     return [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in live]
+
+
+def _is_for_good(values: Sequence[ValuesTaken]) -> bool:
+    """Return whether rows with these values cannot get others in their place (see `identity_values.with_values`)."""
+    return any(each.given for each in values)
 
 
 def _gone(state: TableState, values: Sequence[ValuesTaken]) -> str | None:

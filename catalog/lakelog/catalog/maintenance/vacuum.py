@@ -135,7 +135,7 @@ def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     """Delete the unreachable objects in `scope`, or report what would be deleted. One failure does not stop the rest.
     ClockNotTrusted (see `ages`).
 
-    Costs, for each table, three to five LISTs (more for more than 1000 files, see `listing`) and a few GETs; where a
+    Costs, for each table, four to six LISTs (more for more than 1000 files, see `listing`) and a few GETs; where a
     file is met that the current version does not have, one GET for each retained version since its write began; a PUT
     for the fence, and a request for every 1000 deletions. For each namespace a LIST of its folders, and one GET for
     each folder that no name leads to.

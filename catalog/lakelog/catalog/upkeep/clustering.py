@@ -99,20 +99,10 @@ def ranked(head: TableHead) -> TableHead:
     Costs, for new ones, a read of the key columns of some files, and a commit. The version has none where the table has
     no rows.
     """
-    check_clustered(head)
-    metadata = head.metadata
+    files, metadata = head.all_files(), head.metadata
+    if not _lacks_boundaries(head, files):
+        return head
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
-    files = head.all_files()
-    if curve is not None and not is_skewed(files, metadata, curve):
-        return head
-    if not any(files["rows"].to_pylist()):
-        return head
-    if head.ref != MAIN:
-        if curve is not None:
-            return head
-        raise InvalidInput(
-            f"{head.name} is clustered by boundaries that the table itself has not got yet: cluster the table first"
-        )
     ids = metadata.clustering[:COLUMNS_MAX]
     columns = tuple(
         bounds_from(values, id, _type_of(metadata, id), BITS[len(ids)])
@@ -139,6 +129,25 @@ def ranked(head: TableHead) -> TableHead:
         return Draft(events=encode([ClusteringChanged(columns=now.clustering, ranks=ranks)]))
 
     return head.commit_or_refresh(decide, None)
+
+
+def _lacks_boundaries(head: TableHead, files: pa.Table) -> bool:
+    """Whether it has none that divide its rows, and may get others. InvalidInput for a table without a key, and for a
+    branch whose table has none."""
+    check_clustered(head)
+    metadata = head.metadata
+    curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
+    if curve is not None and not is_skewed(files, metadata, curve):
+        return False
+    if not any(files["rows"].to_pylist()):
+        return False
+    if head.ref == MAIN:
+        return True
+    if curve is not None:
+        return False
+    raise InvalidInput(
+        f"{head.name} is clustered by boundaries that the table itself has not got yet: cluster the table first"
+    )
 
 
 def sample(head: TableHead, files: pa.Table) -> list[pa.Array]:
@@ -199,9 +208,10 @@ def expected_of(
     head: TableHead, goal: ClusteringGoal, limit_bytes: int | None, filter: Filter | None = None
 ) -> ExpectedClustering:
     """Return what `cluster` would do, from metadata alone. InvalidInput for a table without a key."""
-    check_clustered(head)
+    files = head.all_files()
+    renews = _lacks_boundaries(head, files)
     chosen = compaction_commit.files_like(head, filter, "clustered")
-    return expected(head.all_files(), chosen, head.metadata, goal, limit_bytes, may_renew=head.ref == MAIN)
+    return expected(files, chosen, head.metadata, goal, limit_bytes, renews=renews)
 
 
 def rewritten(

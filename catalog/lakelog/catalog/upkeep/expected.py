@@ -35,7 +35,7 @@ from lakelog.catalog.schema import (
     hilbert,
     value_type,
 )
-from lakelog.catalog.state import ClusteringGoal, Group, is_skewed, plan_clustering
+from lakelog.catalog.state import ClusteringGoal, Group, plan_clustering
 
 _NEW_GENERATION = 1 << 62
 _CELLS_BITS = 16
@@ -94,11 +94,11 @@ def expected(
     goal: ClusteringGoal,
     limit_bytes: int | None,
     *,
-    may_renew: bool = True,
+    renews: bool,
 ) -> ExpectedClustering:
     """Return what a clustering of the `chosen` ones of the table's files would do; both have the form of
-    `FileSet.chunks`. Unless it `may_renew` boundaries, it goes by those that there are."""
-    curve, is_new = _curve(files, metadata, may_renew=may_renew)
+    `FileSet.chunks`. It `renews` boundaries, where it begins with that."""
+    curve = _curve(files, metadata, renews=renews)
     boxes = _Boxes(curve, metadata)
     before, known = boxes.of(files), set(files["path"].to_pylist())
     whole = int(pc.sum(pc.filter(files["size"], pc.greater(files["rows"], 0))).as_py() or 0)
@@ -135,7 +135,7 @@ def expected(
         columns=names,
         files=files.num_rows,
         size_bytes=int(pc.sum(files["size"]).as_py() or 0),
-        new_boundaries=is_new,
+        new_boundaries=renews,
         keys=tuple(
             KeyOverlap(column=name, before=round(one, 2), after=round(two, 2))
             for name, one, two in zip(names, before.by_column(), after.by_column(), strict=False)
@@ -152,7 +152,7 @@ def overlap_of(files: pa.Table, metadata: Metadata) -> float | None:
     clustered."""
     if not metadata.clustering:
         return None
-    curve, _ = _curve(files, metadata, may_renew=False)
+    curve = _curve(files, metadata, renews=False)
     return round(_Boxes(curve, metadata).of(files).over_points(), 2)
 
 
@@ -182,11 +182,11 @@ def _numbered(files: pa.Table) -> pa.Table:
     return files.filter(pc.greater(files["rows"], 0))
 
 
-def _curve(files: pa.Table, metadata: Metadata, *, may_renew: bool) -> tuple[Curve, bool]:
-    """Return the curve that rows would be ordered along, and whether its boundaries are new ones."""
+def _curve(files: pa.Table, metadata: Metadata, *, renews: bool) -> Curve:
+    """Return the curve that rows would be ordered along."""
     curve = curve_of(metadata.ranks, metadata.clustering, metadata.schema)
-    if curve is not None and not (may_renew and is_skewed(files, metadata, curve)):
-        return curve, False
+    if curve is not None and not renews:
+        return curve
     ids = metadata.clustering[:COLUMNS_MAX]
     columns = []
     for id in ids:
@@ -200,7 +200,7 @@ def _curve(files: pa.Table, metadata: Metadata, *, may_renew: bool) -> tuple[Cur
         )
     first = _NEW_GENERATION if curve is None else curve.ranks.first
     ranks = Ranks(generation=_NEW_GENERATION, first=first, columns=tuple(columns))
-    return Curve(ranks, metadata.schema), True
+    return Curve(ranks, metadata.schema)
 
 
 def _ends(files: pa.Table, id: int, metadata: Metadata) -> tuple[pa.Array, pa.Array] | None:

@@ -40,6 +40,11 @@ def order_of(keys: Sequence[str], version: int) -> list[str]:
     return sorted(keys, key=lambda key: zlib.crc32(f"{version} {key}".encode()))
 
 
+COLLECTED_AFTER_PUTS = 1 / 6
+"""How long after its put a version without a file has the inbox listed for the next one: the sooner, the more of what
+is proposed at sight of the version before comes a version later."""
+
+
 class Combining(Generic[S]):
     """What a courier does while it commits for others."""
 
@@ -145,7 +150,7 @@ class Combining(Generic[S]):
             check_may_follow(judged.before, draft, placing.location)
             check_fence(judged.before, draft, placing.location)
         except LakelogError as error:
-            if placing.is_open_elsewhere:
+            if placing.is_open_elsewhere and error.is_for_good:
                 refused = Decided(placing.commit_id, placing.base, Draft(), writer)
                 judged.add_refused(refused, refusal_of(error))
                 judged.errors[placing.commit_id] = error
@@ -242,10 +247,9 @@ class Combining(Generic[S]):
         """Put the version, and see what is proposed meanwhile. Returns whether to go on."""
         goes_on: list[bool] = []
         collected: list[dict[str, Proposal | None]] = []
-        version = judged.before.version
         works: list[Callable[[], None]] = [
             lambda: goes_on.append(self._put_anew(judged)),
-            lambda: collected.append(self._inbox.collected(version)),
+            lambda: collected.append(self._collected(judged)),
         ]
         decided = self._decided_keys()
         if decided:
@@ -258,6 +262,11 @@ class Combining(Generic[S]):
         for read in collected:
             self._inbox.read = read
         return goes_on[0]
+
+    def _collected(self, judged: _JudgedRound[S]) -> dict[str, Proposal | None]:
+        if not judged.rows:
+            self._pending.options.sleep_s(COLLECTED_AFTER_PUTS * self._pending.pace.put_s)
+        return self._inbox.collected(judged.before.version)
 
     def _put_anew(self, judged: _JudgedRound[S]) -> bool:
         """Put the version, and after a lost race one with what is left of it at once: who wins needs no read, and would

@@ -42,20 +42,26 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=200, help="its files (%(default)s)")
     parser.add_argument("--keys", type=int, default=1000, help="keys of an upsert (%(default)s)")
     parser.add_argument("--fpp", default="0,0.01,0.0001", help="rates, with commas (%(default)s)")
+    parser.add_argument(
+        "--input-stream",
+        help="fs.s3a.input.stream.type: S3A's own default, which reads ahead and keeps what it has read, or classic",
+    )
     arguments = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakelog-bench-")))
         server = stack.enter_context(versitygw(folder / "s3", access_log=folder / "access.log"))
         stack.enter_context(server.credentials())
-        spark = _session(WAREHOUSE, server.options)
+        spark = _session(WAREHOUSE, server.options, arguments.input_stream)
         stack.callback(spark.stop)
         catalog = Catalog(WAREHOUSE, options=server.options)
         for rate in arguments.fpp.split(","):
             _measured(spark, catalog, folder / "access.log", arguments, rate)
 
 
-def _session(warehouse: str, options: Mapping[str, Any]) -> SparkSession:
+def _session(warehouse: str, options: Mapping[str, Any], input_stream: str | None) -> SparkSession:
     settings = s3a_settings()
+    if input_stream is not None:
+        settings["spark.hadoop.fs.s3a.input.stream.type"] = input_stream
     builder = SparkSession.builder.master("local[2]").appName("lakelog bench")
     builder = builder.config("spark.jars", settings.pop("spark.jars", ""))
     for name, value in {
@@ -132,6 +138,7 @@ def _costs(spark: SparkSession, log: Path, statement: str) -> tuple[float, int, 
     seen, start = log.stat().st_size, time.perf_counter()
     spark.sql(statement).collect()
     seconds = time.perf_counter() - start
+    time.sleep(1)  # until the server has written its log
     with log.open(encoding="utf-8") as lines:
         lines.seek(seen)
         asked = [line.split() for line in lines if ".parquet" in line]

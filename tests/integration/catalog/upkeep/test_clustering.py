@@ -237,7 +237,10 @@ def test_every_type_null_nan_and_skew(catalog: Catalog) -> None:
         for _ in range(3):
             table = table.append(some(300))
         before = sorted(map(repr, table.scan().to_arrow().to_pylist()))
+        expected = table.expected_of_clustering()
+        assert expected.read_files == table.file_count and 0 < expected.overlap_after <= 3
         table = table.cluster()
+        assert 0 < table.clustering_overlap() <= 3
         table = table.append(some(100)).cluster() if number else table
         after = sorted(map(repr, table.scan().to_arrow().to_pylist()))
         assert len(after) == len(before) + (100 if number else 0)
@@ -470,6 +473,8 @@ def test_branches_and_partitions(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match="cluster the table first"):
         table.create_branch("b")
         on_branch(catalog).cluster()
+    with pytest.raises(InvalidInput, match="cluster the table first"):
+        on_branch(catalog).expected_of_clustering()
     before, branch = of(table), on_branch(catalog).delete("id = 5")
     table = table.cluster()
     assert of(table) == before

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from tests.integration.catalog.schema.test_constraints import add, over, require
-from tests.integration.catalog.writes.test_identity import create, fsck_finds, given, of
+from tests.integration.catalog.writes.test_identity import create, fsck_finds, given, of, written
 from tests.integration.catalog.writes.test_open_proposals import combine
 
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, CommitUnknown, LogOptions, Table, Token
@@ -104,6 +104,18 @@ def test_values_of_identity_columns_are_taken_by_who_combines(tmp_path: Path) ->
     assert ids(done) == [1, 2, 3, 4, 5, 6]
     assert sorted(done.to_arrow()["of"].to_pylist()) == ["a", "b", "c", "mine", "mine", "mine"]
     assert done.identity_values()[0]["next"] == 7
+    assert not fsck_finds(catalog)
+
+
+def test_files_whose_values_others_took_get_other_values_and_are_not_refused(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path))
+    catalog.create_namespace("n")
+    table = create(catalog, "n.t")
+    combine(tmp_path, table=True, rows=of("theirs"))
+    late = written(table, of("mine"), {})
+    done = table.commit_write(**late)
+    assert sorted(zip(*done.to_arrow().to_pydict().values(), strict=True)) == [(1, "theirs"), (2, "mine")]
+    assert done.commit_write(**late).version == done.version
     assert not fsck_finds(catalog)
 
 
