@@ -57,6 +57,9 @@ class OutsideOnly:
     def backups(self, *given: object, **named: object) -> NoReturn:
         self.backup()
 
+    def delete_backups(self, *given: object, **named: object) -> NoReturn:
+        self.backup()
+
     def copy(self, *given: object, **named: object) -> NoReturn:
         self.backup()
 
