@@ -61,4 +61,4 @@ class LogOptions:
         """Return whether changes of logs in the store with this URL are proposed."""
         if self.proposals is not None:
             return self.proposals
-        return not url.startswith(("file:", "memory:"))
+        return url.startswith("s3:")

@@ -9,6 +9,7 @@ safety, which is the put-if-absent's alone.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeAlias
 
@@ -58,18 +59,18 @@ class Sharing(Generic[S]):
             self._group(Trail(), [own]).commit()
             return own.outcome()
         placing.yields = self._by_data is not None
-        over: list[Callable[[], None]] = []
+        is_over = threading.Event()
 
         def wishes() -> None:
-            if not over:
-                over.append(wish(self._replay, placing.view.version, placing.commit_id))
+            # By the thread that has the turn, which may not know yet that this one was interrupted.
+            placing.wishes = None
+            wish(self._replay, placing.view.version, placing.commit_id, is_over)
 
         placing.wishes = wishes
         try:
             self._turns.take(own, self._commit, self._unfinished, self._submitted)
         finally:
-            for end in over:
-                end()
+            is_over.set()
             if self._turns.is_idle:
                 self._trail = Trail()  # it holds states
         if own.sent:

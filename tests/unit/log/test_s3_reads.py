@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from lakelog.log.stores.s3_errors import Refused
 from lakelog.log.stores.s3_files import S3Files
 from lakelog.log.stores.s3_input import BLOCK_SIZE_BYTES, S3Input
+from lakelog.log.stores.s3_store import END_BYTES, S3Store
 
 DATA = bytes(range(251)) * 40_000  # two blocks and a half
 
@@ -87,3 +89,47 @@ def test_a_get_whose_body_breaks_off_is_retried(
         assert found["Body"] == DATA
     else:
         assert isinstance(found, ConnectionResetError)
+
+
+LAST = len(DATA) - 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "requests"),
+    [
+        ((206, DATA[-END_BYTES:], f"bytes {LAST + 1 - END_BYTES}-{LAST}/{LAST + 1}"), 1),
+        ((200, DATA, None), 1),
+        # Servers that do not know to count from the end.
+        ((206, DATA[: END_BYTES + 1], f"bytes 0-{END_BYTES}/{LAST + 1}"), 2),
+        ((206, DATA[-END_BYTES:], f"bytes {LAST + 1 - END_BYTES}-{LAST}/*"), 2),
+        ((206, DATA[-END_BYTES:], None), 2),
+        (Refused("get_object", 416, "RequestedRangeNotSatisfiable", {}, 0), 2),
+        (Refused("get_object", 416, "", {}, 0), 2),
+        (Refused("get_object", 501, "NotImplemented", {}, 0), 2),
+    ],
+)
+def test_the_end_of_a_parquet_file_is_its_end_whatever_a_server_makes_of_the_range(
+    answer: Any, requests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = S3Store("s3://b")
+    asked: list[str] = []
+
+    def call(operation: str, key: str, **arguments: Any) -> dict[str, Any]:
+        asked.append(operation)
+        if operation == "head_object":
+            return {"ETag": "e", "ContentLength": len(DATA)}
+        if len(asked) > 1:
+            first, end = arguments["Range"].removeprefix("bytes=").split("-")
+            return {"ResponseMetadata": {"HTTPStatusCode": 206}, "Body": DATA[int(first) : int(end) + 1]}
+        if isinstance(answer, Exception):
+            raise answer
+        status, body, part = answer
+        found = {"ResponseMetadata": {"HTTPStatusCode": status}, "ETag": "e", "Body": body}
+        return found if part is None else {**found, "ContentRange": part}
+
+    monkeypatch.setattr(store, "call", call)
+    with store.open_input("x.parquet") as file:
+        assert len(asked) == requests
+        file.seek(-END_BYTES, io.SEEK_END)
+        assert file.read() == DATA[-END_BYTES:]
+        assert len(asked) == (1 if requests == 1 else 3)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -81,12 +80,13 @@ class Watch:
             self._looking = 0
 
 
-def wish(replay: Replay[Any], seen: int, commit_id: str) -> Callable[[], None]:
-    """Leave a wish beside what goes on. Returns what takes it away again."""
+def wish(replay: Replay[Any], seen: int, commit_id: str, is_over: threading.Event) -> None:
+    """Leave a wish beside what goes on, and take it away again once that is over."""
     options, store, key = replay.options, replay.store, replay.keys.wish(seen, commit_id)
-    is_over = threading.Event()
 
     def work() -> None:
+        if is_over.is_set():
+            return
         with suppress(LakelogError):
             store.put(key, b"")
         while not is_over.is_set() and threading.main_thread().is_alive():
@@ -96,4 +96,3 @@ def wish(replay: Replay[Any], seen: int, commit_id: str) -> Callable[[], None]:
 
     with suppress(RuntimeError):  # the interpreter ends
         options.in_thread(f"wish at {replay.location}", work)
-    return is_over.set

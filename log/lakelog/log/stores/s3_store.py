@@ -5,6 +5,7 @@ conditional puts, so "taken" may be our own echo; the caller of put_if_absent se
 by the HTTP status and S3's code alone.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
@@ -23,6 +24,8 @@ DELETE_MAX = 1000
 
 END_BYTES = 64 * 1024
 """So much of the end of a Parquet file is read as it is opened: the footer of most, and all of small ones."""
+
+_CONTENT_RANGE = re.compile(r"bytes [0-9]+-([0-9]+)/([0-9]+)")
 
 
 class S3Store:
@@ -77,7 +80,7 @@ class S3Store:
             return part.of(data) if is_whole else data
         self._learn_clock(response_of(answer))
         code = error_code(answer)
-        if code == "InvalidRange":
+        if http_status(answer) == 416:
             return b""  # the object is shorter
         if code == "NoSuchKey":  # a 404 may be about the bucket, the user or the address
             return None
@@ -215,9 +218,9 @@ class S3Store:
             code = error_code(error)
             if code == "NoSuchKey":
                 raise NotFound(f"{self.url}/{key} does not exist") from None
-            if code != "InvalidRange":
+            if http_status(error) not in (416, 501):
                 raise self.failure("read", key, error) from error
-            answer = {}  # of an empty object there are no last bytes
+            answer = {}  # an empty object has no last bytes, and not every server knows to count from the end
         size = _whole_size(answer)
         if size is None:
             etag, size = cast(tuple[str, int], self.stamp_of(key))
@@ -276,13 +279,14 @@ class S3Store:
 
 
 def _whole_size(answer: Any) -> int | None:
-    """Return how long the object is whose end was asked for; None where the answer does not say."""
+    """Return how long the object is whose end was asked for; None where the answer does not say, or is of another
+    part: there are servers that take the last bytes for the first."""
     if "ETag" not in answer:
         return None
     if answer["ResponseMetadata"]["HTTPStatusCode"] == 200:
         return len(answer["Body"])
-    size = str(answer.get("ContentRange", "")).rpartition("/")[2]
-    return int(size) if size.isdecimal() else None
+    part = _CONTENT_RANGE.fullmatch(str(answer.get("ContentRange", "")))
+    return int(part[2]) if part is not None and int(part[1]) == int(part[2]) - 1 else None
 
 
 def _range_of(part: ObjectRange) -> dict[str, str]:
