@@ -186,8 +186,8 @@ class CatalogBackups(CatalogErasure):
         dry_run: bool = True,
         progress: Callable[[str], None] | None = None,
     ) -> DeletedBackups:
-        """Delete backups at a place: these, and with `keep_last` all but the newest so many of each thing that is
-        backed up there. Objects go that no other backup there has, those of runs that were given up too.
+        """Delete backups at a place: these, and with `keep_last` of the others all but the newest so many of each thing
+        that is backed up there. Objects go that no other backup there has, those of runs that were given up too.
 
         Only reports what would go, unless `dry_run` is false. A deletion that was stopped is finished by the next call,
         also by one without ids. InvalidInput while a backup to the place has begun and not ended; FormatError where one

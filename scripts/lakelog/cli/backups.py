@@ -126,7 +126,10 @@ def verify_backup(place: Place, at: str, id: str | None) -> None:
 @click.argument("at", metavar="PLACE")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option(
-    "--keep-last", type=click.IntRange(min=1), metavar="N", help="Of each thing, delete all but the newest N."
+    "--keep-last",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of each thing, keep the newest N that no ID names, and delete the others.",
 )
 @click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
 @takes_place

@@ -36,7 +36,7 @@ class DeletedBackups(msgspec.Struct, frozen=True, kw_only=True):
 def delete_backups(
     place: BackupPlace, ids: Sequence[str], keep_last: int | None, *, dry_run: bool, progress: Progress
 ) -> DeletedBackups:
-    """Delete these backups, and all but the newest `keep_last` of each thing that there are backups of:
+    """Delete these backups, and of the others all but the newest `keep_last` of each thing that there are backups of:
     `Catalog.delete_backups`."""
     if keep_last is not None and (type(keep_last) is not int or keep_last < 1):
         raise InvalidInput(f"keep_last is {keep_last!r}: give how many backups stay, at least 1")
@@ -107,7 +107,7 @@ def _chosen(
     going = {id for id in ids if id in there}
     if keep_last is not None:
         alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        whole = [each for each in there.values() if each is not None]
+        whole = [each for id, each in there.items() if each is not None and id not in going]
         for each in sorted(whole, key=lambda each: (each.time_us, each.id)):
             alike.setdefault((each.kind, each.name), []).append(each.id)
         for found in alike.values():

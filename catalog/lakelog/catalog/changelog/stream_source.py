@@ -204,6 +204,9 @@ class Stream:
         is_there = position.version > expired or (position.version == expired and position.whole)
         if not self.skips_expired or expired == 1 or is_there:
             return position
+        # A change of columns may be in what has expired.
+        if expired > self.since and form_of(self.newest.at_version(expired).schema) != self.form:
+            raise self._other_columns(f"since version {self.since}")
         return position.moved(expired + 1)
 
     def _taken(self, files: pa.Table, index: int, spent: Spent, limits: Limits) -> tuple[int | None, Spent]:

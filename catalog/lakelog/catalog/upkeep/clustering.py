@@ -121,6 +121,12 @@ def ranked(head: TableHead) -> TableHead:
                 "it again",
                 version=view.version,
             )
+        if view.state.erased > head.version:
+            raise CommitConflict(
+                f"rows of {head.name} were erased meanwhile, and the boundaries that were found may be their values. "
+                "Nothing was changed: cluster it again",
+                version=view.version,
+            )
         known = curve_of(now.ranks, now.clustering, now.schema)
         # A clone has the ranks, and files, of another log, whose versions may be higher.
         generation = max(view.version, 0 if now.ranks is None else now.ranks.generation) + 1

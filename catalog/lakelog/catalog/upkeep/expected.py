@@ -312,10 +312,8 @@ class _Boxes:
         live = pc.multiply(files["size"], pc.divide(files["rows"].cast(pa.float64()), physical_rows(files)))
         share = [(two - one + 1) / sum(b - a + 1 for a, b in ends) for one, two in ends]
         size, rows = float(pc.sum(live).as_py() or 0), group.rows
-        last = files.slice(files.num_rows - 1).to_pylist()[0]
         made: list[dict[str, Any]] = [
             {
-                **{key: value for key, value in last.items() if key.startswith("p") or key == "spec"},
                 "path": f"{_ASSUMED}{name}{number}",
                 "write": f"{_ASSUMED}{name}",
                 "rows": max(1, round(rows * part)),
@@ -327,7 +325,13 @@ class _Boxes:
             }
             for number, ((one, two), part) in enumerate(zip(ends, share, strict=True))
         ]
-        return pa.Table.from_pylist(made, schema=files.schema)
+        found = pa.Table.from_pylist(made, schema=files.schema)
+        # Their partition is that of the others. Not by way of Python, which has fewer dates than there are.
+        last = files.take([files.num_rows - 1] * len(made))
+        for place, key in enumerate(files.column_names):
+            if key == "spec" or (key.startswith("p") and key != "path"):
+                found = found.set_column(place, files.schema.field(key), last[key])
+        return found
 
     def _stretch(self, files: pa.Table) -> tuple[int, int]:
         """Return between which places of the curve the rows of files are, at most."""

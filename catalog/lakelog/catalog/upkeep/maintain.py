@@ -217,6 +217,8 @@ def _expired(
     except LakelogError as error:
         return msgspec.structs.replace(done, error=masked(str(error)))
     failed = None if gone.error is None else masked(gone.error)
+    if not gone.versions and failed is None:
+        return None  # a saved cut needs them
     return msgspec.structs.replace(done, versions=gone.versions, error=failed)
 
 

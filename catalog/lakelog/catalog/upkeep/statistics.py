@@ -147,7 +147,7 @@ class _Counted:
     def estimates(self) -> ColumnEstimates:
         type, low, high = self._type, None, None
         if self._bounds is not None:
-            low, high = (from_arrow(pa.array([each.as_py()], each.type))[0] for each in self._bounds)
+            low, high = (from_arrow(pa.repeat(each, 1))[0] for each in self._bounds)
         average = most = BYTES_OF[type.family]
         if type.family == "decimal" and type.precision <= _SHORT_DECIMAL_DIGITS:
             average = most = 8

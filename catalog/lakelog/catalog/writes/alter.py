@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files
 from lakelog.catalog.parquet import check_rows, required
@@ -60,6 +61,12 @@ def set_statistics(head: TableHead, estimates: TableEstimates, token: Token | No
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         written = Written(head.version, head.schema, no_files)
         check_conflicts(Operation.COMPUTE_STATISTICS, view, passed, written, head.name)
+        if view.state.erased > estimates.version:
+            raise CommitConflict(
+                f"rows of {head.name} were erased while its statistics were computed, which may have their values: "
+                "compute them again",
+                version=view.version,
+            )
         added = 0
         if view.version > estimates.version:
             commits = head.tracked.log.commits(first=estimates.version + 1, last=view.version)

@@ -126,7 +126,9 @@ class RowsSince:
         return self._vectors[path]
 
     def _vector(self, files: pa.Table, path: str) -> BitMap:
-        (file,) = files.filter(pc.equal(files["path"], path)).to_pylist()
+        # No bounds: dates among them may be beyond those of Python.
+        names = [name for name in ("rows", DELETES) if name in files.column_names]
+        (file,) = files.filter(pc.equal(files["path"], path)).select(names).to_pylist()
         deletes = None if file.get(DELETES) is None else deletes_from_json(file[DELETES])
         return self._reader.vector(deletes, file["rows"] + (0 if deletes is None else deletes.rows))
 

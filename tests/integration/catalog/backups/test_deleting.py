@@ -75,6 +75,13 @@ def test_the_newest_of_each_thing_that_is_backed_up_stay(three: Any, place: str)
     assert ids(restored, "t") == [2]
 
 
+def test_so_many_stay_of_those_that_are_not_named(three: Any, place: str) -> None:
+    catalog, made = three
+    done = catalog.delete_backups(place, [made[2]], keep_last=1, dry_run=False)
+    assert done.backups == (made[0], made[2]) and [each.id for each in catalog.backups(place)] == [made[1]]
+    check_all_whole(catalog, place)
+
+
 def test_what_was_deleted_is_backed_up_again_under_a_name_that_no_deletion_knows(place: str) -> None:
     catalog = Catalog(new())
     catalog.create_table("t", SCHEMA).append(rows(1))

@@ -428,3 +428,15 @@ def test_a_stream_goes_on_after_an_erasure_where_it_may_lose_rows(catalog, table
         stream(catalog.load_table("t")).next(end, ALL)
     found, _ = batches(stream(catalog.load_table("t"), skips_expired=True), end)
     assert found[-1] == [9] and sum(map(len, found)) <= 1
+
+
+def test_a_change_of_columns_is_seen_though_it_expired_before_it_was_read(catalog, table):
+    source = stream(table, skips_expired=True)
+    end = source.head()
+    table = table.append(rows(4)).alter([{"change": "rename-column", "name": ["x"], "new_name": "y"}])
+    table = table.append(pa.table({"y": [5]}))
+    catalog.expire("t", retain_last=1, dry_run=False)
+    table = table.refresh().append(pa.table({"y": [6]}))
+    with pytest.raises(StreamStopped, match="Load the table again and restart"):
+        refreshed(source).next(end, ALL)
+    assert batches(stream(table, skips_expired=True), end)[0] == [[6]]

@@ -250,6 +250,20 @@ def test_every_type_null_nan_and_skew(catalog: Catalog) -> None:
             assert at.id in table.metadata.clustering
 
 
+def test_dates_beyond_those_of_python_are_in_what_is_expected(catalog: Catalog) -> None:
+    days = pa.array([-719_163, 0, 2_932_897], pa.int32()).cast(pa.date32())
+    data = pa.table({"id": [1, 2, 3], "day": days, "part": days})
+    table = catalog.create_table("t", data.schema, cluster_by=["day", "id"], partition_by=["part"])
+    table = table.append(data).append(data)
+    expected = table.expected_of_clustering()
+    assert expected.read_files == 6 == rewritten_files(table.cluster(), table.version)
+
+
+def rewritten_files(table: Table, since: int) -> int:
+    entries = [each for each in table.history() if each.version > since and each.operation == "compact"]
+    return sum(int(each.details["removed_files"]) for each in entries)
+
+
 def test_one_column_is_plainly_in_order(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA, cluster_by=["day"], properties=SMALL)
     chance = random.Random(5)

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CommitConflict
 from lakelog.catalog.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.upkeep import automatic
 from lakelog.catalog.upkeep.automatic import wait_for_upkeep
-from lakelog.catalog.upkeep.statistics import EXACT_MAX, Distinct
+from lakelog.catalog.upkeep.clustering import ranked
+from lakelog.catalog.upkeep.statistics import EXACT_MAX, Distinct, refreshed
 from lakelog.log import LogOptions
 
 AUTO = {"lakelog.maintenance": "auto"}
@@ -161,3 +162,34 @@ def test_streams_and_changes_do_not_notice_and_a_large_table_is_left_to_maintain
     table = table.refresh()
     assert table.changes(2, table.version).to_arrow().num_rows == changed
     assert table.health().last_day.upkeep >= 1
+
+
+def test_dates_and_times_beyond_those_of_python_are_counted(catalog: Catalog) -> None:
+    far = {"day": (-719_163, 2_932_897), "at": (-62_135_596_800_000_001, 253_402_300_800_000_000)}
+    data = pa.table(
+        {
+            "day": pa.array(far["day"], pa.int32()).cast(pa.date32()),
+            "at": pa.array(far["at"], pa.int64()).cast(pa.timestamp("us")),
+        }
+    )
+    table = computed_once(catalog.create_table("t", data.schema)).append(data)
+    assert catalog.maintain("t")[0].statistics == 2
+    assert {name: (each.min, each.max) for name, each in known(table).items()} == far
+
+
+def test_values_that_are_erased_while_they_are_counted_come_to_no_statistics(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA, cluster_by=["id"]).append(rows(1))
+    before = computed_once(table).append(rows(7_345))
+    plan, told = before.head.plan_bound(None), []
+
+    def meanwhile(what: str) -> None:
+        # The row is gone by then, and the commits that say so can still be read.
+        if what.endswith("older versions expire"):
+            with pytest.raises(CommitConflict, match="were erased while its statistics"):
+                refreshed(before.head, plan, ("id",), lambda: None)
+            with pytest.raises(CommitConflict, match="were erased meanwhile"):
+                ranked(before.head)
+            told.append(what)
+
+    assert not catalog.forget("t", "id = 7345", dry_run=False, progress=meanwhile).left and told
+    assert table.refresh().estimates is None and table.refresh().metadata.ranks is None

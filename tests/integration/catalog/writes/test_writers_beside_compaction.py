@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import deleted, rows, rows_of, two_files, updated
 
@@ -210,3 +211,11 @@ def test_a_serializable_transaction_that_has_read_rows_goes_on_where_they_have_o
     else:
         tx.commit()
     assert other.refresh().row_count == (others in ("nothing", "an append elsewhere"))
+
+
+def test_a_delete_goes_over_a_compaction_of_dates_beyond_those_of_python(catalog: Catalog) -> None:
+    days = pa.array([-719_163, 0, 2_932_897], pa.int32()).cast(pa.date32())
+    data = pa.table({"n": [1, 2, 3], "day": days})
+    table = catalog.create_table("far", data.schema).append(data).append(data)
+    Catalog(catalog.warehouse).load_table("far").compact()
+    assert sorted(table.delete("n = 1").to_arrow()["n"].to_pylist()) == [2, 2, 3, 3]
