@@ -72,11 +72,12 @@ class Catalog(CatalogBackups):
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
     usual AWS chain only. `writer` is kept in every commit, to identify its author; without one, `writer_facts` is kept.
-    `log_options` replaces clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, opens the
-    catalog as of then, read-only. A namespace's own cut is opened by its name and that of the namespace,
-    `as_of_namespace`, and shows nothing but that namespace, at the name that it has now. `observe` is called with an
-    `Observation` of each operation, in the thread that ends it: see `logs.observing`. `maintenance` (on-demand, auto)
-    holds for tables for which no property `lakelog.maintenance` does; with off, this process compacts none by itself.
+    `log_options` switches `proposals` on or off, and replaces clock, ids and patience, for tests. `as_of`, a time or
+    the name of a saved cut, opens the catalog as of then, read-only. A namespace's own cut is opened by its name and
+    that of the namespace, `as_of_namespace`, and shows nothing but that namespace, at the name that it has now.
+    `observe` is called with an `Observation` of each operation, in the thread that ends it: see `logs.observing`.
+    `maintenance` (on-demand, auto) holds for tables for which no property `lakelog.maintenance` does; with off, this
+    process compacts none by itself.
     """
 
     def __init__(
