@@ -180,7 +180,7 @@ def test_dates_and_times_beyond_those_of_python_are_counted(catalog: Catalog) ->
 def test_values_that_are_erased_while_they_are_counted_come_to_no_statistics(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA, cluster_by=["id"]).append(rows(1))
     before = computed_once(table).append(rows(7_345))
-    plan, told = before.head.plan_bound(None), []
+    plan, said = before.head.plan_bound(None), []
 
     def meanwhile(what: str) -> None:
         # The row is gone by then, and the commits that say so can still be read.
@@ -189,7 +189,7 @@ def test_values_that_are_erased_while_they_are_counted_come_to_no_statistics(cat
                 refreshed(before.head, plan, ("id",), lambda: None)
             with pytest.raises(CommitConflict, match="were erased meanwhile"):
                 ranked(before.head)
-            told.append(what)
+            said.append(what)
 
-    assert not catalog.forget("t", "id = 7345", dry_run=False, progress=meanwhile).left and told
+    assert not catalog.forget("t", "id = 7345", dry_run=False, progress=meanwhile).left and said
     assert table.refresh().estimates is None and table.refresh().metadata.ranks is None
