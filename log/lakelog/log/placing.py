@@ -91,7 +91,7 @@ class Placing(Generic[S]):
         self.is_wished = False
         """Whether others were found to wait for the mark of the log that lets them propose."""
         self.wishes: Callable[[], None] | None = None
-        """Says once that this one waits for it."""
+        """Says that this one waits for it: see `wish_once`."""
         self.retried = False
         """Whether it may have been tried before, by another process: its id was given."""
         self.proposed_until = 0
@@ -139,8 +139,8 @@ class Placing(Generic[S]):
             if self.is_contended:
                 raise Contended
             marks = self.marks
-            if marks and self.lost and self.wishes is not None:
-                self.wishes()
+            if marks and self.lost:
+                self.wish_once()
             self.lost += 1
             newer: Iterable[tuple[Commit | Tombstone, Settled | None]]
             try:
@@ -222,6 +222,12 @@ class Placing(Generic[S]):
             commit_id=self.commit_id,
             location=self.location,
         )
+
+    def wish_once(self) -> None:
+        """Say that this one waits for the mark, where it has not and is to."""
+        wishes, self.wishes = self.wishes, None
+        if wishes is not None:
+            wishes()
 
     @property
     def marks(self) -> bool:

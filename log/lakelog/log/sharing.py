@@ -63,7 +63,6 @@ class Sharing(Generic[S]):
 
         def wishes() -> None:
             # By the thread that has the turn, which may not know yet that this one was interrupted.
-            placing.wishes = None
             wish(self._replay, placing.view.version, placing.commit_id, is_over)
 
         placing.wishes = wishes
@@ -71,6 +70,7 @@ class Sharing(Generic[S]):
             self._turns.take(own, self._commit, self._unfinished, self._submitted)
         finally:
             is_over.set()
+            placing.wishes = None  # it holds what it is held by
             if self._turns.is_idle:
                 self._trail = Trail()  # it holds states
         if own.sent:
@@ -172,8 +172,8 @@ class _Group(Generic[S]):
                 self._send_all()
             elif len(self.pending) > 1:
                 first = self.pending[0].placing
-                if self.lost and first.marks and first.wishes is not None:
-                    first.wishes()
+                if self.lost and first.marks:
+                    first.wish_once()
                 self._one_version()
         if len(self.pending) > 1:
             for each in self.pending:
