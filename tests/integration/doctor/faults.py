@@ -17,7 +17,7 @@ class Racy(MemoryStore):
     def put_if_absent(self, key: str, data: bytes) -> bool:
         if key in self._objects:
             return False
-        time.sleep(0.001)
+        time.sleep(0.01)
         self.put(key, data)
         return True
 

@@ -82,7 +82,7 @@ def test_a_store_with_a_fault_is_bad_by_the_check_that_is_about_it(
 @pytest.mark.parametrize(
     ("kind", "seen", "todo"),
     [
-        (faults.Racy, "racers created 0000", "two writers could overwrite each other"),
+        (faults.Racy, "racers created 000", "two writers could overwrite each other"),
         (faults.Vanishing, "0001 was refused as taken, and a read found nothing there", "two writers"),
         (faults.Full, "32 of 32 racers could not find out who created 0001", "free space"),
         (faults.Full, "No space left on device", "free space"),
