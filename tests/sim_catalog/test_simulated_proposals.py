@@ -30,7 +30,6 @@ def test_nothing_is_lost_or_twice_in_a_crowd_that_proposes() -> None:
         "done: transaction in the crowd",
         "numbers reserved",
         "versions with changes of others",
-        "versions that refuse a change",
     ):
         assert totals.get(what), what
 
@@ -48,5 +47,9 @@ def test_a_seed_always_gives_the_same_crowd() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [None, *APART])
 def test_nothing_is_lost_or_twice_in_hundreds_of_seeds(kind: str | None) -> None:
-    failed = [seed for seed in FULL if outcome(seed, kind).failures]
+    found = {seed: outcome(seed, kind) for seed in FULL}
+    failed = [seed for seed, each in found.items() if each.failures]
     assert not failed, f"{REPLAY} --seed {failed[0]}"
+    # Too rare for the few seeds above.
+    if kind == CROWD:
+        assert sum(each.counters.get("versions that refuse a change", 0) for each in found.values())
