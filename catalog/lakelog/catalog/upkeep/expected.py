@@ -382,8 +382,9 @@ def _assumed(files: pa.Table) -> list[tuple[int, int, int]]:
     """Return the places of files that are only assumed, and between which places of the curve their rows are."""
     if CURVE_LOW not in files.column_names:
         return []
-    ends = zip(*(files[name].to_pylist() for name in ("path", CURVE_LOW, CURVE_HIGH)), strict=True)
-    return [(at, low, high) for at, (path, low, high) in enumerate(ends) if path.startswith(_ASSUMED)]
+    places = pc.indices_nonzero(pc.starts_with(files["path"], _ASSUMED))
+    ends = (files[name].take(places).to_pylist() for name in (CURVE_LOW, CURVE_HIGH))
+    return list(zip(places.to_pylist(), *ends, strict=True))
 
 
 def _edges(begin: int, end: int, tasks: int) -> list[int]:
