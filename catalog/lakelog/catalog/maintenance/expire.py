@@ -41,9 +41,10 @@ from lakelog.catalog.schema import KEEP_FOR
 from lakelog.catalog.state import HistoryExpired, NamespaceState, TableState, encode
 from lakelog.catalog.times import age_of
 from lakelog.log import Draft, View, expiry
+from lakelog.log.burial import is_buried
 from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
 from lakelog.log.format import Base
-from lakelog.log.leftovers import is_buried, last_base_from, size_of_commits
+from lakelog.log.leftovers import last_base_from, size_of_commits
 
 S = TypeVar("S", TableState, NamespaceState)
 
@@ -139,7 +140,7 @@ def expire_logs(
 
     Costs, for each log, a few GETs where nothing expires, with `by_policy` one more for each namespace above; else two
     GETs for each version that expires, and one for each retained version where an expired one removed files. On doing
-    it, a GET and a PUT more for each that expires, four PUTs for the commit, base, snapshot and hint, and two LISTs.
+    it, two GETs and a PUT for each that expires, four PUTs for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
     cuts = NeededVersions(tree)
@@ -183,7 +184,7 @@ def _each(
         try:
             with needed:
                 cut = cuts.get(target.tracked.location)
-            found = _plan(target, kind, keep(target), cut, show)
+            found = _plan(target, kind, keep(target), cut, show, counts=dry_run)
             return _do(tree, target, found, show) if not dry_run and found.commits else found
         except LakelogError as error:
             if scope.is_one_table:
@@ -201,7 +202,10 @@ def _each(
     return done
 
 
-def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None, progress: Progress) -> Expired:
+def _plan(
+    target: Target[Any], kind: str, keep: Keep, cut: int | None, progress: Progress, *, counts: bool
+) -> Expired:
+    """Return what would expire; unless it `counts`, how many commits that are is said by doing it."""
     tracked, view = target.tracked, target.view
     base = last_base_from(tracked.log, view)
     oldest = first_readable(base)
@@ -216,10 +220,12 @@ def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None, progress:
         head=view.version,
         kept_for_cuts=first < asked,
     )
-    finished = base is None or is_buried(tracked.log, base)
+    finished = base is None or is_buried(tracked.log.replay, base)
     if first == oldest and finished:
         return known
-    commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
+    commits, size_bytes = max(1, first - oldest), 0
+    if counts:
+        commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
     files = _unreachable(tracked, oldest, first, view, progress) if kind == "table" else None
     return msgspec.structs.replace(
         known,
@@ -243,6 +249,11 @@ def _unreachable(
 
 def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress) -> Expired:
     tracked, first = target.tracked, planned.first
+    commits = size_bytes = 0
+
+    def count(more: int, more_bytes: int) -> None:
+        nonlocal commits, size_bytes
+        commits, size_bytes = commits + more, size_bytes + more_bytes
 
     def decide(view: View[S], passed: Sequence[Any]) -> Draft:
         if view.state.expired >= first:
@@ -271,6 +282,7 @@ def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress)
             tracked.log,
             first,
             lambda done: progress(f"{tracked.log.location}: version {done:,} of {first:,} expired"),
+            count,
         )
         refresh_snapshot(tracked)
     except LakelogError as error:
@@ -278,7 +290,7 @@ def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress)
             f"versions before {first} of {target.name} have expired, but their objects are not all removed: {error}. "
             "Run expire again, which removes the rest"
         ) from error
-    return msgspec.structs.replace(planned, first=kept)
+    return msgspec.structs.replace(planned, first=kept, commits=commits, size_bytes=size_bytes)
 
 
 def refresh_snapshot(tracked: TrackedLog[Any]) -> None:

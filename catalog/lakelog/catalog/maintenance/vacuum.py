@@ -39,8 +39,9 @@ from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
 from lakelog.catalog.state import FilesVacuumed, Link, NamespaceState, TableState, encode
 from lakelog.log import Commit, Draft, View, expiry
+from lakelog.log.burial import is_buried
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, LogSealed, NotFound
-from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
+from lakelog.log.leftovers import last_base_from, unreferenced
 
 PAGE = 100_000
 """Data files that are compared with those of the table at once."""
@@ -223,7 +224,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         view = end_promises(tree.logs, tracked, release_origins(tree.logs, tracked, view))
     prefix = folder(tracked)
     base = last_base_from(tracked.log, view)
-    if not asked.dry_run and base is not None and not is_buried(tracked.log, base):
+    if not asked.dry_run and base is not None and not is_buried(tracked.log.replay, base):
         # An expiry was stopped in the middle: versions that are not retained must no longer be read.
         expiry.clean_up(tracked.log, base)
     objects = unreferenced(tracked.log, view, base)
