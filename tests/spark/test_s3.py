@@ -85,7 +85,7 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     from moto.s3.responses import S3Response
 
     _, options = on_s3
-    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY = 1000")
+    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY_OBJECTS = 1000")
     lake = make_lake(f"s3://lakelog/deleted-{tmp_path.name}", python=few, **options)
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
     place = dict(row[:2] for row in lake.sql("DESCRIBE TABLE EXTENDED lake.t"))["Location"].split("/", 3)[3]

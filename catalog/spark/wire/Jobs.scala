@@ -19,6 +19,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "copy-rows" => CopyRows.of(json)
       case "copy-objects" => CopyObjects.of(json)
       case "delete-objects" => DeleteObjects.of(json)
+      case "bury-versions" => BuryVersions.of(json)
       case other => unknown(other)
     }
 }
@@ -38,6 +39,7 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "copy-rows" => RowsCopied.of(json)
       case "copy-objects" => ObjectsCopied.of(json)
       case "delete-objects" => ObjectsDeleted.of(json)
+      case "bury-versions" => VersionsBuried.of(json)
       case other => unknown(other)
     }
 }
@@ -314,6 +316,26 @@ private[lakelog] object ObjectsDeleted extends Companion[ObjectsDeleted] {
   override def of(json: JObject): ObjectsDeleted = ObjectsDeleted(take[String](json, "work"))
 }
 
+/**
+ * How many commits have become tombstones, and their bytes with their sidecars. The versions `left` are none yet, in
+ * their order: intents, what says how one ended, and objects that are not as they should be.
+ */
+private[lakelog] final case class VersionsBuried(commits: Long, sizeBytes: Long, left: Seq[Long])
+  extends AnyResult {
+  override def members: Members = List(
+    "kind" -> put("bury-versions"),
+    "commits" -> put(commits),
+    "size_bytes" -> put(sizeBytes),
+    "left" -> put(left))
+}
+
+private[lakelog] object VersionsBuried extends Companion[VersionsBuried] {
+  override def of(json: JObject): VersionsBuried = VersionsBuried(
+    take[Long](json, "commits"),
+    take[Long](json, "size_bytes"),
+    take[Seq[Long]](json, "left"))
+}
+
 /** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
 private[lakelog] final case class Compact(
     table: Seq[String],
@@ -579,4 +601,37 @@ private[lakelog] object DeleteObjects extends Companion[DeleteObjects] {
     take[String](json, "work"),
     take[String](json, "what"),
     take[Seq[String]](json, "objects"))
+}
+
+/**
+ * Make tombstones of the plain commits from version `first` on, before `until`, of the log whose objects are in the
+ * folder `log`, a URL. `what` is the name of the table or namespace, up to version `last` of which all expires;
+ * `features` are those of commits that are known here.
+ */
+private[lakelog] final case class BuryVersions(
+    what: String,
+    log: String,
+    first: Long,
+    until: Long,
+    last: Long,
+    features: Seq[String])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("bury-versions"),
+    "what" -> put(what),
+    "log" -> put(log),
+    "first" -> put(first),
+    "until" -> put(until),
+    "last" -> put(last),
+    "features" -> put(features))
+}
+
+private[lakelog] object BuryVersions extends Companion[BuryVersions] {
+  override def of(json: JObject): BuryVersions = BuryVersions(
+    take[String](json, "what"),
+    take[String](json, "log"),
+    take[Long](json, "first"),
+    take[Long](json, "until"),
+    take[Long](json, "last"),
+    take[Seq[String]](json, "features"))
 }

@@ -162,7 +162,10 @@ def _first_retained(replay: Replay[S]) -> int:
     """Return the first version that has not expired: 1 where there is no base. One GET then, else a walk over them."""
     if replay.store.get(replay.keys.base(1)) is None:
         return 1
-    return replay.last_base(1, at_least=0).version + 1
+    try:
+        return replay.last_base(1, at_least=0).version + 1
+    except FormatError:
+        return 1  # of no matter, as long as no tombstone is met
 
 
 def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit | None], int]:

@@ -35,6 +35,7 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance.adopted import sizes_of
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.engine import Engine, burying
 from lakelog.catalog.maintenance.policies import kept_for
 from lakelog.catalog.maintenance.reachable import first_readable, lost_with, total
 from lakelog.catalog.schema import KEEP_FOR
@@ -133,10 +134,11 @@ def expire_logs(
     by_policy: bool = False,
     trust_clock: bool = False,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> list[Expired]:
     """Expire old versions of every log in `scope`, or report what would expire. One log's failure does not stop the
     others. With `by_policy`, the property keep-for of a table or of a namespace above it counts in place of `wish`,
-    where there is one. ClockNotTrusted (see `ages`).
+    where there is one. An `engine` makes the tombstones where they are many. ClockNotTrusted (see `ages`).
 
     Costs, for each log, a few GETs where nothing expires, with `by_policy` one more for each namespace above; else two
     GETs for each version that expires, and one for each retained version where an expired one removed files. On doing
@@ -149,11 +151,11 @@ def expire_logs(
         return lambda target: (_by_policy(tree, target, now_us) if by_policy else None) or wish(now_us)
 
     def goes(now_us: int) -> set[str]:
-        found = _each(tree, scope, kept(now_us), cuts, no_progress, dry_run=True)
+        found = _each(tree, scope, kept(now_us), cuts, no_progress, None, dry_run=True)
         return {f"{each.location}@{each.first}" for each in found if each.commits}
 
     now_us = judging_us(tree, scope, goes, only_look=dry_run, trust_clock=trust_clock)
-    return _each(tree, scope, kept(now_us), cuts, progress, dry_run=dry_run)
+    return _each(tree, scope, kept(now_us), cuts, progress, engine, dry_run=dry_run)
 
 
 def _by_policy(tree: NameTree, target: Target[Any], now_us: int) -> Keep | None:
@@ -171,6 +173,7 @@ def _each(
     keep: Callable[[Target[Any]], Keep],
     cuts: NeededVersions,
     progress: Progress,
+    engine: Engine | None,
     *,
     dry_run: bool,
 ) -> list[Expired]:
@@ -185,7 +188,7 @@ def _each(
             with needed:
                 cut = cuts.get(target.tracked.location)
             found = _plan(target, kind, keep(target), cut, show, counts=dry_run)
-            return _do(tree, target, found, show) if not dry_run and found.commits else found
+            return _do(tree, target, found, show, engine) if not dry_run and found.commits else found
         except LakelogError as error:
             if scope.is_one_table:
                 raise
@@ -247,7 +250,9 @@ def _unreachable(
     return left.filter(pa.array(own, pa.bool_()))
 
 
-def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress) -> Expired:
+def _do(
+    tree: NameTree, target: Target[S], planned: Expired, progress: Progress, engine: Engine | None
+) -> Expired:
     tracked, first = target.tracked, planned.first
     commits = size_bytes = 0
 
@@ -283,6 +288,7 @@ def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress)
             first,
             lambda done: progress(f"{tracked.log.location}: version {done:,} of {first:,} expired"),
             count,
+            burying(engine, target.name, first),
         )
         refresh_snapshot(tracked)
     except LakelogError as error:

@@ -115,6 +115,19 @@ class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
     objects: tuple[str, ...]
 
 
+class BuryVersions(_Job, frozen=True, kw_only=True, tag="bury-versions"):
+    """Make tombstones of the plain commits from version `first` on, before `until`, of the log whose objects are in the
+    folder `log`, a URL. `what` is the name of the table or namespace, up to version `last` of which all expires;
+    `features` are those of commits that are known here."""
+
+    what: str
+    log: str
+    first: int
+    until: int
+    last: int
+    features: tuple[str, ...]
+
+
 class CountRows(_Job, frozen=True, kw_only=True, tag="count-rows"):
     """Count the rows like `predicate`, which is about these `columns`, in each file that the call has, as a table with
     these facts reads it; of those that lack any of the `stored` columns, by their names in files, nothing is known.
@@ -151,6 +164,7 @@ AnyJob: TypeAlias = (
     | CopyRows
     | CopyObjects
     | DeleteObjects
+    | BuryVersions
 )
 
 
@@ -267,6 +281,15 @@ class ObjectsDeleted(_Job, frozen=True, kw_only=True, tag="delete-objects"):
     work: str
 
 
+class VersionsBuried(_Job, frozen=True, kw_only=True, tag="bury-versions"):
+    """How many commits have become tombstones, and their bytes with their sidecars. The versions `left` are none yet,
+    in their order: intents, what says how one ended, and objects that are not as they should be."""
+
+    commits: int
+    size_bytes: int
+    left: tuple[int, ...]
+
+
 class RowsCounted(_Job, frozen=True, kw_only=True, tag="count-rows"):
     """How many rows there are in each file, in their order; -1 where that is not known."""
 
@@ -290,4 +313,5 @@ AnyResult: TypeAlias = (
     | RowsCopied
     | ObjectsCopied
     | ObjectsDeleted
+    | VersionsBuried
 )

@@ -76,10 +76,16 @@ def _commits_in(log: Log[S], versions: range) -> tuple[list[tuple[Commit, Settle
 
 
 def _check_overtaken(log: Log[S], intent: Commit) -> None:
-    """Raise PermissionDenied where this client may not read what became of an intent, and no other one has put its
-    tombstone meanwhile: what follows it would say that it is there."""
-    if not isinstance(log.entry_at(intent.version), Tombstone):
+    """Raise an error where what became of an intent is not known, and no other client has put its tombstone meanwhile:
+    what follows it would say that it is there. PermissionDenied where this client may not read it."""
+    if isinstance(log.entry_at(intent.version), Tombstone):
+        return
+    if log.replay.withheld == intent.version:
         raise log.replay.withheld_error()
+    raise FormatError(
+        f"{log.replay.at(log.keys.commit(intent.version))} is part of a transaction whose decision is missing; restore "
+        "it from a backup"
+    )
 
 
 def _burial(log: Log[S], commit: Commit, settled: Settled | None) -> Callable[[], None]:
