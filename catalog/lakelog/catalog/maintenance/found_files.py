@@ -47,8 +47,12 @@ class FoundFiles:
     def before(self, version: int, but: Collection[str] = ()) -> FoundFiles:
         """Return those whose write started before a version, without the paths `but`."""
         limit = pa.scalar(f"{version:0{VERSION_DIGITS}d}")
-        found = (table.filter(pc.less(_versions(table), limit)) for table in self.tables)
-        return FoundFiles([without(table, but) for table in found])
+        found = []
+        for table in self.tables:
+            older = pc.less(_versions(table), limit)
+            # Mostly all are older: these are not copied.
+            found.append(without(table if pc.all(older).as_py() else table.filter(older), but))
+        return FoundFiles(found)
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield their keys in a store."""

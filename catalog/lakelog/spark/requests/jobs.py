@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.schema import Expression, Scalar
+from lakelog.catalog.schema import Expression
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
+from lakelog.spark.requests.pieces import ChecksumTaken, ColumnComputed, ObjectCopied, ObjectToCopy
 from lakelog.spark.requests.sources import FooterFound, PartitionPlace, Source
 from lakelog.spark.requests.tables import TableFacts
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
@@ -90,13 +91,6 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     """Read these data files, by URL, from beginning to end."""
 
     files: tuple[str, ...]
-
-
-class ObjectToCopy(Message, frozen=True, kw_only=True):
-    """An object by its URL, and to where it is copied; without a target it is only read."""
-
-    source: str
-    target: str | None = None
 
 
 class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
@@ -203,18 +197,6 @@ class SourceFound(_Job, frozen=True, kw_only=True, tag="source"):
     footers: FootersRead | None = None
 
 
-class ColumnComputed(Message, frozen=True, kw_only=True):
-    """What is known of a whole column."""
-
-    name: str
-    distinct: int | None
-    nulls: int | None
-    min: Scalar
-    max: Scalar
-    average_bytes: int | None
-    most_bytes: int | None
-
-
 class StatisticsComputed(_Job, frozen=True, kw_only=True, tag="statistics"):
     """The statistics of that version of the table with that id."""
 
@@ -247,25 +229,10 @@ class Maintained(_Job, frozen=True, kw_only=True, tag="maintain"):
     took_us: int
 
 
-class ChecksumTaken(Message, frozen=True, kw_only=True):
-    """The size of a file in bytes, and the CRC-32 of these."""
-
-    url: str
-    size: int
-    crc: int
-
-
 class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
     """The files that could be read."""
 
     files: tuple[ChecksumTaken, ...]
-
-
-class ObjectCopied(Message, frozen=True, kw_only=True):
-    """The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there."""
-
-    size: int
-    sha256: str
 
 
 class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
