@@ -17,6 +17,7 @@ from lakelog.catalog import (
     Catalog,
     CommitConflict,
     CommitUnknown,
+    InvalidInput,
     LogOptions,
 )
 from lakelog.catalog.ddl import staging
@@ -119,6 +120,18 @@ CASES = {
         lambda catalog: catalog.list_views("n"),
     ),
 }
+
+
+def test_properties_that_contradict_each_other_are_not_both_committed(catalog: Catalog, tmp_path: Path) -> None:
+    begun = catalog.token("n")
+    slow = {"lakelog.maintenance.vacuum-age": "30d"}
+    leave_proposed(lambda: catalog.alter_namespace("n", set=slow, token=begun))
+    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
+        other = Catalog(str(tmp_path), log_options=LogOptions(proposals=True))
+        other.alter_namespace("n", set={"lakelog.maintenance.keep-for": "1d"})
+    assert slow.keys().isdisjoint(Catalog(str(tmp_path)).load_namespace("n"))
+    with pytest.raises(InvalidInput, match="shorter than"):
+        Catalog(str(tmp_path)).alter_namespace("n", set=slow, token=begun)
 
 
 @pytest.mark.parametrize("kind", CASES)
