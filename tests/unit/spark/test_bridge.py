@@ -132,8 +132,11 @@ def test_a_batch_of_a_stream_that_is_retried_keeps_its_files_where_what_it_needs
         catalog = Catalog(str(tmp_path / "lake"))
         catalog.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}])
         catalog.expire("t", retain_last=1, dry_run=False)
-    with pytest.raises(CommitUnknown, match="happened"):
-        ask(fresh(), "commit_write", **write)
+    if gone == "version":
+        assert ask(fresh(), "commit_write", **write)["written"]
+    else:
+        with pytest.raises(CommitUnknown, match="happened"):
+            ask(fresh(), "commit_write", **write)
     with pytest.raises(NotFound):
         ask(fresh(), "commit_write", **other)
 
@@ -241,8 +244,8 @@ def test_a_write_that_is_retried_keeps_its_files_where_the_version_that_it_began
     catalog = Catalog(str(tmp_path / "lake"))
     catalog.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}])
     catalog.expire("t", retain_last=1, dry_run=False)
-    with pytest.raises(CommitUnknown, match="happened"):
-        ask(fresh(), "commit_write", **write)
+    assert ask(fresh(), "commit_write", **write)["written"]
+    assert catalog.load_table("t").row_count == 2
 
 
 def test_a_write_starts_from_the_version_that_was_loaded_even_in_a_new_process(fresh):
