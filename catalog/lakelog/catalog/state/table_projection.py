@@ -120,7 +120,10 @@ class TableProjection:
 
         def dumped(files: FileSet, order: Sequence[int] = order) -> Any:
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more, manifests = files.dump(version, self._fetch, order, self._kept, state.erased)
+            # What overlaps is sorted anew for main alone: what a tag has goes with the tag.
+            named, more, manifests = files.dump(
+                version, self._fetch, order, self._kept, state.erased, sorts_anew=files is state.files
+            )
             sets.append((files, manifests))
             blobs.update(more)
             return named
