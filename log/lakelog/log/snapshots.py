@@ -105,10 +105,10 @@ def write_hint(replay: Replay[S], view: View[S]) -> None:
     replay.store.put(key, encode_derived(root_of(view, dump), replay.at(key)))
 
 
-def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
+def store_blobs(replay: Replay[S], view: View[S], *, for_base: bool = False) -> Dump:
     """Make the blobs of `view` durable and return its dump."""
     try:
-        dump = replay.projection.dump(view.state, view.version)
+        dump = replay.projection.dump(view.state, view.version, for_base)
     except FormatError as error:
         raise type(error)(f"{replay.location}: {error.message}") from error
     for name, blob in dump.blobs.items():
