@@ -289,7 +289,9 @@ class Manifests:
             length += sum(table.num_rows for table in tables)
             entries, tail = entries[: -len(run)], [*tables, *tail]
         if sorts_anew and fetch is not None:
+            before = entries
             entries = base._sorted_anew(entries, added.num_rows, fetch, order, version, seq, blobs)
+            seq += entries is not before  # what comes after is a run of its own
         if length:
             whole = joined([table for table in tail if table.num_rows])
             if is_bounded(whole):

@@ -98,6 +98,18 @@ def test_a_partition_is_in_few_packs_though_each_run_has_files_of_all(
     assert table.written / table.count < 4 * written / (DEPTH - 1) / RUN
 
 
+def test_what_comes_after_is_a_run_of_its_own() -> None:
+    """It is merged with what follows, as if nothing had been sorted."""
+    table = Table(BY_DAY, lambda number: number * 7 % DAYS)
+    table.grow(DEPTH - 1)
+    for _ in range(DEPTH):
+        table.grow(1)
+        entries = table.files.stored_in().manifests.entries
+        last = [each for each in entries if each.stored.seq == entries[-1].stored.seq]
+        assert sum(each.stored.entries for each in last) == RUN
+    assert table.sorted_anew
+
+
 def test_what_comes_in_the_order_of_partitions_is_left_alone() -> None:
     table = Table(BY_DAY, lambda number: number // 90)
     table.grow(2 * DEPTH)
