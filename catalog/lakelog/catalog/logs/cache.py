@@ -76,7 +76,7 @@ class _Unread:
     def apply(self, state: None, commit: Commit, blobs: Sequence[bytes]) -> None:
         return None
 
-    def dump(self, state: None, version: int) -> Dump:
+    def dump(self, state: None, version: int, for_base: bool = False) -> Dump:
         raise AssertionError("a log that is not read is not committed to")
 
     def stored(self, dump: Dump) -> None:
