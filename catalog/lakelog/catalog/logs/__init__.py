@@ -45,6 +45,11 @@ from lakelog.catalog.logs.consistent_cut import (
 from lakelog.catalog.logs.file_entries import (
     with_deletes,
 )
+from lakelog.catalog.logs.likely_places import (
+    likely_id,
+    parent_of,
+    place_in,
+)
 from lakelog.catalog.logs.live_files import (
     as_removed,
     file_keys,
@@ -181,6 +186,7 @@ __all__ = [
     "has_happened",
     "has_own_place",
     "is_final",
+    "likely_id",
     "linked_elsewhere",
     "merged_drafts",
     "new_token",
@@ -189,6 +195,8 @@ __all__ = [
     "no_progress",
     "no_such_namespace",
     "no_such_table",
+    "parent_of",
+    "place_in",
     "read_vector",
     "seen_on",
     "spellings",
