@@ -13,7 +13,7 @@ from typing import Any, get_args
 import msgspec
 
 from lakelog.catalog.state.events import NamespaceEvent, TableEvent
-from lakelog.log import Commit, Json
+from lakelog.log import Commit, Json, each_change
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
 from lakelog.log.grammar import shortened
@@ -27,6 +27,13 @@ def namespace_events(commit: Commit) -> list[NamespaceEvent]:
 def table_events(commit: Commit) -> list[TableEvent]:
     """Decode the events of a commit of a table's log. UnsupportedFormat for an event that is not known here."""
     return _decode(commit, TableEvent, "table")
+
+
+def says_only(commit: Commit, *kinds: type[msgspec.Struct]) -> bool:
+    """Return whether all events of a commit, of any log, are of these kinds. Those that are not known are of none."""
+    tags = {kind.__struct_config__.tag for kind in kinds}
+    events = [event for change in each_change(commit) for event in change.events]
+    return bool(events) and all(event.get("event") in tags for event in events)
 
 
 def _tags(union: Any) -> set[str]:
