@@ -23,7 +23,7 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.logs.cache import LogChange
 from lakelog.catalog.logs.commits import Token
-from lakelog.catalog.logs.likely_places import parent_of, place_in
+from lakelog.catalog.logs.places import place_in
 from lakelog.catalog.schema.identity import ValuesTaken, next_values
 from lakelog.catalog.state import Entry, table_state
 from lakelog.catalog.state.events import EntryUnlinked, NamespaceDropped, RolledBack, TableReplaced, encode
@@ -95,7 +95,7 @@ def a_namespace_takes_the_place_of_its_name_from_another_one(
     real: Any, tree: Any, parent: Any, name: str, properties: Any, token: Any
 ) -> Any:
     made = real(tree, parent, name, properties, token)
-    likely = vars(namespaces)["likely_id"](parent_of(parent.tracked, parent.view, tree.logs.warehouse), name)
+    likely = vars(namespaces)["likely_id"](namespaces.id_above(tree, parent), name)
     return Entry(kind=made.kind, id=likely, location=place_in(parent.tracked.location, likely))
 
 

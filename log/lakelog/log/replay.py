@@ -104,15 +104,13 @@ class Replay(Generic[S]):
         """The view whose hint is to be written, in the background."""
 
     def load(
-        self,
-        beside: Callable[[View[S]], None] | None = None,
-        hint: Callable[[], bytes | None] | None = None,
+        self, beside: Callable[[View[S]], None] | None = None, hint: Callable[[], bytes | None] | None = None
     ) -> View[S]:
         """Return the head, cold: the hint, then what it does not have.
 
         `beside` is called with an older view, of which nothing was checked where it is the hint's, while the rest is
         read: what that leads to can be read already. It is not called where nothing is left to be read. `hint` returns
-        the object of the hint, where that was read already: no earlier than what the head has to be newer than.
+        the hint's object, where that was read already.
         """
         root = self.hinted_root(hint)
         if root is None:
@@ -151,8 +149,7 @@ class Replay(Generic[S]):
 
     def hinted_root(self, hint: Callable[[], bytes | None] | None = None) -> Root | None:
         """Return the snapshot in the hint, None where that is missing, broken or of a newer format."""
-        data = self.store.get(self.keys.latest) if hint is None else hint()
-        return self.root_or_none(self.keys.latest, data)
+        return self.root_or_none(self.keys.latest, hint() if hint else self.store.get(self.keys.latest))
 
     def root_or_none(self, key: str, data: bytes | None) -> Root | None:
         if data is None:

@@ -15,7 +15,6 @@ from lakelog.catalog.logs import (
     commit_in,
     is_final,
     likely_id,
-    parent_of,
     place_in,
     was_applied_elsewhere,
 )
@@ -78,7 +77,7 @@ def _created(
     above = parent.tracked.location
     # The same token gives the same ids, so that a retry finds the log of the first attempt.
     commit_id = token.commit_id if token is not None else tree.logs.new_id()
-    likely = likely_id(parent_of(parent.tracked, parent.view, tree.logs.warehouse), name)
+    likely = likely_id(id_above(tree, parent), name)
     draft = Draft(events=encode([NamespaceCreated(properties=dict(properties), parent=above, name=name)]))
     # A transaction creates its logs when it commits: too late to choose another place.
     may_be_there = not parent.tracked.transaction.is_open and likely not in parent.view.state.forgotten
@@ -91,6 +90,16 @@ def _created(
     location = place_in(above, commit_id)
     tree.logs.namespace(location).create(draft, log_id=commit_id, commit_id=commit_id)
     return Entry(kind=NAMESPACE, id=commit_id, location=location)
+
+
+def id_above(tree: NameTree, parent: Found[NamespaceState]) -> str:
+    """Return what likely ids in a namespace are made of.
+
+    No other namespace may have made the same: an id names one namespace, also after it moved. A log's id is its own.
+    The root's cannot be known before its log is read; so there it is the warehouse, unless that is in another one.
+    """
+    is_top = not parent.tracked.location and parent.view.state.link is None
+    return tree.logs.warehouse if is_top else parent.view.log_id
 
 
 def alter_namespace(

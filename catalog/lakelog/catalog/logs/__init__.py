@@ -45,11 +45,6 @@ from lakelog.catalog.logs.consistent_cut import (
 from lakelog.catalog.logs.file_entries import (
     with_deletes,
 )
-from lakelog.catalog.logs.likely_places import (
-    likely_id,
-    parent_of,
-    place_in,
-)
 from lakelog.catalog.logs.live_files import (
     as_removed,
     file_keys,
@@ -92,6 +87,8 @@ from lakelog.catalog.logs.own_links import (
 )
 from lakelog.catalog.logs.places import (
     Places,
+    likely_id,
+    place_in,
 )
 from lakelog.catalog.logs.scope import (
     NO_MAINTENANCE,
@@ -195,7 +192,6 @@ __all__ = [
     "no_progress",
     "no_such_namespace",
     "no_such_table",
-    "parent_of",
     "place_in",
     "read_vector",
     "seen_on",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakelog.catalog.logs.cache import LogCache
-from lakelog.catalog.logs.likely_places import id_at, likely_places
+from lakelog.catalog.logs.places import likely_places
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NAMESPACE, RELATION, Entry, NamespaceState
@@ -144,8 +144,7 @@ class _Ahead:
 
     def _read_likely_hints(self, depth: int, tracked: TrackedLog[Any]) -> None:
         """Read the hint of a namespace, and of those that are likely to be below it."""
-        parent = id_at(tracked.location) or self._logs.warehouse
-        likely = likely_places(parent, tracked.location, self._namespace[depth:])
+        likely = likely_places(self._logs.warehouse, tracked.location, self._namespace[depth:])
         if likely:
             places = [tracked.location, *likely]
             with suppress(LakelogError):  # perhaps a right is missing where no name leads
