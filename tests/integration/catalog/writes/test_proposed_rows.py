@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -92,8 +93,7 @@ def test_rows_and_files_together_are_no_more_changes_than_a_version_may_have(
     table: Table, tmp_path: Path
 ) -> None:
     for number in range(4):
-        late = written(table, rows(10 + number), {})
-        leave_proposed(lambda late=late: table.commit_write(**late))
+        leave_proposed(partial(table.commit_write, **written(table, rows(10 + number), {})))
         propose(table, shaped(table, rows(20 + number)))
     with (
         patch("lakelog.log.proposals.combining.CHANGES_MAX", 5),
