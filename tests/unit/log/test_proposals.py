@@ -121,6 +121,11 @@ def test_what_does_not_belong_at_its_key_is_refused(wrong: Proposal, why: str) -
         proposal_at(KEYS.proposal(5, "a"), encode(wrong), KEYS, "here")
 
 
+def test_what_saw_no_version_is_refused() -> None:
+    with pytest.raises(FormatError, match="saw version 0"):
+        proposal_at(KEYS.proposal(0, "a"), encode(proposal(0, base=0)), KEYS, "here")
+
+
 @pytest.mark.parametrize(
     "bend",
     [
@@ -169,8 +174,9 @@ def test_a_refusal_is_the_error_of_its_kind_again() -> None:
     assert type(error_of(Refusal(kind="of a newer client", message="no"), "c", 7)) is ConflictError
     worded = refusal_of(ConflictError("taken by root, python", version=3, by="root, python"))
     assert worded.by is None and "root, python" in worded.message  # the format has an id there
-    long = refusal_of(ConflictError("x" * 100_000))
-    assert len(msgspec.json.decode(msgspec.json.encode(long), type=Refusal).message) < 2000
+    for text in ("x" * 100_000, "it breaks\n" * 150, "\u200b" * 1700):
+        long = refusal_of(ConflictError(text))
+        assert len(msgspec.json.decode(msgspec.json.encode(long), type=Refusal).message) < 2000
 
 
 def test_a_version_may_refuse_only_where_the_log_says_so() -> None:
@@ -265,13 +271,22 @@ def test_what_others_do_not_pass_shares_no_version_with_them() -> None:
     assert state in (("one", "barrier", "after"), ("one", "theirs", "barrier", "after"))
 
 
-def test_what_carries_others_is_for_these_to_propose_one_by_one() -> None:
-    """Put by its own process, it would lose one race after another to who combines."""
+@pytest.mark.parametrize("id", [None, "mine"])
+@pytest.mark.parametrize("is_for_its_author", [False, True])
+def test_what_carries_others_is_for_these_to_propose_one_by_one(
+    id: str | None, is_for_its_author: bool
+) -> None:
+    """Put by its own process, it would lose one race after another to who combines. Its id may be that of its files."""
     log, view = marked(MemoryStore())
     carried = Carried("theirs", 1, {}, ({"word": "theirs"},))
     draft = Draft(events=({"word": "mine"},), carries=(carried,))
-    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0), pytest.raises(ConflictError, match="lost"):
-        log.commit(view, lambda view, passed: draft, shared=True)
+    refusal = ConflictError("only its author knows")
+    with (
+        patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0),
+        patch.object(WordsByData, "redo", side_effect=refusal if is_for_its_author else None),
+        pytest.raises(ConflictError, match="lost"),
+    ):
+        log.commit(view, lambda view, passed: draft, commit_id=id, shared=True)
     assert log.load().state == ("one",)
     log = log_of(log.store, proposals=False)
     assert log.commit(view, lambda view, passed: draft, shared=True).view.state == ("one", "theirs", "mine")

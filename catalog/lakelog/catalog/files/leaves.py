@@ -16,6 +16,7 @@ from lakelog.catalog.files.manifest_bounds import BoundsAt
 from lakelog.catalog.files.manifest_parts import (
     FILES,
     JUDGED,
+    RANGES_MAX,
     Kept,
     Part,
     checked_part,
@@ -196,10 +197,11 @@ def check_together(taken: Sequence[tuple[Leaf, pa.Table]]) -> None:
 
 
 class Wanted:
-    """What is asked of leaves: the kinds of parts, by those that a leaf has."""
+    """What is asked of leaves: the kinds of parts, by those that a leaf has, in at most so many ranges of a pack."""
 
-    def __init__(self, kinds: Callable[[Leaf], Iterable[str]]) -> None:
+    def __init__(self, kinds: Callable[[Leaf], Iterable[str]], ranges: int = RANGES_MAX) -> None:
         self.kinds = kinds
+        self.ranges = ranges
 
     @staticmethod
     def columns(statistics: Collection[int] | None) -> Wanted:
@@ -230,7 +232,7 @@ class Reading:
                     self._missing.append((leaf, part))
                 else:
                     self.held[part.sha256] = known
-        self.ranges = ranges_of((leaf.stored.name, part) for leaf, part in self._missing)
+        self.ranges = ranges_of(((leaf.stored.name, part) for leaf, part in self._missing), wanted.ranges)
 
     def read(self, blobs: Sequence[bytes], *, keep: bool) -> None:
         """Take what the ranges hold. FormatError for other bytes than directories name."""

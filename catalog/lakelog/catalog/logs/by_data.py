@@ -16,6 +16,7 @@ import msgspec
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile, check_written_by, is_elsewhere, with_ids
+from lakelog.catalog.schema import check_policy
 from lakelog.catalog.state import (
     BranchFilesChanged,
     EntryDefined,
@@ -73,7 +74,7 @@ class TableByData:
 
     def lets_pass(self, commit: Commit) -> bool:
         """Return whether the table has its columns, constraints, partitions and name as before."""
-        return all(event.get("event") in _PASSED_BY_APPENDS for event in commit.events)
+        return {event.get("event") for event in commit.events} <= _PASSED_BY_APPENDS
 
     def redo(self, view: View[TableState], draft: Draft) -> Draft:
         """Return the append with ids for its rows from the first free one on. CommitConflict where the stream's batch
@@ -123,11 +124,14 @@ class NamespaceByData:
 
     def redo(self, view: View[NamespaceState], draft: Draft) -> Draft:
         """Return the draft. CommitConflict where a name is taken, what it leads to was given up, or for any
-        other change."""
+        other change; InvalidInput for a property that contradicts another one."""
         events: list[NamespaceEvent] = _decoded(draft, NamespaceEvent)
         for event in events:
             match event:
                 case NamespaceAltered():
+                    # What others have set since may contradict it.
+                    kept = {k: v for k, v in view.state.properties.items() if k not in event.removed}
+                    check_policy({**kept, **event.set})
                     continue
                 case EntryLinked():
                     if event.id in view.state.forgotten or event.id in view.state.dropped:
