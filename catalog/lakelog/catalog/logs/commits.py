@@ -40,6 +40,7 @@ from lakelog.catalog.state import (
     TableState,
     author_of,
     changes,
+    only_counts_rows,
     rule,
     table_events,
 )
@@ -265,7 +266,7 @@ def check_conflicts(
 ) -> None:
     """Check `operation` against all commits since its base. CommitConflict names the other commit and its author."""
     for commit in passed:
-        if commit.version > written.version:
+        if commit.version > written.version and not only_counts_rows(commit):
             for event in table_events(commit):
                 for change in changes(event):
                     _check(rule(operation, change), operation, change, commit, view, written, name)

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from lakelog.catalog.state.events import NamespaceEvent, TableEvent
+from lakelog.catalog.state.events import NamespaceEvent, RowsAppended, TableEvent
 from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
@@ -27,6 +27,15 @@ def namespace_events(commit: Commit) -> list[NamespaceEvent]:
 def table_events(commit: Commit) -> list[TableEvent]:
     """Decode the events of a commit of a table's log. UnsupportedFormat for an event that is not known here."""
     return _decode(commit, TableEvent, "table")
+
+
+def only_counts_rows(commit: Commit) -> bool:
+    """Return whether a change of a table does nothing but say which rows of its version's files are its author's. Each
+    try of a change asks of thousands."""
+    return all([event.get("event") == _ROWS for event in commit.events])
+
+
+_ROWS = RowsAppended.__struct_config__.tag
 
 
 def _tags(union: Any) -> set[str]:

@@ -36,6 +36,7 @@ from lakelog.catalog.state import (
     TableEvent,
     TablePurged,
     TableReplaced,
+    only_counts_rows,
     table_events,
 )
 from lakelog.log import Commit
@@ -50,7 +51,12 @@ class FilesSince:
         self._base = base
         self._head = head
         self.commits = [commit for commit in passed if commit.version > base.version]
-        events = [(commit, event) for commit in self.commits for event in table_events(commit)]
+        events = [
+            (commit, event)
+            for commit in self.commits
+            if not only_counts_rows(commit)
+            for event in table_events(commit)
+        ]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
         self.types_changed = any(
             isinstance(event, RolledBack)
