@@ -193,7 +193,7 @@ class CatalogBackups(CatalogErasure):
         also by one without ids. InvalidInput while a backup to the place has begun and not ended; FormatError where one
         that stays cannot be read.
         """
-        if isinstance(ids, str):
+        if isinstance(ids, str) or not isinstance(ids, Sequence):
             raise InvalidInput(f"ids is {ids!r}: give a list of ids")
         show = progress or no_progress
         return delete_backups(self._backups_at(place), ids, keep_last, dry_run=dry_run, progress=show)

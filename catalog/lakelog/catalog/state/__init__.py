@@ -41,7 +41,7 @@ from lakelog.catalog.state.conflicts import (
 from lakelog.catalog.state.decoded_events import (
     decoded,
     namespace_events,
-    only_counts_rows,
+    says_only,
     table_events,
 )
 from lakelog.catalog.state.events import (
@@ -284,7 +284,7 @@ __all__ = [
     "rule",
     "sql_tokens",
     "decoded",
-    "only_counts_rows",
+    "says_only",
     "table_events",
     "with_statement",
     "ClonePromised",

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from lakelog.catalog.state.events import NamespaceEvent, RowsAppended, TableEvent
+from lakelog.catalog.state.events import NamespaceEvent, TableEvent
 from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
@@ -29,13 +29,10 @@ def table_events(commit: Commit) -> list[TableEvent]:
     return _decode(commit, TableEvent, "table")
 
 
-def only_counts_rows(commit: Commit) -> bool:
-    """Return whether a change of a table does nothing but say which rows of its version's files are its author's. Each
-    try of a change asks of thousands."""
-    return all([event.get("event") == _ROWS for event in commit.events])
-
-
-_ROWS = RowsAppended.__struct_config__.tag
+def says_only(commit: Commit, *kinds: type[msgspec.Struct]) -> bool:
+    """Return whether all events of a commit, of any log, are of these kinds. Those that are not known are of none."""
+    tags = {kind.__struct_config__.tag for kind in kinds}
+    return bool(commit.events) and all([event.get("event") in tags for event in commit.events])
 
 
 def _tags(union: Any) -> set[str]:

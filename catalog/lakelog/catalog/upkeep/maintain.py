@@ -32,9 +32,10 @@ from lakelog.catalog.state import (
     FilesVacuumed,
     Goal,
     Group,
+    HistoryExpired,
     NamespaceState,
     TableState,
-    table_events,
+    says_only,
 )
 from lakelog.catalog.upkeep.clustering import Clustered, plan_next, ranked, rewritten
 from lakelog.catalog.upkeep.compacting import FILES_AT_ONCE, Compacted, clustering_by, due, goal_by, step
@@ -223,11 +224,17 @@ def _expired(
 
 
 def _is_old(logs: LogCache, tracked: TrackedLog[Any], keep_for: dt.timedelta) -> bool:
-    """Whether a version is kept that was replaced long enough ago. Costs a search of the log, and nothing is
-    changed by it: what goes is judged by the expiry itself."""
+    """Whether a version is kept that was replaced long enough ago, by more than what an expiry or a vacuum says of
+    itself: an idle log would have a new version of that each time. Costs a search of the log, and a GET for
+    each of its newest versions that are of that kind. What goes is judged by the expiry itself."""
     view = tracked.current()
-    kept_from: int = view.state.expired
-    return _version_before(logs, tracked, view, keep_for + keep_for / _SLACK) > max(1, kept_from)
+    kept_from = max(1, view.state.expired)
+    newest = _version_before(logs, tracked, view, keep_for + keep_for / _SLACK)
+    entries = (tracked.log.entry_at(version) for version in range(newest, kept_from, -1))
+    return any(
+        not isinstance(entry, Commit) or not says_only(entry, HistoryExpired, FilesVacuumed)
+        for entry in entries
+    )
 
 
 def _version_before(logs: LogCache, tracked: TrackedLog[Any], view: View[Any], age: dt.timedelta) -> int:
@@ -252,9 +259,7 @@ def _may_free(logs: LogCache, tracked: TrackedLog[TableState], age: dt.timedelta
     if newest < view.version:
         return True
     last = tracked.log.entry_at(newest)
-    return not isinstance(last, Commit) or any(
-        not isinstance(event, FilesVacuumed) for event in table_events(last)
-    )
+    return not isinstance(last, Commit) or not says_only(last, FilesVacuumed)
 
 
 class _Work:

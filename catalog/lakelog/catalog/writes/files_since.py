@@ -30,13 +30,14 @@ from lakelog.catalog.state import (
     RefDropped,
     RefSet,
     RolledBack,
+    RowsAppended,
     SchemaChanged,
     TableCloned,
     TableCreated,
     TableEvent,
     TablePurged,
     TableReplaced,
-    only_counts_rows,
+    says_only,
     table_events,
 )
 from lakelog.log import Commit
@@ -54,7 +55,7 @@ class FilesSince:
         events = [
             (commit, event)
             for commit in self.commits
-            if not only_counts_rows(commit)
+            if not says_only(commit, RowsAppended)
             for event in table_events(commit)
         ]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]

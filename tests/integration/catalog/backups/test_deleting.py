@@ -61,6 +61,9 @@ def test_what_only_they_had_goes_and_others_stay_whole(three: Any, place: str) -
     for wrong in (0, True, "2"):
         with pytest.raises(InvalidInput, match="keep_last"):
             catalog.delete_backups(place, keep_last=wrong)
+    for wrong_ids in ("x", None, 7):
+        with pytest.raises(InvalidInput, match="give a list of ids"):
+            catalog.delete_backups(place, wrong_ids)
 
 
 def test_the_newest_of_each_thing_that_is_backed_up_stay(three: Any, place: str) -> None:

@@ -129,6 +129,29 @@ def test_a_vacuum_is_due_once_in_the_time_of_its_age_and_after_an_expiry(
     assert done.versions > 0 and len(listed) >= 6 and ids(table) == sorted([0, *range(20), 100])
 
 
+def test_an_idle_table_and_namespace_expire_once_and_have_no_version_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock().govern(monkeypatch)
+    catalog = clock.client(f"memory://{uuid.uuid4().hex}")
+    table = filled(catalog, 3)
+    keep = {"lakelog.maintenance.keep-for": "3d", "lakelog.maintenance.vacuum-age": "1d"}
+    catalog.alter_namespace("shop", set=keep)
+    clock.days_later(1)
+    table = table.refresh().overwrite(rows(7))
+    expired = []
+    for _ in range(30):
+        clock.days_later(1)
+        expired.append(sum(each.versions for each in catalog.maintain()))
+    # What was replaced on the second day went by itself, though an expiry came after it.
+    assert sum(expired) >= 5 and not any(expired[10:])
+    assert len(list(table.refresh().history())) <= 5 and ids(table) == [7]
+    versions = [table.refresh().version, *(each.version for each in catalog.history("shop"))]
+    clock.days_later(30)
+    assert not any(each.versions for each in catalog.maintain())
+    assert versions == [table.refresh().version, *(each.version for each in catalog.history("shop"))]
+
+
 def test_off_leaves_a_table_alone_and_a_table_s_own_word_counts_more(catalog: Catalog) -> None:
     table = filled(catalog, 9)
     other = filled(catalog, 9, "shop.other", properties={"lakelog.maintenance": "on-demand"})
