@@ -157,6 +157,9 @@ class LogCache:
         return self.places.location(url)
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
+        known = self._namespaces.get(location)
+        if known is not None:
+            return known
         if is_url(location):
             raise FormatError(
                 f"a name leads to a namespace at {shortened(location)}, outside of the warehouse: find out "
