@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakelog.catalog.schema import Schema, relaxed, schema_to_arrow
 from lakelog.log.errors import FormatError
 
-_RECORD_BATCH = "record batch"
+_SCHEMA, _RECORD_BATCH = "schema", "record batch"
 _HEADER, _COMPRESSION = 2, 3
 """Members of the tables `Message` and `RecordBatch` of Arrow's format."""
 
@@ -46,14 +46,18 @@ def decoded_all(each: Sequence[bytes], schema: Schema) -> Iterator[pa.Table | No
 def _decoded(data: bytes, expected: pa.Schema) -> pa.Table:
     try:
         messages = pa.ipc.MessageReader.open_stream(data)
-        schema = pa.ipc.read_schema(messages.read_next_message())
+        first = messages.read_next_message()
+        if first.type != _SCHEMA:  # Arrow reads another message as if it were one
+            raise FormatError("a proposal does not begin with a schema")
+        schema = pa.ipc.read_schema(first)
         if not schema.equals(expected):
             raise FormatError("the rows of a proposal have other columns than the table")
         rows = pa.Table.from_batches(_batches(messages, schema), schema)
         rows.validate(full=True)
         return rows
     except (pa.ArrowException, OSError, StopIteration, struct.error, UnicodeError) as error:
-        raise FormatError(f"the rows of a proposal cannot be read: {str(error).splitlines()[0]}") from error
+        why = (str(error).splitlines() or ["there is no schema"])[0]
+        raise FormatError(f"the rows of a proposal cannot be read: {why}") from error
 
 
 def _batches(messages: pa.ipc.MessageReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
