@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lakelog.catalog.ddl import Stage
 from lakelog.catalog.logs import Token
-from lakelog.log.errors import CommitUnknown, NotFound
+from lakelog.log.errors import CommitUnknown, FormatError, NotFound
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests.base import Request
 from lakelog.spark.requests.writes import CommitCompaction, CommitRows, CommitWrite
@@ -18,7 +19,8 @@ from lakelog.spark.requests.writes import CommitCompaction, CommitRows, CommitWr
 
 @contextmanager
 def reporting_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
-    """Inside, a request is answered. CommitUnknown, rather than NotFound, where it has happened already.
+    """Inside, a request is answered. CommitUnknown, rather than NotFound, where it has happened already, and rather
+    than FormatError, as it may have.
 
     So the adapter never deletes the files of a write that happened, or takes a change for one that did not. Costs a
     few GETs, and only where something is not there.
@@ -34,6 +36,16 @@ def reporting_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
                 location=at.outside.warehouse,
             ) from gone
         raise
+    except FormatError as unreadable:
+        # What a newer client has written since hides whether it happened, and that client may do it yet.
+        made: Token | Stage | None = _token(at, asked) or getattr(asked, "stage", None)
+        if made is None:
+            raise
+        raise CommitUnknown(
+            f"whether commit {made.commit_id} happened cannot be seen: {unreadable}",
+            commit_id=made.commit_id,
+            location=at.outside.warehouse,
+        ) from unreadable
 
 
 def _token(at: OpenCatalog, asked: Request) -> Token | None:

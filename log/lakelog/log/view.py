@@ -109,8 +109,8 @@ class Projection(Protocol[S]):
     def apply(self, state: S, commit: Commit, blobs: Sequence[bytes]) -> S: ...
 
     def dump(self, state: S, version: int, for_base: bool = False) -> Dump:
-        """May be called from another thread than the rest. One that is `for_base` should use the blobs that were written
-        before: what a base does not use is deleted, and newer snapshots may need it."""
+        """May be called from another thread than the rest. One `for_base` should use blobs that were written before:
+        what a base does not use is deleted, and newer snapshots may need it."""
         ...
 
     def stored(self, dump: Dump) -> None:

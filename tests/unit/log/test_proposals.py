@@ -121,6 +121,11 @@ def test_what_does_not_belong_at_its_key_is_refused(wrong: Proposal, why: str) -
         proposal_at(KEYS.proposal(5, "a"), encode(wrong), KEYS, "here")
 
 
+def test_what_saw_no_version_is_refused() -> None:
+    with pytest.raises(FormatError, match="saw version 0"):
+        proposal_at(KEYS.proposal(0, "a"), encode(proposal(0, base=0)), KEYS, "here")
+
+
 @pytest.mark.parametrize(
     "bend",
     [
@@ -169,8 +174,9 @@ def test_a_refusal_is_the_error_of_its_kind_again() -> None:
     assert type(error_of(Refusal(kind="of a newer client", message="no"), "c", 7)) is ConflictError
     worded = refusal_of(ConflictError("taken by root, python", version=3, by="root, python"))
     assert worded.by is None and "root, python" in worded.message  # the format has an id there
-    long = refusal_of(ConflictError("x" * 100_000))
-    assert len(msgspec.json.decode(msgspec.json.encode(long), type=Refusal).message) < 2000
+    for text in ("x" * 100_000, "it breaks\n" * 150, "\u200b" * 1700):
+        long = refusal_of(ConflictError(text))
+        assert len(msgspec.json.decode(msgspec.json.encode(long), type=Refusal).message) < 2000
 
 
 def test_a_version_may_refuse_only_where_the_log_says_so() -> None:

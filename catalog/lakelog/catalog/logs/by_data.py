@@ -16,6 +16,7 @@ import msgspec
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile, check_written_by, is_elsewhere, with_ids
+from lakelog.catalog.schema import check_policy
 from lakelog.catalog.state import (
     BranchFilesChanged,
     EntryDefined,
@@ -123,11 +124,14 @@ class NamespaceByData:
 
     def redo(self, view: View[NamespaceState], draft: Draft) -> Draft:
         """Return the draft. CommitConflict where a name is taken, what it leads to was given up, or for any
-        other change."""
+        other change; InvalidInput for a property that contradicts another one."""
         events: list[NamespaceEvent] = _decoded(draft, NamespaceEvent)
         for event in events:
             match event:
                 case NamespaceAltered():
+                    # What others have set since may contradict it.
+                    kept = {k: v for k, v in view.state.properties.items() if k not in event.removed}
+                    check_policy({**kept, **event.set})
                     continue
                 case EntryLinked():
                     if event.id in view.state.forgotten or event.id in view.state.dropped:

@@ -41,6 +41,7 @@ from lakelog.catalog.logs import (
     as_removed,
     check_conflicts,
     files_event,
+    is_final,
     merged_drafts,
     naming,
     taken_events,
@@ -164,7 +165,14 @@ def commit_write(
     if token is None and write is not None:
         # One write is one commit: committing its files again must not add them twice.
         token = head.token_of(write)
-    return head.after(commit(head.at_write(write), change, write=write, token=token))
+    try:
+        base = head.at_write(write)
+    except NotFound as error:
+        # It may have happened before that version expired, or others may do it yet: then they need the files.
+        if change.operation is not Operation.APPEND or is_final(head.tracked, token, error):
+            raise
+        return head.refreshed()
+    return head.after(commit(base, change, write=write, token=token))
 
 
 def commit(

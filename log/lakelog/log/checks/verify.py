@@ -14,6 +14,7 @@ from lakelog.log.checks import lost
 from lakelog.log.checks.findings import Findings
 from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
 from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
+from lakelog.log.checks.verify_ids import Ids
 from lakelog.log.checks.verify_inbox import check_inbox
 from lakelog.log.decisions import commits_another
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
@@ -138,6 +139,7 @@ class _Verification(Generic[S]):
         self.time_us = 0
         self.result = Verified[S](log_id="", head=listing.versions.last, first=1, view=None, complete=False)
         self._named: set[str] = set()
+        self._ids = Ids()
 
     def run(self) -> Verified[S]:
         result, before = self.result, None
@@ -351,6 +353,9 @@ class _Verification(Generic[S]):
         effect = effective(commit, settled)
         blobs = [] if effect is None else self._sidecars(commit)
         where = self._at(commit.version)
+        for what in () if effect is None else self._ids.passed(effect):
+            todo = "see whether its rows or names are there twice; find out which client wrote this object"
+            self.findings.damage("change-twice", where, what, todo)
         try:
             if effect is not None:
                 self.judge.passed(effect, blobs)

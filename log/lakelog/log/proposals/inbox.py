@@ -65,7 +65,7 @@ def proposal_at(key: str, data: bytes, keys: Keys, location: str, features: Sequ
     ids = [change.commit_id for change in proposal.changes]
     if keys.proposal_of(key) != (proposal.seen, ids[0]):
         what = f"says that it is of version {proposal.seen} and change {ids[0]}: it was copied or moved"
-    elif not proposal.seen < proposal.until <= proposal.seen + WINDOW:
+    elif not 0 < proposal.seen < proposal.until <= proposal.seen + WINDOW:
         what = f"may be applied up to version {proposal.until}, and saw version {proposal.seen}"
     elif len(set(ids)) < len(ids):
         what = "has one change twice"

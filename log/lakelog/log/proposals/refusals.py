@@ -16,9 +16,11 @@ def refusal_of(error: LakelogError) -> Refusal:
     """Return an error as it is stored. It names what is in the way, and has no secrets, as messages have none. Where
     rooms above say by whom that was in words of their own, these are in the message."""
     conflict = error if isinstance(error, ConflictError) else None
+    # Twice, as what cannot be printed is longer afterwards.
+    message = shortened(shortened(error.message, MESSAGE_SIZE_MAX), MESSAGE_SIZE_MAX)
     return Refusal(
         kind=error.kind,
-        message=shortened(error.message, MESSAGE_SIZE_MAX) or error.kind,
+        message=message or error.kind,
         version=(conflict.version or 0) if conflict is not None else 0,
         by=conflict.by if conflict is not None and is_id(conflict.by or "") else None,
     )

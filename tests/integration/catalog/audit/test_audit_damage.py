@@ -10,7 +10,8 @@ from tests.integration.catalog.audit.audited_shop import Objects, alter, brief, 
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.audit.audit import AuditEntry
-from lakelog.log.expiry import expire, tombstone_of
+from lakelog.log.burial import tombstone_of
+from lakelog.log.expiry import expire
 from lakelog.log.format import Commit, encode
 
 

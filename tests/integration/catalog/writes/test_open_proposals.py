@@ -11,13 +11,18 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from tests.integration.catalog.ddl.test_definitions import ONE, TWO
+from tests.integration.catalog.rows_changed import deletes_of
+from tests.integration.catalog.writes.test_identity import written
 
 from lakelog.catalog import (
     AlreadyExists,
     Catalog,
     CommitConflict,
     CommitUnknown,
+    InvalidInput,
     LogOptions,
+    NotFound,
+    Table,
 )
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.logs import TrackedLog
@@ -121,6 +126,20 @@ CASES = {
 }
 
 
+def test_properties_that_contradict_each_other_are_not_both_committed(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    begun = catalog.token("n")
+    slow = {"lakelog.maintenance.vacuum-age": "30d"}
+    leave_proposed(lambda: catalog.alter_namespace("n", set=slow, token=begun))
+    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0):
+        other = Catalog(str(tmp_path), log_options=LogOptions(proposals=True))
+        other.alter_namespace("n", set={"lakelog.maintenance.keep-for": "1d"})
+    assert slow.keys().isdisjoint(Catalog(str(tmp_path)).load_namespace("n"))
+    with pytest.raises(InvalidInput, match="shorter than"):
+        Catalog(str(tmp_path)).alter_namespace("n", set=slow, token=begun)
+
+
 @pytest.mark.parametrize("kind", CASES)
 def test_what_a_dead_process_proposed_is_committed_by_others(
     catalog: Catalog, tmp_path: Path, kind: str
@@ -199,3 +218,46 @@ def test_a_retried_append_finds_its_rows_in_the_table_that_had_its_name(
     assert retrying.load_table("n.old").scan().to_arrow()["id"].to_pylist().count(7) == 1
     folder = Path(retrying.load_table("n.t").location)
     assert not list(folder.glob("data/*"))
+
+
+def late_append(catalog: Catalog) -> tuple[Table, dict[str, Any]]:
+    """The table, and a write that began on a version which soon expires."""
+    table = catalog.load_table("n.t")
+    late = written(table, ROWS, {})
+    return table.append(ROWS).append(ROWS), late
+
+
+def test_files_whose_base_has_expired_are_not_refused_while_others_may_commit_them(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    table, late = late_append(catalog)
+    leave_proposed(lambda: table.commit_write(**late))
+    catalog.expire("n.t", version=table.version, dry_run=False)
+    retrying = Catalog(str(tmp_path)).load_table("n.t")
+    with pytest.raises(NotFound, match="has expired"):
+        retrying.commit_write(**late)
+    combine(tmp_path, table=True)
+    assert table.refresh().row_count == 4
+
+
+def test_files_that_were_committed_before_their_base_expired_are_found(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    table, late = late_append(catalog)
+    done = table.commit_write(**late)
+    catalog.expire("n.t", retain_last=1, dry_run=False)
+    again = Catalog(str(tmp_path)).load_table("n.t").commit_write(**late)
+    assert again.row_count == done.row_count == 4
+
+
+def test_rows_that_were_changed_before_their_base_expired_are_found(catalog: Catalog, tmp_path: Path) -> None:
+    table = catalog.load_table("n.t")
+    write, deletes = table.begin_write(), deletes_of(table, [1])
+    done = table.commit_rows(write, "delete", deletes=deletes)
+    late = table.begin_write()
+    catalog.load_table("n.t").append(ROWS).append(ROWS)
+    catalog.expire("n.t", retain_last=1, dry_run=False)
+    table = Catalog(str(tmp_path)).load_table("n.t")
+    assert table.commit_rows(write, "delete", deletes=deletes).row_count == done.row_count + 2
+    with pytest.raises(NotFound, match="has expired"):
+        table.commit_rows(late, "delete", deletes=deletes)
