@@ -48,7 +48,7 @@ class Lines:
     def apply(self, state: tuple[str, ...], commit: Commit, blobs: Sequence[bytes]) -> tuple[str, ...]:
         return (*state, *(blobs[e["blob"]].decode() if "blob" in e else e["line"] for e in commit.events))
 
-    def dump(self, state: tuple[str, ...], version: int) -> Dump:
+    def dump(self, state: tuple[str, ...], version: int, for_base: bool = False) -> Dump:
         name = f"{version:020d}-lines.txt"
         return Dump({"lines": len(state), "manifest": name}, {name: "\n".join(state).encode()}, (name,))
 

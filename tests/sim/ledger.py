@@ -47,7 +47,7 @@ class LedgerProjection:
     def apply(self, state: Ledger, commit: Commit, blobs: Sequence[bytes]) -> Ledger:
         return fold(state, commit, blobs)
 
-    def dump(self, state: Ledger, version: int) -> Dump:
+    def dump(self, state: Ledger, version: int, for_base: bool = False) -> Dump:
         root: dict[str, Json] = {
             "balance": state.balance,
             "count": state.count,

@@ -78,7 +78,7 @@ class OperationsProjection:
     def apply(self, state: State, commit: Commit, blobs: Sequence[bytes]) -> State:
         return fold(state, commit, blobs)
 
-    def dump(self, state: State, version: int) -> Dump:
+    def dump(self, state: State, version: int, for_base: bool = False) -> Dump:
         blobs: dict[str, bytes] = {}
         names = []
         for chunk in state.chunks:

@@ -99,11 +99,14 @@ def outcomes(state: State, asked: Asked) -> Iterator[tuple[Any, State]]:
     yield from _RULES[asked.kind](state, *asked.arguments)
 
 
-def _create_space(state: State, name: str, id: str) -> Iterator[tuple[Any, State]]:
+def _create_space(state: State, name: str, id: str, first_id: str) -> Iterator[tuple[Any, State]]:
+    """The first one of a name has the id that follows from it, unless a creation that came to nothing has."""
     if state.space(name) is not None:
         yield EXISTS, state
-    else:
-        yield OK, state.with_space(Space(name, id))
+        return
+    yield OK, state.with_space(Space(name, id))
+    if all(space.id != first_id for space in (*state.spaces, *state.gone)):
+        yield OK, state.with_space(Space(name, first_id))
 
 
 def _drop_space(state: State, name: str, cascade: bool) -> Iterator[tuple[Any, State]]:

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from tests.sim.mutations import removing
 
 from lakelog.catalog import transaction
-from lakelog.catalog.ddl import definitions, drop, restore, staging
+from lakelog.catalog.ddl import definitions, drop, namespaces, restore, staging
 from lakelog.catalog.logs import (
     clocks,
     commits,
@@ -23,8 +23,9 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.logs.cache import LogChange
 from lakelog.catalog.logs.commits import Token
+from lakelog.catalog.logs.places import place_in
 from lakelog.catalog.schema.identity import ValuesTaken, next_values
-from lakelog.catalog.state import table_state
+from lakelog.catalog.state import Entry, table_state
 from lakelog.catalog.state.events import EntryUnlinked, NamespaceDropped, RolledBack, TableReplaced, encode
 from lakelog.catalog.writes import file_changes, identity_rewrite
 from lakelog.log import Draft, NotFound
@@ -80,6 +81,22 @@ def a_link_does_not_look_at_the_name_again(
     real: Any, found: Any, namespace: Any, decide: Any, token: Any
 ) -> Any:
     return real(found, namespace, _judged_once(LogChange(found.tracked, found.view, decide)).decide, token)
+
+
+@removes(drop, "_drop_name_alone")
+def a_name_is_dropped_by_what_was_read_of_its_table(
+    real: Any, tree: Any, identifier: Any, unlinking: Any, tracked: Any, entry: Any, token: Any
+) -> None:
+    commits.commit_changes(tree.logs, [unlinking], token)
+
+
+@removes(namespaces, "_created")
+def a_namespace_takes_the_place_of_its_name_from_another_one(
+    real: Any, tree: Any, parent: Any, name: str, properties: Any, token: Any
+) -> Any:
+    made = real(tree, parent, name, properties, token)
+    likely = vars(namespaces)["likely_id"](namespaces.id_above(tree, parent), name)
+    return Entry(kind=made.kind, id=likely, location=place_in(parent.tracked.location, likely))
 
 
 @removes(definitions, "commit_in")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from tests.sim.scheduler import Crash
@@ -18,6 +19,8 @@ from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, NOT_EMPTY, OK, Aske
 from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog, CatalogNames, NamespaceNotEmpty, Stage, Table, Transaction
+from lakelog.catalog.ddl import namespaces
+from lakelog.catalog.logs import likely_id
 from lakelog.catalog.schema import SNAPSHOT
 from lakelog.log import (
     AlreadyExists,
@@ -278,7 +281,7 @@ class Names:
             kind, name = "undrop space", rng.choice(dropped)
         token = catalog.token(space(name))
         if kind == "create space":
-            asked = Asked(kind, (name, token.commit_id))
+            asked = Asked(kind, (name, token.commit_id, likely_id(world.WAREHOUSE, name)))
             do: Do = lambda catalog: catalog.create_namespace(name, token=token) or OK  # noqa: E731
         elif kind == "drop space":
             cascade = rng.random() < 0.7
@@ -468,7 +471,9 @@ def found(names: Names) -> None:
     state = names.initial
     for name in SPACES[1:]:
         token = calm.token(())
-        calm.create_namespace(name, token=token)
+        # As after a rename, so that the place that follows from the name is free.
+        with patch.object(namespaces, "likely_id", lambda parent, name, id=token.commit_id: id):
+            calm.create_namespace(name, token=token)
         state = state.with_space(Space(name, token.commit_id))
     paths = world.rng.sample([(s, t) for s in SPACES for t in TABLES], 6)
     for path in paths[:4]:

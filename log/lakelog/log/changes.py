@@ -10,8 +10,49 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from lakelog.log.format import PROPOSALS, WINDOW, Commit, Refusal, Tombstone, id_digest
+from lakelog.log.once import once
 
 FORGOTTEN = Refusal(kind="conflict", message="it was refused in a version that has expired")
+REMEMBERED = 4
+
+
+class _Shared:
+    """A version of several changes, and what was found out about these: each that waits in a process asks it anew."""
+
+    def __init__(self, commit: Commit) -> None:
+        self.commit = commit
+
+    @once
+    def each(self) -> tuple[Commit, ...]:
+        return tuple(_each_change(self.commit))
+
+    @once
+    def refusals(self) -> dict[str, Refusal | None]:
+        """All ids, with why it was refused; None for what was applied."""
+        return {change.commit_id: change.refused for change in self.commit.changes}
+
+    @once
+    def combined(self) -> frozenset[str]:
+        return frozenset([change.commit_id for change in self.commit.changes if change.seen])
+
+    @once
+    def misfit(self) -> str | None:
+        return _misfit(self.commit)
+
+
+_known: tuple[_Shared, ...] = ()
+"""The last ones. A tuple, so that threads need no lock."""
+
+
+def _shared(commit: Commit) -> _Shared:
+    global _known
+    known = _known
+    for each in known:
+        if each.commit is commit:
+            return each
+    found = _Shared(commit)
+    _known = (found, *known[: REMEMBERED - 1])
+    return found
 
 
 def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, ...]:
@@ -21,15 +62,8 @@ def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, 
     """
     if not commit.changes:
         return (commit,)
-    global _last
-    last = _last
-    if last is None or last[0] is not commit:
-        # All that waits in a process passes one version after another: each would make the same of it.
-        last = _last = commit, tuple(_each_change(commit))
-    return last[1][::-1] if newest_first else last[1]
-
-
-_last: tuple[Commit, tuple[Commit, ...]] | None = None
+    each = _shared(commit).each
+    return each[::-1] if newest_first else each
 
 
 def _each_change(commit: Commit) -> Iterator[Commit]:
@@ -56,7 +90,7 @@ def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
             return id_digest(commit_id) in entry.applied
         return entry.commit_id == commit_id
     if entry.changes:
-        return any(change.commit_id == commit_id and change.refused is None for change in entry.changes)
+        return _shared(entry).refusals.get(commit_id, FORGOTTEN) is None
     return entry.commit_id == commit_id
 
 
@@ -64,37 +98,36 @@ def refusal_in(entry: Commit | Tombstone, commit_id: str) -> Refusal | None:
     """Return why an entry refuses that change for good, None where it does not."""
     if isinstance(entry, Tombstone):
         return FORGOTTEN if entry.refused and id_digest(commit_id) in entry.refused else None
-    for change in entry.changes:
-        if change.commit_id == commit_id:
-            return change.refused
-    return None
+    return _shared(entry).refusals.get(commit_id) if entry.changes else None
 
 
 def decided_ids(commit: Commit) -> tuple[str, ...]:
     """Return the ids of all that a version applies or refuses."""
-    return tuple(change.commit_id for change in commit.changes) or (commit.commit_id,)
+    return tuple([change.commit_id for change in commit.changes]) or (commit.commit_id,)
 
 
 def combined_ids(commit: Commit) -> frozenset[str]:
     """Return the ids of the changes of a version that others had proposed to the client that put it."""
-    return frozenset(change.commit_id for change in commit.changes if change.seen)
+    return _shared(commit).combined if commit.changes else frozenset()
 
 
 def misfit(commit: Commit) -> str | None:
     """Return what is wrong about the changes of a commit, None where nothing is."""
-    if not commit.changes:
-        return None
+    return _shared(commit).misfit if commit.changes else None
+
+
+def _misfit(commit: Commit) -> str | None:
     if commit.intent or commit.seals or commit.reopens or commit.restores or commit.purges or commit.fence:
         return "has several changes, and seals, reopens, restores, purges or fences the log, or is an intent"
     if commit.write is not None:
         return "has several changes and a write of its own"
     if len({change.commit_id for change in commit.changes}) < len(commit.changes):
         return "has one change twice"
-    if sum(change.events for change in commit.changes) != len(commit.events):
+    if sum([change.events for change in commit.changes]) != len(commit.events):
         return "has events that are of none of its changes, or changes whose events it has not"
-    if any(change.base >= commit.version for change in commit.changes):
-        return "has a change that was prepared on a later version"
     for change in commit.changes:
+        if change.base >= commit.version:
+            return "has a change that was prepared on a later version"
         if change.refused is not None and (change.events or change.write is not None):
             return "refuses a change that has events or a write"
         if change.seen and not change.base <= change.seen < commit.version <= change.seen + WINDOW:

@@ -98,7 +98,7 @@ def bases(log: Log[S]) -> Iterator[tuple[Base, bytes]]:
 def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
     """Create the base after `before` at `view`, or return the one that another client created there."""
     number = 1 if before is None else before.number + 1
-    dump = store_blobs(log.replay, view)
+    dump = store_blobs(log.replay, view, for_base=True)
     if dump.uses is None:
         raise Unsupported(
             f"{log.location} cannot expire versions: its projection does not say which manifests it uses"

@@ -62,11 +62,15 @@ class Log(Generic[S]):
 
     # Reading
 
-    def load(self, beside: Callable[[View[S]], None] | None = None) -> View[S]:
+    def load(
+        self,
+        beside: Callable[[View[S]], None] | None = None,
+        hint: Callable[[], bytes | None] | None = None,
+    ) -> View[S]:
         """Return the head, cold: in two round trips where the hint is of the head, and no LIST. Raises NotFound where
         there is no log. `beside` is called with what the hint says, which may be old or wrong, while the rest is
-        read."""
-        return self.replay.load(beside)
+        read. `hint` returns what stands at `keys.latest`, where the caller has read it just now."""
+        return self.replay.load(beside, hint)
 
     def refresh(self, view: View[S]) -> View[S]:
         """Return the head. One GET when nothing is newer; then it is `view` itself. An undecided transaction is
@@ -120,10 +124,13 @@ class Log(Generic[S]):
 
     # Writing
 
-    def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
-        """Create the log by its version 1, or anew after its seal. A retry succeeds; else AlreadyExists.
+    def create(
+        self, draft: Draft, *, log_id: str, commit_id: str | None = None, first: bool = False
+    ) -> View[S]:
+        """Create the log by its version 1, or anew after its seal, unless it has to be the `first` one of its place. A
+        retry succeeds; else AlreadyExists.
 
-        `log_id` is new for every creation: it identifies this one.
+        `log_id` is new for every creation: it identifies this one. Of first ones, a place may have one id for all.
         """
         commit_id = commit_id or self.options.new_id()
         check_id(commit_id, "a commit id")
@@ -139,6 +146,10 @@ class Log(Generic[S]):
                 note_commit(self.location, 1, commit_id)
                 after = self.replay.step(view, entry, None)
                 return after if after.version == 1 else self.replay.forward(after)
+            if first:
+                raise AlreadyExists(
+                    f"there is, or was, a log at {self.location} already; use another location"
+                )
             view = self.refresh_settled(self.load())
             # Ours may be any later log of this place, sealed by now and perhaps followed by others.
             if (view.sealed or view.log_id == log_id) and self.find(commit_id, 2, view.version):

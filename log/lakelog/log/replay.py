@@ -103,13 +103,16 @@ class Replay(Generic[S]):
         self.hint_due: Newest[S] = Newest()
         """The view whose hint is to be written, in the background."""
 
-    def load(self, beside: Callable[[View[S]], None] | None = None) -> View[S]:
+    def load(
+        self, beside: Callable[[View[S]], None] | None = None, hint: Callable[[], bytes | None] | None = None
+    ) -> View[S]:
         """Return the head, cold: the hint, then what it does not have.
 
         `beside` is called with an older view, of which nothing was checked where it is the hint's, while the rest is
-        read: what that leads to can be read already. It is not called where nothing is left to be read.
+        read: what that leads to can be read already. It is not called where nothing is left to be read. `hint` returns
+        the hint's object, where that was read already.
         """
-        root = self.hinted_root()
+        root = self.hinted_root(hint)
         if root is None:
             return self.load_without_hint(beside)
         hinted = self._state_of(root)
@@ -144,9 +147,9 @@ class Replay(Generic[S]):
         self.options.in_parallel([lambda: done.append(read()), lambda: beside(older)])
         return done[0]
 
-    def hinted_root(self) -> Root | None:
+    def hinted_root(self, hint: Callable[[], bytes | None] | None = None) -> Root | None:
         """Return the snapshot in the hint, None where that is missing, broken or of a newer format."""
-        return self.root_or_none(self.keys.latest, self.store.get(self.keys.latest))
+        return self.root_or_none(self.keys.latest, hint() if hint else self.store.get(self.keys.latest))
 
     def root_or_none(self, key: str, data: bytes | None) -> Root | None:
         if data is None:

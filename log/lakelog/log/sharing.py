@@ -75,8 +75,9 @@ class Sharing(Generic[S]):
                 self._trail = Trail()  # it holds states
         if own.sent:
             self._replay.options.wait(own.returned, None)
-            if own.done is None and own.is_of_many and not placing.is_open_elsewhere:
-                raise lost_too_often(placing)  # alone, it would go on to lose
+            if own.done is None and own.is_of_many and not placing.is_proposed:
+                # Alone, it would go on to lose. It is no retry, whatever its id: what it carries is new.
+                raise lost_too_often(placing)
             if own.done is None:
                 placing.yields = False
                 self._group(Trail(), [own]).commit()

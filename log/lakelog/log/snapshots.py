@@ -75,9 +75,14 @@ def write(replay: Replay[S], view: View[S]) -> None:
     """
     store, keys = replay.store, replay.keys
     newer_base = store.get(keys.base(view.base + 1))
-    dump = store_blobs(replay, view)
-    root = root_of(view, dump)
-    base = replay.sound_with(root, newer_base)
+    base: int | None = None
+    try:
+        root = root_of(view, store_blobs(replay, view))
+        base = replay.sound_with(root, newer_base)
+    except NotFound:
+        # The projection merges what an expiry of another process has given up and deleted.
+        if store.get(keys.base(view.base + 1)) is None:
+            raise
     if base is None:
         view = replay.forward(replay.last_base(view.base + 1, at_least=0))
         root = root_of(view, store_blobs(replay, view))
@@ -100,10 +105,10 @@ def write_hint(replay: Replay[S], view: View[S]) -> None:
     replay.store.put(key, encode_derived(root_of(view, dump), replay.at(key)))
 
 
-def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
+def store_blobs(replay: Replay[S], view: View[S], *, for_base: bool = False) -> Dump:
     """Make the blobs of `view` durable and return its dump."""
     try:
-        dump = replay.projection.dump(view.state, view.version)
+        dump = replay.projection.dump(view.state, view.version, for_base)
     except FormatError as error:
         raise type(error)(f"{replay.location}: {error.message}") from error
     for name, blob in dump.blobs.items():

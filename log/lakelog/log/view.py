@@ -108,8 +108,9 @@ class Projection(Protocol[S]):
 
     def apply(self, state: S, commit: Commit, blobs: Sequence[bytes]) -> S: ...
 
-    def dump(self, state: S, version: int) -> Dump:
-        """May be called from another thread than the rest."""
+    def dump(self, state: S, version: int, for_base: bool = False) -> Dump:
+        """May be called from another thread than the rest. One `for_base` should use blobs that were written before:
+        what a base does not use is deleted, and newer snapshots may need it."""
         ...
 
     def stored(self, dump: Dump) -> None:

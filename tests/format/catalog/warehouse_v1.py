@@ -17,6 +17,7 @@ from unittest.mock import patch
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
+from lakelog.catalog.ddl import namespaces
 from lakelog.catalog.logs import places
 from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.log import LogOptions, MemoryStore
@@ -118,14 +119,24 @@ def build(
     """
     written = str.maketrans("0123456789", digits)
     ids, store = itertools.count(1), store or golden_store()
+    drawn: list[str] = []
+
+    def new_id() -> str:
+        drawn.append(f"id{next(ids):024}".translate(written))
+        return drawn[-1]
+
     options = LogOptions(
         in_parallel=one_by_one,
         clock_us=clock_us,
-        new_id=lambda: f"id{next(ids):024}".translate(written),
+        new_id=new_id,
         in_background=lambda _name, work: work(),
         hint_every_versions=lambda _state: NEVER,  # hints are derived, and the release wrote fewer
     )
-    with patch.object(places, "open_store", lambda url, _options: store):
+    with (
+        patch.object(places, "open_store", lambda url, _options: store),
+        # The release chose ids of namespaces at random, as is done where a name had another one.
+        patch.object(namespaces, "likely_id", lambda parent, name: drawn[-1]),
+    ):
         (fill or fill_all)(
             Catalog("memory://golden", writer={"engine": "golden", "user": "ada"}, log_options=options)
         )

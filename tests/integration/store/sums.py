@@ -14,7 +14,7 @@ class Sum:
     def apply(self, state: int, commit: Commit, blobs: object) -> int:
         return state + sum(int(event["n"]) for event in commit.events)
 
-    def dump(self, state: int, version: int) -> Dump:
+    def dump(self, state: int, version: int, for_base: bool = False) -> Dump:
         return Dump(state, {}, ())
 
     def stored(self, dump: Dump) -> None:

@@ -20,7 +20,7 @@ class WordsProjection:
         ]
         return (*state, *words)
 
-    def dump(self, state: Words, version: int) -> Dump:
+    def dump(self, state: Words, version: int, for_base: bool = False) -> Dump:
         return Dump(list(state), {}, ())
 
     def stored(self, dump: Dump) -> None:

@@ -200,8 +200,8 @@ def test_a_large_state_has_fewer_hints() -> None:
 
 def test_a_hint_is_not_written_alone_where_it_needs_manifests() -> None:
     class Needing(WordsProjection):
-        def dump(self, state: Words, version: int) -> Dump:
-            return replace(super().dump(state, version), uses=(f"{version:020d}-some",))
+        def dump(self, state: Words, version: int, for_base: bool = False) -> Dump:
+            return replace(super().dump(state, version, for_base), uses=(f"{version:020d}-some",))
 
     log = new_log()
     log = Log(log.store, "t", Needing(), options=log.options)
@@ -228,7 +228,7 @@ def test_the_newest_view_that_threads_offered_is_taken_once() -> None:
 class Nested(WordsProjection):
     """Dumps each word as an object, as states do."""
 
-    def dump(self, state: Words, version: int) -> Dump:
+    def dump(self, state: Words, version: int, for_base: bool = False) -> Dump:
         return Dump([{"word": word} for word in state], {}, ())
 
 

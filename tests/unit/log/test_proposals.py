@@ -271,13 +271,22 @@ def test_what_others_do_not_pass_shares_no_version_with_them() -> None:
     assert state in (("one", "barrier", "after"), ("one", "theirs", "barrier", "after"))
 
 
-def test_what_carries_others_is_for_these_to_propose_one_by_one() -> None:
-    """Put by its own process, it would lose one race after another to who combines."""
+@pytest.mark.parametrize("id", [None, "mine"])
+@pytest.mark.parametrize("is_for_its_author", [False, True])
+def test_what_carries_others_is_for_these_to_propose_one_by_one(
+    id: str | None, is_for_its_author: bool
+) -> None:
+    """Put by its own process, it would lose one race after another to who combines. Its id may be that of its files."""
     log, view = marked(MemoryStore())
     carried = Carried("theirs", 1, {}, ({"word": "theirs"},))
     draft = Draft(events=({"word": "mine"},), carries=(carried,))
-    with patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0), pytest.raises(ConflictError, match="lost"):
-        log.commit(view, lambda view, passed: draft, shared=True)
+    refusal = ConflictError("only its author knows")
+    with (
+        patch("lakelog.log.placing.RACES_BEFORE_PROPOSING", 0),
+        patch.object(WordsByData, "redo", side_effect=refusal if is_for_its_author else None),
+        pytest.raises(ConflictError, match="lost"),
+    ):
+        log.commit(view, lambda view, passed: draft, commit_id=id, shared=True)
     assert log.load().state == ("one",)
     log = log_of(log.store, proposals=False)
     assert log.commit(view, lambda view, passed: draft, shared=True).view.state == ("one", "theirs", "mine")

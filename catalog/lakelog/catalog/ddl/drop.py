@@ -89,12 +89,44 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None, onl
     view = _head(tracked, entry, link)
     if view is not None and _is_left(tree, view, link):
         return _drop_name(tree, parent, RELATION, identifier, entry, tracked, token)
-    changes: list[LogChange[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
-    if view is not None and not view.sealed:
-        changes.append(_sealing_table(tracked, view, entry, identifier, token, link))
-    commit_changes(tree.logs, changes, token)
-    # Without a log, it was deleted outside of the catalog, and only the name was left to drop.
-    return view is None or not view.sealed
+    unlinking = _unlinking(parent, RELATION, name, entry, tracked, token)
+    if view is None or view.sealed:
+        _drop_name_alone(tree, identifier, unlinking, tracked, entry, token)
+        # Without a log, it was deleted outside of the catalog, and only the name was left to drop.
+        return view is None
+    commit_changes(
+        tree.logs, [unlinking, _sealing_table(tracked, view, entry, identifier, token, link)], token
+    )
+    return True
+
+
+def _drop_name_alone(
+    tree: NameTree,
+    identifier: Identifier,
+    unlinking: LogChange[Any],
+    tracked: TrackedLog[TableState],
+    entry: Entry,
+    token: Token | None,
+) -> None:
+    """Remove a name whose table was sealed by itself, or has no log.
+
+    Another client may have dropped it by the name and restored it since. So an intent locks the name first, as every
+    restore has to, and then the log is read once more.
+    """
+    if tree.logs.is_a_cut:
+        commit_changes(tree.logs, [unlinking], token)
+        return
+
+    def check_gone() -> None:
+        try:
+            view = tracked.offer(tracked.log.refresh_settled(tracked.at_its_place()))
+        except (InvalidInput, NotFound):
+            return
+        if view.log_id == entry.id and not view.sealed:
+            raise no_such_table(identifier)
+
+    commit_id = None if token is None else token.commit_id
+    tree.logs.commit_together([unlinking], commit_id=commit_id, validate=check_gone)
 
 
 def _drop_name(

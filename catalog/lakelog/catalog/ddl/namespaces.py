@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from lakelog.catalog.ddl.table_places import LOCATION, checked
 from lakelog.catalog.errors import NamespaceExists
 from lakelog.catalog.logs import (
+    Found,
     NameTree,
     Token,
     check_not_forgotten,
     commit_in,
     is_final,
+    likely_id,
+    place_in,
     was_applied_elsewhere,
 )
 from lakelog.catalog.names import Identifier, check_namespace, quoted
 from lakelog.catalog.schema import check_namespace_properties, check_policy
 from lakelog.catalog.state import (
     NAMESPACE,
+    Entry,
     EntryLinked,
     NamespaceAltered,
     NamespaceCreated,
@@ -25,7 +30,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import AlreadyExists, InvalidInput
 
 
 def create_namespace(
@@ -48,22 +53,53 @@ def create_namespace(
         return
     if was_applied_elsewhere(tree.logs, parent.tracked, token):
         return
-    # The same token gives the same id, so that a retry finds the log of the first attempt.
-    id = token.commit_id if token is not None else tree.logs.new_id()
-    folder = f"n-{id}"
-    location = f"{parent.tracked.location}/{folder}" if parent.tracked.location else folder
-    child = tree.logs.namespace(location)
-    created = NamespaceCreated(properties=dict(properties), parent=parent.tracked.location, name=name)
-    child.create(Draft(events=encode([created])), log_id=id, commit_id=id)
-    linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=location)
+    entry = _created(tree, parent, name, properties, token)
+    linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=entry.id, location=entry.location)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if view.state.entry(NAMESPACE, name) is not None:
             raise _exists(namespace)
-        check_not_forgotten(view.state, id, quoted(namespace))
+        check_not_forgotten(view.state, entry.id, quoted(namespace))
         return Draft(events=encode([linked]))
 
     commit_in(parent, namespace[:-1], decide, token)
+
+
+def _created(
+    tree: NameTree,
+    parent: Found[NamespaceState],
+    name: str,
+    properties: Mapping[str, str],
+    token: Token | None,
+) -> Entry:
+    """Create the log of a namespace, that nothing leads to yet, where it is likely to be looked for, if no log was ever
+    there; else at a place of its own. Return the entry that will lead to it."""
+    above = parent.tracked.location
+    # The same token gives the same ids, so that a retry finds the log of the first attempt.
+    commit_id = token.commit_id if token is not None else tree.logs.new_id()
+    likely = likely_id(id_above(tree, parent), name)
+    draft = Draft(events=encode([NamespaceCreated(properties=dict(properties), parent=above, name=name)]))
+    # A transaction creates its logs when it commits: too late to choose another place.
+    may_be_there = not parent.tracked.transaction.is_open and likely not in parent.view.state.forgotten
+    if may_be_there:
+        # One that was dropped, moved or never linked keeps its place for ever: a log with this id is not created anew.
+        with suppress(AlreadyExists):
+            child = tree.logs.namespace(place_in(above, likely))
+            child.create(draft, log_id=likely, commit_id=commit_id, first=True)
+            return Entry(kind=NAMESPACE, id=likely, location=place_in(above, likely))
+    location = place_in(above, commit_id)
+    tree.logs.namespace(location).create(draft, log_id=commit_id, commit_id=commit_id)
+    return Entry(kind=NAMESPACE, id=commit_id, location=location)
+
+
+def id_above(tree: NameTree, parent: Found[NamespaceState]) -> str:
+    """Return what likely ids in a namespace are made of.
+
+    No other namespace may have made the same: an id names one namespace, also after it moved. A log's id is its own.
+    The root's cannot be known before its log is read; so there it is the warehouse, unless that is in another one.
+    """
+    is_top = not parent.tracked.location and parent.view.state.link is None
+    return tree.logs.warehouse if is_top else parent.view.log_id
 
 
 def alter_namespace(

@@ -354,16 +354,21 @@ class FileSet:
         order: Sequence[int] = (),
         kept: Kept | None = None,
         since: int = 0,
+        *,
+        sorts_anew: bool = True,
     ) -> tuple[Any, dict[str, bytes], Manifests]:
         """Return the root, to be stored at `version`, the new objects that it needs, by name, and its manifests.
 
         With `fetch`, small manifests that are not in memory are read and merged too. Within partitions, files are in
         the `order` of these columns, by their ids. What is read of the manifests is in `kept`. Manifests from before
-        the version `since` are written anew, so that no entry of a file that is gone is left.
+        the version `since` are written anew, so that no entry of a file that is gone is left. With `sorts_anew`, some
+        that overlap many others are written anew, in order.
         """
         if self.file_count:
             manifests, added, removed = self.since_manifests()
-            manifests, blobs = manifests.after(version, joined(added), removed, fetch, order, kept, since)
+            manifests, blobs = manifests.after(
+                version, joined(added), removed, fetch, order, kept, since, sorts_anew=sorts_anew
+            )
         else:
             manifests, blobs = Manifests(), {}
         root = Root(

@@ -32,7 +32,7 @@ FILES, JUDGED, REST = "files", "judged", "rest"
 
 PARTS_MAX = 20_000
 RANGES_MAX = 2
-"""Of one object, so many ranges are read at most, however many parts: what lies between costs less than a request."""
+"""Of one object, a plan reads so many ranges at most, however many parts: what is between costs less than a request."""
 
 GAP_BYTES = 32 * 1024
 """What lies between two ranges is read where it is not more than this."""
@@ -199,15 +199,16 @@ def _is_of(kind: str, name: str) -> bool:
     return is_judged(name, ()) if kind == JUDGED else kind_of(name) == kind
 
 
-def ranges_of(parts: Iterable[tuple[str, Part]]) -> list[BlobRange]:
-    """Return what is read of objects, by their names, to have these parts of them: few ranges, without small gaps."""
+def ranges_of(parts: Iterable[tuple[str, Part]], most: int = RANGES_MAX) -> list[BlobRange]:
+    """Return what is read of objects, by their names, to have these parts of them: at most so many ranges of each,
+    without small gaps."""
     by_name: dict[str, list[Part]] = {}
     for name, part in parts:
         by_name.setdefault(name, []).append(part)
-    return [each for name, some in by_name.items() for each in _joined(name, some)]
+    return [each for name, some in by_name.items() for each in _joined(name, some, most)]
 
 
-def _joined(name: str, parts: Iterable[Part]) -> list[BlobRange]:
+def _joined(name: str, parts: Iterable[Part], ranges: int) -> list[BlobRange]:
     spans: list[tuple[int, int]] = []
     for part in sorted(parts, key=lambda each: each.first):
         end = part.first + part.size
@@ -216,7 +217,7 @@ def _joined(name: str, parts: Iterable[Part]) -> list[BlobRange]:
         else:
             spans.append((part.first, end))
     gaps = [after[0] - before[1] for before, after in zip(spans, spans[1:], strict=False)]
-    most = sorted(gaps, reverse=True)[RANGES_MAX - 1] if len(gaps) >= RANGES_MAX else 0
+    most = sorted(gaps, reverse=True)[ranges - 1] if len(gaps) >= ranges else 0
     found = spans[:1]
     for gap, span in zip(gaps, spans[1:], strict=True):
         if gap <= max(most, GAP_BYTES):

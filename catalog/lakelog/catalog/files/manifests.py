@@ -36,7 +36,9 @@ from lakelog.catalog.files.leaves import (
 from lakelog.catalog.files.manifest import Manifest
 from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_table, is_bounded
 from lakelog.catalog.files.manifest_parts import PARTS_MAX, Kept, hash_of, packed, parts_of
+from lakelog.catalog.files.overlaps import overlapping
 from lakelog.catalog.files.stored_list import PACK, StoredList
+from lakelog.log.errors import FormatError, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ large."""
 
 READ_AT_ONCE = 8
 """What goes through all manifests holds so many of them."""
+
+SORTED_ANEW_TIMES = 2
+"""So many entries are sorted anew for one that was added, where a dump adds many (see `overlaps`)."""
 
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000
@@ -250,12 +255,15 @@ class Manifests:
         order: Sequence[int] = (),
         kept: Kept | None = None,
         since: int = 0,
+        *,
+        sorts_anew: bool = True,
     ) -> tuple[Manifests, dict[str, bytes]]:
         """Return the manifests of the dump at `version`, and the objects to be written for them.
 
         `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged. Within partitions,
         files are in the `order` of these columns, by their ids. What is read of the new ones is in `kept`. Where some
-        are from before the version `since`, all are written anew.
+        are from before the version `since`, all are written anew. With `sorts_anew`, leaves that lie over many others
+        are sorted anew, some at a time (see `overlaps`).
         """
         blobs: dict[str, bytes] = {}
         seq = max([version, *(each.stored.seq + 1 for each in (*self.entries, *self.removed))])
@@ -281,6 +289,10 @@ class Manifests:
             tables = [_live_of(manifest, found[manifest], base._gone()) for manifest in run]
             length += sum(table.num_rows for table in tables)
             entries, tail = entries[: -len(run)], [*tables, *tail]
+        if sorts_anew and fetch is not None:
+            before = entries
+            entries = base._sorted_anew(entries, added.num_rows, fetch, order, version, seq, blobs)
+            seq += entries is not before  # what comes after is a run of its own
         if length:
             whole = joined([table for table in tail if table.num_rows])
             if is_bounded(whole):
@@ -295,6 +307,40 @@ class Manifests:
         if entries == self.entries and lists == self.removed:
             return self, {}
         return Manifests(entries, lists if entries else (), self.kept if kept is None else kept), blobs
+
+    def _sorted_anew(
+        self,
+        entries: tuple[Entries, ...],
+        added: int,
+        fetch: Fetch,
+        order: Sequence[int],
+        version: int,
+        seq: int,
+        blobs: dict[str, bytes],
+    ) -> tuple[Entries, ...]:
+        """Return `entries` with some leaves sorted anew, as packs that are put into `blobs`: of one pack, and where
+        many files were `added`, of more, so that what overlaps does not become more."""
+        done = 0
+        while not done or done < SORTED_ANEW_TIMES * added:
+            leaves = (each for each in entries if isinstance(each, Leaf) and each.stored.name not in blobs)
+            some = overlapping(leaves, RUN_LIMIT)
+            if not some:
+                break
+            try:
+                found = self._load(some, fetch, _EVERYTHING, keep=False)
+                gone = self._gone()
+                tables = [_live_of(leaf, found[leaf], gone, keep=False) for leaf in some]
+                whole = joined([table for table in tables if table.num_rows])
+            except (FormatError, NotFound):
+                break  # damaged, or given up meanwhile: a plan says so, and no snapshot fails for want of an order
+            if parts_of(whole) > PARTS_MAX:
+                break
+            new = _packs(in_order(whole, order), version, seq, blobs) if whole.num_rows else ()
+            oldest = min(map(entries.index, some))
+            rest = (each for each in entries[oldest:] if each not in some)
+            entries = (*entries[:oldest], *new, *rest)
+            done += sum(leaf.stored.entries for leaf in some)
+        return entries
 
     def _load(
         self,
@@ -488,4 +534,5 @@ def bounds_key(stored: StoredList) -> str:
     return f"{stored.name}/{stored.sha256[:16]}" if stored.is_leaf else stored.name
 
 
-_EVERYTHING = Wanted(lambda leaf: leaf.parts)
+_EVERYTHING = Wanted(lambda leaf: leaf.parts, ranges=16)
+"""Single leaves, whose parts of each kind lie apart, are read without what is between."""

@@ -87,6 +87,8 @@ from lakelog.catalog.logs.own_links import (
 )
 from lakelog.catalog.logs.places import (
     Places,
+    likely_id,
+    place_in,
 )
 from lakelog.catalog.logs.scope import (
     NO_MAINTENANCE,
@@ -181,6 +183,7 @@ __all__ = [
     "has_happened",
     "has_own_place",
     "is_final",
+    "likely_id",
     "linked_elsewhere",
     "merged_drafts",
     "new_token",
@@ -189,6 +192,7 @@ __all__ = [
     "no_progress",
     "no_such_namespace",
     "no_such_table",
+    "place_in",
     "read_vector",
     "seen_on",
     "spellings",

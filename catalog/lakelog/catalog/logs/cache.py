@@ -76,7 +76,7 @@ class _Unread:
     def apply(self, state: None, commit: Commit, blobs: Sequence[bytes]) -> None:
         return None
 
-    def dump(self, state: None, version: int) -> Dump:
+    def dump(self, state: None, version: int, for_base: bool = False) -> Dump:
         raise AssertionError("a log that is not read is not committed to")
 
     def stored(self, dump: Dump) -> None:
@@ -157,6 +157,9 @@ class LogCache:
         return self.places.location(url)
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
+        known = self._namespaces.get(location)
+        if known is not None:
+            return known
         if is_url(location):
             raise FormatError(
                 f"a name leads to a namespace at {shortened(location)}, outside of the warehouse: find out "

@@ -36,11 +36,13 @@ from lakelog.catalog.state import (
     FilesChanged,
     IdentityTaken,
     Operation,
+    RowsAppended,
     Rule,
     TableState,
     author_of,
     changes,
     rule,
+    says_only,
     table_events,
 )
 from lakelog.log import Commit, Draft, View
@@ -265,7 +267,7 @@ def check_conflicts(
 ) -> None:
     """Check `operation` against all commits since its base. CommitConflict names the other commit and its author."""
     for commit in passed:
-        if commit.version > written.version:
+        if commit.version > written.version and not says_only(commit, RowsAppended):
             for event in table_events(commit):
                 for change in changes(event):
                     _check(rule(operation, change), operation, change, commit, view, written, name)

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.places import likely_places
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.log import View
 from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.keys import Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,9 @@ def read_path(
     """Read the logs that lead to a namespace, or to a table in it, except those that `is_read` says are read already.
     Return the locations of those that are now known as they were at some moment after this call began.
 
-    What is known is refreshed in one round. Where the path goes on, the hint of each log says where the next one is. So
-    the hints are read one after another, and what follows each of them at the same time as the next: one round a level,
-    and one more.
+    What is known is refreshed in one round. Where the path goes on, each hint says where the next log is, and
+    mostly its name does: these hints are read at once, those of others one after another, and what follows each of them
+    at the same time as the next. So a path takes three rounds, or one for each level and one more.
     """
     try:
         known = known_on_path(logs, namespace, table)
@@ -104,7 +106,7 @@ def read_path(
         # A namespace whose version has expired, with the page of the next name, is not known any more.
         known = known_on_path(logs, namespace, table)
     old = [tracked for tracked in known if not is_read(tracked)]
-    ahead = _Ahead(logs, namespace, table)
+    ahead = _Ahead(logs, namespace, table, len(known))
     if not known:
         with suppress(NotFound):  # the walk finds out what that means
             ahead.load(0, logs.namespace(""))
@@ -122,17 +124,32 @@ def read_path(
 class _Ahead:
     """Logs of a path, read before it is certain that the path leads through them."""
 
-    def __init__(self, logs: LogCache, namespace: Identifier, table: str | None) -> None:
+    def __init__(self, logs: LogCache, namespace: Identifier, table: str | None, known: int) -> None:
         self._logs = logs
         self._namespace = namespace
         self._table = table
+        self._known = known
+        self._hints: dict[str, bytes | None] = {}
         self.fresh: set[str] = set()
 
     def load(self, depth: int, tracked: TrackedLog[Any]) -> None:
         """Load the log at a depth of the path, and those below it."""
-        view = tracked.load(lambda hinted: self.go_on(depth + 1, hinted))
+        if depth == self._known:
+            self._read_likely_hints(depth, tracked)
+        read = self._hints
+        hint = (lambda: read[tracked.location]) if tracked.location in read else None
+        view = tracked.load(lambda hinted: self.go_on(depth + 1, hinted), hint)
         self.fresh.add(tracked.location)
         self.go_on(depth + 1, view)  # for what the hint did not have
+
+    def _read_likely_hints(self, depth: int, tracked: TrackedLog[Any]) -> None:
+        """Read the hint of a namespace, and of those that are likely to be below it."""
+        likely = likely_places(self._logs.warehouse, tracked.location, self._namespace[depth:])
+        if likely:
+            places = [tracked.location, *likely]
+            with suppress(LakelogError):  # perhaps a right is missing where no name leads
+                found = tracked.store.get_many([Keys(place).latest for place in places])
+                self._hints = dict(zip(places, found, strict=True))
 
     def go_on(self, depth: int, above: View[NamespaceState] | None) -> None:
         """Load the log at a depth, where the namespace above it, at some version, says where that is."""

@@ -2,17 +2,25 @@
 
 A location is relative to the warehouse (`""` is the root namespace) or, where a user chose the place, a URL. One store
 serves the warehouse, and one serves each bucket or folder elsewhere.
+
+Where a namespace is likely to be follows from its name. That is advice: that a name leads there is believed only from
+the log above, at its head.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lakelog.catalog.errors import NoSuchWarehouse
 from lakelog.log import canonical_url, open_store
 from lakelog.log.stores import ObjectStore
+
+ID_LENGTH = 26
+"""As long as an id that is made at random: 130 bits."""
 
 
 class Places:
@@ -78,6 +86,29 @@ class Places:
             return self.open(location)
         store, prefix = self.open(folder)
         return store, f"{prefix}/{name}" if prefix else name
+
+
+def likely_id(parent: str, name: str) -> str:
+    """Return the id of the first namespace of a name; `parent` is the id of the namespace above, or the warehouse."""
+    # A name that is no text in UTF-8 is looked up in vain, and not refused here.
+    digest = hashlib.sha256(f"{parent}\n{name}".encode(errors="replace")).digest()
+    return base64.b32encode(digest).decode().lower()[:ID_LENGTH]
+
+
+def place_in(parent: str, id: str) -> str:
+    """Return the location of the namespace of an id, below that of the namespace above."""
+    return f"{parent}/n-{id}" if parent else f"n-{id}"
+
+
+def likely_places(warehouse: str, place: str, names: Sequence[str]) -> list[str]:
+    """Return where the namespaces of a path of names are likely to be, below the one at `place`."""
+    places: list[str] = []
+    parent = place.rpartition("/")[2].removeprefix("n-") or warehouse
+    for name in names:
+        parent = likely_id(parent, name)
+        place = place_in(place, parent)
+        places.append(place)
+    return places
 
 
 def _is_url(location: str) -> bool:

@@ -84,10 +84,12 @@ class TrackedLog(Generic[S]):
             view = self.log.refresh(known)
         return self.offer(view)
 
-    def load(self, beside: Callable[[View[S]], None]) -> View[S]:
+    def load(
+        self, beside: Callable[[View[S]], None], hint: Callable[[], bytes | None] | None = None
+    ) -> View[S]:
         """Return the head of a log that is not known; `beside` is called with what its hint says, which may be old or
-        wrong, while the rest is read. NotFound without a log."""
-        view = self.log.load(beside)
+        wrong, while the rest is read. `hint` returns the hint, where it was read just now. NotFound without a log."""
+        view = self.log.load(beside, hint)
         self._loaded_at = view.version
         return self.offer(view)
 
@@ -127,9 +129,11 @@ class TrackedLog(Generic[S]):
 
     # Changes
 
-    def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
+    def create(
+        self, draft: Draft, *, log_id: str, commit_id: str | None = None, first: bool = False
+    ) -> View[S]:
         """Create the log (see `Log.create`) and remember it."""
-        view = self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id))
+        view = self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id, first=first))
         self._committed(self, view)
         return view
 

@@ -151,7 +151,10 @@ class TransactionLog(TrackedLog[S]):
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         return None  # a transaction is retried as a whole
 
-    def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
+    def create(
+        self, draft: Draft, *, log_id: str, commit_id: str | None = None, first: bool = False
+    ) -> View[S]:
+        assert not first, "the place of what a transaction creates is its own"
         self._logs.check_writable()
         if not self.location:
             # The root of an empty warehouse: to set it up changes nothing that a client can see.

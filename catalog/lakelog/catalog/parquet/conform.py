@@ -12,7 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.parquet.reshape import Path, default_values, reshape_columns, variant
-from lakelog.catalog.schema import COLLATED, AtomicType, Field, Schema, Type, dotted, type_to_arrow
+from lakelog.catalog.schema import (
+    COLLATED,
+    AtomicType,
+    Field,
+    Schema,
+    Type,
+    dotted,
+    schema_to_arrow,
+    type_to_arrow,
+)
 from lakelog.log.errors import InvalidInput
 
 _is = pa.types
@@ -61,7 +70,48 @@ def conform(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
     InvalidInput for a column that the table does not have, a missing one that has to have a value, a value that the
     table's type cannot hold, a NULL in a NOT NULL column, and text beyond a char's or varchar's length.
     """
+    simple = _simple_of(schema)
+    if simple is not None and simple.is_form_of(data):
+        return pa.Table.from_arrays(data.columns, schema=simple.arrow)
     return reshape_columns(data, schema.fields, _CONFORM)
+
+
+class _Simple:
+    """A schema whose columns have values of Arrow's types as they are: most rows come in this form already, and are
+    renamed at the cost of no more than that."""
+
+    def __init__(self, schema: Schema, arrow: pa.Schema) -> None:
+        self.schema = schema
+        self.arrow = arrow
+        self._names, self._types = arrow.names, arrow.types
+        self._required = [at for at, field in enumerate(schema.fields) if not field.nullable]
+
+    def is_form_of(self, data: pa.Table | pa.RecordBatch) -> bool:
+        found = data.schema
+        if found.names != self._names or found.types != self._types:
+            return False
+        return not any(data.column(at).null_count for at in self._required)
+
+
+_MEASURED = ("char", "varchar", "variant")
+_REMEMBERED = 8
+_known: tuple[tuple[Schema, _Simple | None], ...] = ()
+"""Of the last schemas. A tuple, so that threads need no lock."""
+
+
+def _simple_of(schema: Schema) -> _Simple | None:
+    global _known
+    known = _known
+    for of, simple in known:
+        if of is schema:
+            return simple
+    simple = None
+    if all(
+        isinstance(field.type, AtomicType) and field.type.family not in _MEASURED for field in schema.fields
+    ):
+        simple = _Simple(schema, schema_to_arrow(schema))
+    _known = ((schema, simple), *known[: _REMEMBERED - 1])
+    return simple
 
 
 class _Conform:

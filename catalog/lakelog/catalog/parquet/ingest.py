@@ -72,15 +72,19 @@ class RowChecks:
 
     def new(self, rows: pa.Table) -> pa.Table:
         """Return rows that are added. InvalidInput where they do not fit, CheckViolated."""
+        return self._filled(conform(rows, self._given))
+
+    def proposed(self, rows: pa.Table) -> pa.Table:
+        """As `new`, but returns the rows without what it fills into identity columns."""
         rows = conform(rows, self._given)
-        if self._numbering is not None:
+        self._filled(rows)
+        return rows
+
+    def _filled(self, rows: pa.Table) -> pa.Table:
+        if self._numbering is not None and self._numbering.has_columns:
             rows = pa.Table.from_arrays(self._numbering.fill(rows).columns, schema=self._logical)
         enforce(self._checks, rows)
         return rows
-
-    def shaped(self, rows: pa.Table) -> pa.Table:
-        """As `new`, but without what it fills into identity columns, and not checked."""
-        return conform(rows, self._given)
 
     def updated(self, rows: pa.Table) -> pa.Table:
         """As `new`, of rows that take the place of others, whose values of identity columns they have."""

@@ -29,6 +29,10 @@ class Numbering:
         self._next = dict(self._first)
         self._given: set[int] = set()
 
+    @property
+    def has_columns(self) -> bool:
+        return bool(self._columns)
+
     def fill(self, rows: pa.Table) -> pa.Table:
         """Return `rows`, which have all columns of the table, with a value in each row of each identity column.
 

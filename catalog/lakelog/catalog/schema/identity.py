@@ -194,6 +194,9 @@ def check_identity_kept(before: Schema, after: Schema) -> None:
 def relaxed(schema: Schema) -> Schema:
     """Return the schema of rows that may lack values of identity columns, or have NULL for them."""
 
+    if not identity_fields(schema):
+        return schema
+
     def open_to_null(field: Field) -> Field:
         return msgspec.structs.replace(field, nullable=True) if field.identity is not None else field
 

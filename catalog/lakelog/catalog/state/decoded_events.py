@@ -13,7 +13,7 @@ from typing import Any, get_args
 import msgspec
 
 from lakelog.catalog.state.events import NamespaceEvent, TableEvent
-from lakelog.log import Commit, Json, each_change
+from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
 from lakelog.log.grammar import shortened
@@ -32,8 +32,7 @@ def table_events(commit: Commit) -> list[TableEvent]:
 def says_only(commit: Commit, *kinds: type[msgspec.Struct]) -> bool:
     """Return whether all events of a commit, of any log, are of these kinds. Those that are not known are of none."""
     tags = {kind.__struct_config__.tag for kind in kinds}
-    events = [event for change in each_change(commit) for event in change.events]
-    return bool(events) and all(event.get("event") in tags for event in events)
+    return bool(commit.events) and all([event.get("event") in tags for event in commit.events])
 
 
 def _tags(union: Any) -> set[str]:

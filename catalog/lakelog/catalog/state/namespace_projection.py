@@ -90,7 +90,7 @@ class NamespaceProjection:
             {at: each.at(commit.version) for at, each in after.mappings() if isinstance(each, PagedMap)}
         )
 
-    def dump(self, state: NamespaceState, version: int) -> Dump:
+    def dump(self, state: NamespaceState, version: int, for_base: bool = False) -> Dump:
         own: dict[str, Any] = {"entries": {}, "definitions": {}}
         blobs: dict[str, bytes] = {}
         new: dict[Page[Any], StoredPage] = {}

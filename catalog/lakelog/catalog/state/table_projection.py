@@ -112,7 +112,7 @@ class TableProjection:
                 known = state.metadata
         return state
 
-    def dump(self, state: TableState, version: int) -> Dump:
+    def dump(self, state: TableState, version: int, for_base: bool = False) -> Dump:
         kept = order_within_files(state.current.clustering, state.current.sort_order)
         order = [field.source_id for field in kept.fields]
         blobs: dict[str, bytes] = {}
@@ -120,7 +120,11 @@ class TableProjection:
 
         def dumped(files: FileSet, order: Sequence[int] = order) -> Any:
             # Manifests are named by their content: the common part of lines is stored once.
-            named, more, manifests = files.dump(version, self._fetch, order, self._kept, state.erased)
+            # What overlaps is sorted anew for main alone: what a tag has goes with the tag.
+            sorts_anew = files is state.files and not for_base
+            named, more, manifests = files.dump(
+                version, self._fetch, order, self._kept, state.erased, sorts_anew=sorts_anew
+            )
             sets.append((files, manifests))
             blobs.update(more)
             return named

@@ -171,6 +171,8 @@ def apply(
     An `uncommitted` one is a transaction's, whose version is not known yet.
     """
     match event:
+        case RowsAppended():  # first, as a version may have a thousand
+            return state  # the change that adds their files follows
         case TableCreated():
             metadata = _fresh(event, version, (event.spec,), event.own_location)
             return TableState(metadata=metadata, link=_link(event))
@@ -205,8 +207,6 @@ def apply(
             known = state.estimates and state.estimates.with_added(event.added_rows)
             files, next_row = _changed(state, state.files, event, version, blobs, uncommitted)
             return replace(state, files=files, estimates=known, next_row=next_row, main=_counted(state))
-        case RowsAppended():
-            return state  # the change that adds their files follows
         case BranchFilesChanged():
             ref = _branch(state, event.branch)
             files, next_row = _changed(state, ref.files, event, version, blobs, uncommitted)

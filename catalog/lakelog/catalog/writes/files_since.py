@@ -30,12 +30,14 @@ from lakelog.catalog.state import (
     RefDropped,
     RefSet,
     RolledBack,
+    RowsAppended,
     SchemaChanged,
     TableCloned,
     TableCreated,
     TableEvent,
     TablePurged,
     TableReplaced,
+    says_only,
     table_events,
 )
 from lakelog.log import Commit
@@ -50,7 +52,12 @@ class FilesSince:
         self._base = base
         self._head = head
         self.commits = [commit for commit in passed if commit.version > base.version]
-        events = [(commit, event) for commit in self.commits for event in table_events(commit)]
+        events = [
+            (commit, event)
+            for commit in self.commits
+            if not says_only(commit, RowsAppended)
+            for event in table_events(commit)
+        ]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
         self.types_changed = any(
             isinstance(event, RolledBack)

@@ -60,8 +60,7 @@ def append_proposed(
     schema, tracked = base.schema, base.tracked
     # What is wrong with them is found before anything is proposed. The values of identity columns are not these.
     checks = RowChecks(base.metadata, Numbering(schema, known_taken(base)))
-    checks.new(rows)
-    data = encoded_rows(checks.shaped(rows))
+    data = encoded_rows(checks.proposed(rows))
     if len(data) > ROWS_PROPOSED_MAX:
         return by_itself(given)
     token = given or Token(commit_id=tracked.log.options.new_id(), bases={tracked.location: base.version})

@@ -143,13 +143,13 @@ class Courier(Pending[S]):
         placing = each.placing
         try:
             draft: Draft = each.run(placing.decide, self.view, tuple(placing.passed))
+            each.is_of_many = bool(draft.carries)
             check_may_follow(self.view, draft, placing.location)
             check_fence(self.view, draft, placing.location)
             if not draft.rows:
                 self.by_data.redo(self.view, draft)
         except Exception:
             return None, Draft()
-        each.is_of_many = bool(draft.carries)
         if replace(draft, events=(), write=None, features=(), rows=b"") != Draft():
             return None, Draft()  # it has more than a proposal can say
         change = ProposedChange(

@@ -15,14 +15,16 @@ SHARED_SIZE_MAX = 4 * 1024 * 1024
 
 
 class Judged(Generic[S]):
-    """What was decided for the version after `before`; `view` is what that makes of it."""
+    """What was decided for the version after `before`."""
 
     def __init__(
         self, before: View[S], projection: Projection[S], lets_pass: Callable[[Commit], bool] | None = None
     ) -> None:
         """`lets_pass` says of a change whether others of its version, decided before it was there, may follow it."""
         self.before = before
-        self.view = before
+        self._view = before
+        self._state = before.state
+        self._steps = before.steps
         self.decided: list[Decided] = []
         self.blobs: Sequence[bytes] = ()
         self._projection = projection
@@ -30,6 +32,13 @@ class Judged(Generic[S]):
         self._ids: set[str] = set()
         self._size_bytes = 0
         self._changes = 0
+
+    @property
+    def view(self) -> View[S]:
+        """What all so far make of `before`. Made when it is asked for: few of a thousand changes are decided on it."""
+        if self._view.steps != self._steps:
+            self._view = replace(self._view, state=self._state, steps=self._steps)
+        return self._view
 
     @property
     def is_full(self) -> bool:
@@ -43,12 +52,14 @@ class Judged(Generic[S]):
 
     def add_all(self, parts: Sequence[Decided]) -> None:
         """Fold several, or none of them where it raises."""
-        before = self.view, list(self.decided), self.blobs, set(self._ids), self._size_bytes, self._changes
+        before = self._state, self._steps, list(self.decided), self.blobs, set(self._ids)
+        sizes = self._size_bytes, self._changes
         try:
             for each in parts:
                 self.add(each)
         except BaseException:
-            self.view, self.decided, self.blobs, self._ids, self._size_bytes, self._changes = before
+            self._state, self._steps, self.decided, self.blobs, self._ids = before
+            self._size_bytes, self._changes = sizes
             raise
 
     def add(self, decided: Decided) -> None:
@@ -72,8 +83,8 @@ class Judged(Generic[S]):
         if self._lets_pass is not None and not self._lets_pass(part):
             raise ValueError("what others of its version were decided on is not the same after it")
         size_bytes = len(encode(part))
-        state = self._projection.apply(self.view.state, part, draft.blobs)
-        self.view = replace(self.view, state=state, steps=self.view.steps + 1)
+        self._state = self._projection.apply(self._state, part, draft.blobs)
+        self._steps += 1
         self._add(decided, size_bytes)
         self.blobs = self.blobs or draft.blobs
 

@@ -101,8 +101,7 @@ class HttpConnection:
         try:
             status = 100
             while status == 100:
-                status, kept = self._status()
-                headers = self._headers()
+                status, kept, headers = self._head()
             body, ends = self._body(status, headers)
         except OSError as error:
             raise self._broken or error from None
@@ -116,19 +115,23 @@ class HttpConnection:
         self._reader.close()
         self._socket.close()
 
+    def _head(self) -> tuple[int, bool, dict[str, str]]:
+        """Return status, whether connections are kept unless something else is said, and headers: in one piece, where
+        all of it is there and is as most servers send it, and line by line else."""
+        there = self._reader.peek()
+        end = there.find(b"\r\n\r\n")
+        if end >= 0:
+            first, *lines = there[:end].split(b"\r\n")
+            if len(lines) <= HEADERS_MAX and there.count(b"\n", 0, end) == len(lines):
+                self._reader.read(end + 4)
+                return *_status(first), dict(map(_header, lines))
+        return *_status(self._line()), self._headers()
+
     def _line(self) -> bytes:
         line = self._reader.readline(LINE_MAX)
         if not line.endswith(b"\n"):
             raise BrokenAnswer("the connection was closed" if len(line) < LINE_MAX else "a line without end")
         return line.rstrip(b"\r\n")
-
-    def _status(self) -> tuple[int, bool]:
-        """Return the status, and whether connections are kept unless something else is said."""
-        version, _, rest = self._line().partition(b" ")
-        code = rest[:3]
-        if version not in (b"HTTP/1.1", b"HTTP/1.0") or not code.isdigit() or len(code) != 3:
-            raise BrokenAnswer("this is not HTTP")
-        return int(code), version == b"HTTP/1.1"
 
     def _headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}
@@ -136,10 +139,8 @@ class HttpConnection:
             line = self._line()
             if not line:
                 return headers
-            name, colon, text = line.partition(b":")
-            if not colon:
-                raise BrokenAnswer("a header without a name")
-            headers[name.decode("latin-1").lower()] = text.strip().decode("latin-1")
+            name, text = _header(line)
+            headers[name] = text
         raise BrokenAnswer("too many headers")
 
     def _body(self, status: int, headers: Mapping[str, str]) -> tuple[bytes, bool]:
@@ -175,3 +176,18 @@ class HttpConnection:
         if len(data) != size:
             raise BrokenAnswer(f"{len(data)} of {size} bytes came")
         return data
+
+
+def _status(line: bytes) -> tuple[int, bool]:
+    version, _, rest = line.partition(b" ")
+    code = rest[:3]
+    if version not in (b"HTTP/1.1", b"HTTP/1.0") or not code.isdigit() or len(code) != 3:
+        raise BrokenAnswer("this is not HTTP")
+    return int(code), version == b"HTTP/1.1"
+
+
+def _header(line: bytes) -> tuple[str, str]:
+    name, colon, text = line.partition(b":")
+    if not colon:
+        raise BrokenAnswer("a header without a name")
+    return name.decode("latin-1").lower(), text.strip().decode("latin-1")

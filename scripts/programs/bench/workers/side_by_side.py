@@ -100,7 +100,8 @@ def _in_python(warehouse: str, expired: int, objects: int) -> list[list[str]]:
 def _in_spark(warehouse: str, expired: int, objects: int) -> list[list[str]]:
     from programs.bench.measure import spark_on
 
-    spark = spark_on(warehouse, **{"spark.sql.catalog.lake.fsync": "off"})
+    # Spark's default: with more, the JVM takes more before it collects.
+    spark = spark_on(warehouse, **{"spark.sql.catalog.lake.fsync": "off", "spark.driver.memory": "1g"})
     process = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     both = f"table => '{long_log.NAME}', dry_run => false, trust_clock => true"
     calls = {

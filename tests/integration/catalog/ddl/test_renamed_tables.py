@@ -334,12 +334,12 @@ def test_a_name_that_moves_while_a_transaction_resolves_it_is_a_conflict(
     fresh._logs.log_options = LogOptions(in_parallel=one_by_one)
     swapped: list[int] = []
 
-    def load(tracked: TrackedLog[Any], beside: Any) -> Any:
+    def load(tracked: TrackedLog[Any], beside: Any, hint: Any = None) -> Any:
         # The namespace has been read by then.
         if tracked.location == held.head.tracked.location and not swapped:
             swapped.append(1)
             swap(client())
-        return real(tracked, beside)
+        return real(tracked, beside, hint)
 
     monkeypatch.setattr(TrackedLog, "load", load)
     with pytest.raises(CommitConflict, match="as of one moment"):

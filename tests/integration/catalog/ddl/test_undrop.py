@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NamespaceExists, NoSuchNamespace, NoSuchTable, TableExists
+from lakelog.catalog.ddl import drop
 from lakelog.log import ConflictError, Draft, NotFound
 
 Client = Callable[[], Catalog]
@@ -114,6 +116,29 @@ def test_a_table_at_its_own_place_comes_back_unless_another_one_is_there(
     catalog.create_table("u", SCHEMA, location=place)
     with pytest.raises(NotFound, match="another table"):
         client().undrop_table("t")
+
+
+def test_a_drop_beside_a_drop_and_an_undrop_seals_the_table(
+    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is read before another client drops the table, and the table before it is restored."""
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    other, real, between = client(), drop._head, iter(("drop", "go on"))
+
+    def head(*arguments: Any) -> Any:
+        if next(between, None) != "drop":
+            return real(*arguments)
+        other.drop_table("t")
+        view = real(*arguments)
+        other.undrop_table("t")
+        return view
+
+    monkeypatch.setattr(drop, "_head", head)
+    assert client().drop_table("t")
+    monkeypatch.undo()
+    assert not client().table_exists("t")
+    client().undrop_table("t")
+    assert client().load_table("t").to_arrow() == rows(1)
 
 
 def test_a_table_dropped_by_its_place_can_be_restored_by_its_name(catalog: Catalog, client: Client) -> None:

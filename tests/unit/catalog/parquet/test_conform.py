@@ -176,3 +176,25 @@ def test_a_variant_is_the_struct_of_its_binaries() -> None:
 def test_no_rows_and_record_batches_are_data_too() -> None:
     assert conform(column(pa.array([], pa.int8())), schema_of("long")).num_rows == 0
     assert conform(pa.record_batch({"c": pa.array([1])}), schema_of("long")).to_pylist() == [{"c": 1}]
+
+
+@pytest.mark.parametrize("form", [pa.Table.from_batches, lambda batches: batches[0]])
+def test_rows_in_the_form_of_the_table_are_taken_as_they_are_and_held_against_not_null(form: Any) -> None:
+    schema = assign_ids(
+        [Field(name="c", type=LONG, nullable=False), Field(name="d", type=AtomicType("string"))]
+    )
+    given = pa.record_batch({"c": pa.array([1, 2]), "d": pa.array(["a", None])})
+    for _ in range(2):  # what is known of the schema is kept
+        rows = conform(form([given]), schema)
+        assert rows.schema.equals(schema_to_arrow(schema), check_metadata=True)
+        assert rows.to_pydict() == given.to_pydict()
+        assert rows.column("c").chunk(0).buffers()[1].address == given.column(0).buffers()[1].address
+        with pytest.raises(InvalidInput, match="c is NOT NULL, and the data has 1 NULLs"):
+            conform(form([pa.record_batch({"c": pa.array([1, None]), "d": pa.array(["a", "b"])})]), schema)
+    assert conform(form([given.slice(2)]), schema).num_rows == 0
+
+
+def test_text_is_held_against_its_length_also_in_the_form_of_the_table() -> None:
+    with pytest.raises(InvalidInput, match="shorten"):
+        conform(column(pa.array(["abc"])), schema_of("varchar(2)"))
+    assert conform(column(pa.array(["a"])), schema_of("char(2)")).to_pydict() == {"c": ["a "]}
