@@ -26,6 +26,9 @@ from tests.model.writing import put_one
 
 BLANK = (0, "blank")
 
+WINDOW = 2
+"""Versions whose tombstones may be under way at once."""
+
 
 def snapshot(me: str, place: str) -> Program:
     """Write a snapshot of the head, and the hint that shows it."""
@@ -98,7 +101,10 @@ def expire(me: str, place: str, upto: int, merges: bool = False, blanks: bool = 
     number = 0 if last is None else last.number
     view = View(place)
     if last is not None:
-        yield from tidy(last)
+        if on(Rule.BURIED_BEFORE_NEXT_BASE):
+            done = yield from tidy(last)
+            if not done:
+                return
         view = yield from load(last)
         if view is None or (view.version >= upto and on(Rule.BASES_INCREASE)):
             return
@@ -152,9 +158,11 @@ def make_base(me: str, view: View, number: int, merges: bool) -> Program:
 
 
 def tidy(base: Root) -> Program:
-    """What a base allows: tombstones, oldest first, and then the deletion of what it gives up."""
+    """What a base allows: tombstones, oldest first, and then the deletion of what it gives up. True once it is done."""
     if on(Rule.BASE_BEFORE_TOMBSTONES):
-        yield from bury(base)
+        done = yield from bury(base)
+        if not done:
+            return False
     given_up = yield ("list", "manifest", base.view.place)
     if not on(Rule.BASES_ARE_KEPT):
         older = yield ("list", "base", base.view.place)
@@ -167,6 +175,7 @@ def tidy(base: Root) -> Program:
         if name[0] <= base.view.version and name not in base.view.uses:
             yield ("delete", given_up[0])
         given_up = given_up[1:]
+    return True
 
 
 def blank(place: str) -> Program:
@@ -188,19 +197,45 @@ def blanked(base: Root) -> Root:
 
 
 def bury(base: Root) -> Program:
-    """Tombstones of one batch come in any order, but that of the base's own version is the last. Newest first is as far
-    from the order of versions as they get."""
+    """Tombstones of the versions after the base before, window after window; True once all are there.
+
+    Those of one window come in any order, but that of its last version comes last. Newest first is as far from the
+    order of versions as the others get. Windows whose last version is a tombstone are not looked at again.
+    """
     place, last = base.view.place, base.view.version
-    left = tuple(range(1, last))
-    while last:
-        version = left[-1] if left else last
-        found = yield ("get", log_key(place, version))
-        pointed = isinstance(found, Tombstone) and not on(Rule.BASES_ARE_KEPT)
-        if isinstance(found, Commit) or pointed:
-            yield from bury_one(place, found, base)
-        if not left:
-            return
-        left = left[:-1]
+    before = None
+    if base.number > 1:
+        before = yield ("get", base_key(place, base.number - 1))
+    windows = windows_of(0 if before is None else before.view.version + 1, last)
+    done, found = len(windows), None
+    while done and not isinstance(found, Tombstone):
+        done -= 1
+        found = yield ("get", log_key(place, windows[done][-1]))
+    left = windows[done + isinstance(found, Tombstone) :]
+    if not on(Rule.WINDOWS_IN_ORDER):
+        left = left[1:2] + left[:1] + left[2:]
+    while left:
+        versions = left[0]
+        order = (*reversed(versions[:-1]), versions[-1])
+        if not on(Rule.WINDOW_END_LAST):
+            order = tuple(reversed(versions))
+        while order:
+            found = yield ("get", log_key(place, order[0]))
+            pointed = isinstance(found, Tombstone) and not on(Rule.BASES_ARE_KEPT)
+            if isinstance(found, Commit) or pointed:
+                answer = yield from bury_one(place, found, base)
+                if answer != "ok" and on(Rule.TOMBSTONES_ACKNOWLEDGED):
+                    return False
+            order = order[1:]
+        left = left[1:]
+    return True
+
+
+def windows_of(first: int, last: int) -> tuple[tuple[int, ...], ...]:
+    first = max(first, 1)
+    return tuple(
+        tuple(range(begin, min(begin + WINDOW, last + 1))) for begin in range(first, last + 1, WINDOW)
+    )
 
 
 def bury_one(place: str, found: Any, base: Root) -> Program:
@@ -212,9 +247,10 @@ def bury_one(place: str, found: Any, base: Root) -> Program:
     if not on(Rule.BASES_ARE_KEPT):
         stone = stone._replace(base=base.view.version)
     if on(Rule.TOMBSTONES):
-        yield ("put", log_key(place, found.version), stone)
+        answer = yield ("put", log_key(place, found.version), stone)
     else:
-        yield ("delete", log_key(place, found.version))
+        answer = yield ("delete", log_key(place, found.version))
+    return answer
 
 
 def cleans_decisions(txn: Any) -> Program:

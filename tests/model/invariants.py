@@ -10,7 +10,18 @@ from tests.model import reading, writing
 from tests.model.checks import Checks, Truth, holds, holds_of
 from tests.model.rules import Rule, on
 from tests.model.together import key_of
-from tests.model.world import Commit, Key, Request, View, base_key, decision_key, may_use, precondition
+from tests.model.world import (
+    Commit,
+    Key,
+    Request,
+    Tombstone,
+    View,
+    base_key,
+    decision_key,
+    log_key,
+    may_use,
+    precondition,
+)
 
 # ---- of every state
 
@@ -316,6 +327,22 @@ def files_are_there(checks: Checks, content: int, reported: frozenset[Any]) -> s
             for name, version in view.state.files:
                 if checks.store.get(content, ("file", place, name, version)) is None:
                     return f"{place}/{view.version} needs the file {name}"
+    return None
+
+
+@holds
+def buried_is_whole(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """Once the version of a base is a tombstone, all versions up to it are: no cleaner looks at them again"""
+    if not on(Rule.TOMBSTONES) or not on(Rule.BASES_ARE_KEPT):
+        return None
+    for place in checks.truths(content):
+        number = 1
+        while (base := checks.store.get(content, base_key(place, number))) is not None:
+            number += 1
+            if isinstance(checks.store.get(content, log_key(place, base.view.version)), Tombstone):
+                for version in range(1, base.view.version):
+                    if not isinstance(checks.store.get(content, log_key(place, version)), Tombstone):
+                        return f"{place}/{base.view.version} is a tombstone, and {version} is not"
     return None
 
 

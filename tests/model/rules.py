@@ -73,6 +73,14 @@ class Rule(Enum):
     TOMBSTONES = "Expiry overwrites commits with tombstones; keys are never freed."
     TOMBSTONE_OUTCOME = "A tombstone says whether the commit that it replaces took effect."
     BASE_BEFORE_TOMBSTONES = "Tombstones are put after their base."
+    TOMBSTONES_ACKNOWLEDGED = (
+        "What says that tombstones are there is put once the put of each was acknowledged."
+    )
+    WINDOW_END_LAST = "The last version of a window is its last tombstone: it says that the others are there."
+    WINDOWS_IN_ORDER = "A window is begun once all of the windows before it are tombstones."
+    BURIED_BEFORE_NEXT_BASE = (
+        "A base is made once all versions up to the one before are tombstones: its own windows begin there."
+    )
     BASES_INCREASE = "Each base is at a later version than the one before it."
     MANIFESTS_BEFORE_BASE = "A base's manifests are durable before the base."
     BASES_ARE_KEPT = "Bases stand under keys of their own, in a sequence, not as a pointer in a tombstone."

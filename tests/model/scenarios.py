@@ -23,6 +23,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_log.snapshots,
     scenarios_log.vandalism,
     scenarios_log.expiring,
+    scenarios_log.burying,
     scenarios_log.expiring_with_snapshots,
     scenarios_log.erasing,
     scenarios_log.vacuuming,

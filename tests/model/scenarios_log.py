@@ -166,6 +166,18 @@ def expiring(full: bool) -> Scenario:
     return Scenario("expiry", actors[: 5 if full else 4], three_versions(), faults=0 if full else 1)
 
 
+def burying(full: bool) -> Scenario:
+    """Versions of three windows, the last of one version. Cleaners stop anywhere, and others take over; puts of
+    tombstones fail, land late or twice."""
+    actors = (
+        Actor("cleaner 1", partial(expiry.expire, "e1", "A", 5)),
+        Actor("cleaner 2", partial(expiry.expire, "e2", "A", 6)),
+        Actor("reader", partial(reading.reader, "A")),
+    )
+    more = (partial(writing.begin_and_commit, f"w{name}", append(name)) for name in "uvwxy")
+    return Scenario("windows", actors[: 3 if full else 2], (begun("A"), *more), faults=1)
+
+
 def expiring_with_snapshots(full: bool) -> Scenario:
     actors = (
         Actor("cleaner 1", partial(expiry.expire, "e1", "A", 2, merges=True)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
+from tests.sim.burying import expire_in_a_job
 from tests.sim.projection import State, data_key
 from tests.sim.world import ROOT, Operation, World
 
@@ -313,8 +314,12 @@ def expirer(world: World, name: str, times: int) -> Callable[[], None]:
                 head = log.load()
                 lowest = max(1, world.last_base())
                 version = world.rng.randint(min(lowest, head.version), head.version)
-                expiry.expire(log, version)
-                world.count("expired")
+                if world.rng.random() < 0.5:
+                    expire_in_a_job(log, version, world.rng)
+                    world.count("expired in a job")
+                else:
+                    expiry.expire(log, version)
+                    world.count("expired")
                 if version % 2:
                     for _ in range(expiry.blank(log)):
                         world.count("bases emptied")

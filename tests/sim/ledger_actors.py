@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
+from tests.sim.burying import expire_in_a_job
 from tests.sim.ledger import Ledger
 from tests.sim.ledgers import ACCOUNTS, NAMES, REGISTRY, TABLE, Ledgers, Operation
 from tests.sim.scheduler import Crash
@@ -249,7 +250,10 @@ def expirer(world: Ledgers, name: str, times: int) -> Callable[[], None]:
             try:
                 head = logs[which].load().version
                 version = world.rng.randint(min(max(1, world.last_base(which)), head), head)
-                expiry.expire(logs[which], version)
+                if world.rng.random() < 0.5:
+                    expire_in_a_job(logs[which], version, world.rng)
+                else:
+                    expiry.expire(logs[which], version)
                 world.count("expired")
             except (StorageError, NotFound, CommitUnknown):
                 world.count("expiry that failed")

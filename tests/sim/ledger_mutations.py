@@ -17,7 +17,6 @@ from lakelog.log import (
     Decision,
     Settled,
     decisions,
-    expiry,
     history,
     log,
     placing,
@@ -27,6 +26,7 @@ from lakelog.log import (
     view,
     writing,
 )
+from lakelog.log.burial import tombstones
 from lakelog.log.format import ABORTED, COMMITTED, FORMAT, Intent, encode
 
 LEDGER_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
@@ -117,7 +117,7 @@ def _settles_missing() -> Iterator[None]:
 LEDGER_MUTATIONS["nothing-says-what-became-of-an-intent"] = _settles_missing
 
 
-@removes(expiry, "tombstone_of")
+@removes(tombstones, "tombstone_of")
 def a_tombstone_lacks_the_outcome(real: Any, commit: Commit, settled: Settled | None = None) -> Any:
     return msgspec.structs.replace(real(commit, settled), outcome="")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from tests.sim import ledger_actors as actors
 from tests.sim import ledger_forger as forging
 from tests.sim import ledger_readers as readers
+from tests.sim.burying import buried_in_part, small_windows
 from tests.sim.ledgers import NAMES, Fact, Ledgers, new_ledgers
 from tests.sim.serializability import Event, cycle
 from tests.sim.simulation import Outcome
 
-from lakelog.log.expiry import tombstone_of
+from lakelog.log.burial import tombstone_of
 from lakelog.log.format import (
     Commit,
     Root,
@@ -46,7 +47,8 @@ def simulate_ledgers(seed: int) -> Outcome:
         forging.found(world)
         spawn("forger", forging.forger(world, rng.randint(3, 9)))
         spawn("keeper", forging.keeper(world, rng.randint(3, 9)))
-    world.scheduler.run()
+    with small_windows(rng):
+        world.scheduler.run()
     for name in NAMES:
         for fact in world.known(name):
             if not fact.has_effect:
@@ -61,6 +63,7 @@ def check(world: Ledgers) -> list[str]:
     return [
         *(f"{key} was freed and created again" for key in world.truth.freed),
         *(problem for name in NAMES for problem in check_log(world, name)),
+        *(problem for name in NAMES for problem in buried_in_part(world.truth, world.keys[name])),
         *check_decisions(world),
         *check_operations(world),
         *check_times(world),

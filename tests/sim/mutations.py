@@ -24,6 +24,7 @@ from lakelog.log import (
     snapshots,
     writing,
 )
+from lakelog.log.burial import bury_versions, tombstones, unfinished
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
@@ -119,7 +120,7 @@ def a_version_is_compared_by_its_own_id(real: Any, entry: Any, commit_id: str) -
     return bool(entry.commit_id == commit_id)
 
 
-@removes(expiry, "tombstone_of")
+@removes(tombstones, "tombstone_of")
 def tombstones_forget_the_changes_of_a_version(real: Any, *args: Any) -> Tombstone:
     tombstone: Tombstone = structs.replace(real(*args), applied=())
     return tombstone
@@ -281,15 +282,46 @@ def _older_bases() -> Iterator[None]:
 MUTATIONS["bases-use-what-was-given-up"] = _older_bases
 
 
-@removes(expiry, "bury")
-def expired_keys_are_freed(real: Any, log: Any, version: int, progress: Any) -> None:
-    log.store.delete([log.keys.commit(number) for number in range(1, version + 1)])
+@removes(expiry, "bury_versions")
+def expired_keys_are_freed(real: Any, log: Any, versions: range, *more: Any) -> None:
+    log.store.delete([log.keys.commit(number) for number in versions])
 
 
 @removes(expiry, "add_base")
 def tombstones_come_before_the_base(real: Any, log: Any, before: Any, view: Any) -> Any:
-    expiry.bury(log, view.version)
+    bury_versions(log, range(1, view.version + 1))
     return real(log, before, view)
+
+
+@removes(expiry, "bury_versions")
+def windows_end_before_they_are_done(real: Any, log: Any, versions: range, *more: Any) -> None:
+    real(log, versions[-1:], *more)
+    real(log, versions, *more)
+
+
+@removes(expiry, "unfinished")
+def windows_have_no_order(real: Any, replay: Any, base: Any) -> list[range]:
+    windows: list[range] = real(replay, base)
+    return windows[1:-1] + windows[:1] + windows[-1:] if len(windows) > 2 else windows
+
+
+@contextmanager
+def _bases_before_tombstones() -> Iterator[None]:
+    """A base is made though versions of the one before are no tombstones yet, which are left to the next expiry."""
+
+    def expiring(log: Any, version: int) -> Any:
+        last = expiry.last_base(log)
+        if last is None or last.root.version < version:
+            last = expiry.add_base(log, last, log.view_at(version))
+        yield from unfinished(log.replay, last)
+        expiry.sweep(log, last)
+        return last.root.version
+
+    with patch.object(expiry, "expiring", expiring):
+        yield
+
+
+MUTATIONS["bases-follow-bases-that-are-not-buried"] = _bases_before_tombstones
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.sim import actors
+from tests.sim.burying import small_windows
 from tests.sim.simulation import Outcome, check
 from tests.sim.world import World, new_world
 
@@ -94,7 +95,8 @@ def simulate_proposals(seed: int) -> Outcome:
             spawn("restorer", _restorer(world))
         if rng.random() < 0.4:
             spawn("forger", _forger(world, rng.randint(1, 30)))
-        world.scheduler.run()
+        with small_windows(rng):
+            world.scheduler.run()
         world.counters["wishes"] = world.truth.wishes
         failures = [*world.scheduler.failures, *world.failures, *check(world)]
     return Outcome(seed, tuple(failures), world.head(), world.scheduler.steps, world.counters)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.sim import actors
+from tests.sim.burying import buried_in_part, small_windows
 from tests.sim.projection import State, data_key
 from tests.sim.world import World, new_world
 
@@ -47,7 +48,8 @@ def simulate(seed: int, *, condition_holds: bool = True) -> Outcome:
     if rng.random() < 0.2:
         for i in range(rng.randint(1, 2)):
             spawn(f"sealer {i}", actors.sealer(world))
-    world.scheduler.run()
+    with small_windows(rng):
+        world.scheduler.run()
     failures = [*world.scheduler.failures, *world.failures, *check(world)]
     return Outcome(seed, tuple(failures), world.head(), world.scheduler.steps, world.counters)
 
@@ -58,6 +60,7 @@ def check(world: World) -> list[str]:
     return [
         *(f"{key} was freed and created again" for key in world.truth.freed),
         *check_versions(world, head),
+        *buried_in_part(world.truth, world.keys),
         *check_operations(world),
         *check_data(world),
         *check_gathered(world),

@@ -85,7 +85,7 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     from moto.s3.responses import S3Response
 
     _, options = on_s3
-    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY = 1000")
+    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY_OBJECTS = 1000")
     lake = make_lake(f"s3://lakelog/deleted-{tmp_path.name}", python=few, **options)
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
     place = dict(row[:2] for row in lake.sql("DESCRIBE TABLE EXTENDED lake.t"))["Location"].split("/", 3)[3]
@@ -115,6 +115,54 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     assert len(requests) == 4, "three, and one for what was left out"
     assert not [key for key in backend.buckets["lakelog"].keys if "a" * 26 in key]
     assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(4, 6)]
+
+
+@pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
+def test_executors_make_a_tombstone_by_three_requests(on_s3, make_lake, warm, tmp_path, monkeypatch):
+    import pyarrow as pa
+
+    from lakelog.catalog import Catalog
+    from lakelog.log.burial import tombstone_of
+    from lakelog.log.format import Tombstone, encode
+    from lakelog.testing import moto_server
+
+    _, options = on_s3
+    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import engine; engine.MANY_VERSIONS = 8")
+    lake = make_lake(f"s3://lakelog/buried-{tmp_path.name}", python=few, **options)
+    lake.sql("CREATE TABLE lake.t (id INT)")
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}
+    table = Catalog(lake.warehouse, options=texts).load_table("t")
+    for number in range(12):
+        table = table.append(pa.table({"id": pa.array([number], pa.int32())}))
+    asked, original = [], moto_server._OneAtATime.__call__
+
+    def counted(app, environ, start):
+        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_USER_AGENT", "")))
+        return original(app, environ, start)
+
+    monkeypatch.setattr(moto_server._OneAtATime, "__call__", counted)
+    (row,) = lake.sql("CALL lake.system.expire(table => 't', version => 11, dry_run => false)")
+    log = table.head.tracked.log
+    assert row[6] == 11 and all(isinstance(log.entry_at(each), Tombstone) for each in range(1, 12))
+    of_versions = [method for method, path, by in asked if "/_log/0000" in path and "Hadoop" in by]
+    assert sorted(of_versions) == ["GET"] * 10 + ["HEAD"] * 10 + ["PUT"] * 10, "Python does the last one"
+    for number in range(12):
+        table = table.append(pa.table({"id": pa.array([number], pa.int32())}))
+    key = log.keys.commit(15)
+
+    def overtaken(app, environ, start):
+        answer = original(app, environ, start)
+        by_executor = "Hadoop" in environ.get("HTTP_USER_AGENT", "")
+        if environ["REQUEST_METHOD"] == "HEAD" and environ["PATH_INFO"].endswith(key) and by_executor:
+            entry = log.entry_at(15)
+            if not isinstance(entry, Tombstone):
+                log.store.put(key, encode(tombstone_of(entry)))
+        return answer
+
+    monkeypatch.setattr(moto_server._OneAtATime, "__call__", overtaken)
+    (row,) = lake.sql("CALL lake.system.expire(table => 't', version => 23, dry_run => false)")
+    assert row[6] == 11, "another cleaner came between the two looks of an executor at one version"
+    assert all(isinstance(log.entry_at(each), Tombstone) for each in range(1, 24))
 
 
 @pytest.mark.adapter

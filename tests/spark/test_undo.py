@@ -1,13 +1,18 @@
 """Restoring what was dropped, saved cuts, catalogs as of then, expire and vacuum: by CALL and by settings."""
 
 import datetime as dt
+import shutil
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.captured import UnsupportedOperationException
 
 import lakelog.spark
 from lakelog.catalog import Catalog
+from lakelog.log import Carried, Draft, new_id
+from lakelog.log.format import Tombstone
 
 
 def prepare(lake):
@@ -149,8 +154,57 @@ def test_expire_and_vacuum_report_by_default_and_act_when_dry_run_is_off(lake):
     assert lake.sql("SELECT * FROM lake.a.t") == [(2,)]
 
 
+_SMALL_WINDOWS = """
+from lakelog.catalog.maintenance import engine
+from lakelog.log.burial import windows
+engine.MANY_VERSIONS, windows.BURIED_TOGETHER = 4, 16
+"""
+
+
+def test_executors_make_the_same_tombstones_as_python(make_lake, warm, tmp_path):
+    """Of plain versions, of shared ones, with sidecars, and of transactions, which they leave to Python."""
+    lake = make_lake(python=warm.program(tmp_path, _SMALL_WINDOWS))
+    schema = pa.schema({"id": pa.int64()})
+    table = lake.catalog.create_table("t", schema, partition_by=["id"])
+    table = table.append(pa.table({"id": range(300)}))
+    lake.catalog.create_table("u", schema)
+    for number in range(40):
+        if number % 7 == 3:
+            with lake.catalog.transaction() as both:
+                both.load_table("t").append(pa.table({"id": [number]}, schema))
+                both.load_table("u").append(pa.table({"id": [number]}, schema))
+        elif number % 7 == 5:
+            log = lake.catalog.load_table("t").head.tracked.log
+            carried = tuple(Carried(new_id(), log.load().version, {}, ()) for _ in range(3))
+            log.commit(log.load(), lambda view, passed, carried=carried: Draft(carries=carried))
+        else:
+            lake.catalog.load_table("t").append(pa.table({"id": [number]}, schema))
+    log = lake.catalog.load_table("t").head.tracked.log
+    kinds = [log.entry_at(version) for version in range(1, 41)]
+    assert any(each.sidecars for each in kinds) and any(each.changes for each in kinds)
+    assert any(each.intent for each in kinds)
+    other = tmp_path / "other"
+    shutil.copytree(lake.warehouse, other)
+    [done] = Catalog(str(other)).expire("t", version=40, dry_run=False)
+    (row,) = lake.sql("CALL lake.system.expire(table => 't', version => 40, dry_run => false)")
+    assert (
+        (row[3], row[6], row[7])
+        == (done.versions, done.commits, done.size_bytes)
+        == (39, 40, done.size_bytes)
+    )
+    location = str(lake.catalog.load_table("t").location)
+    mine = Path(location) / "_log"
+    theirs = Path(str(other) + location.removeprefix(str(lake.warehouse))) / "_log"
+    for version in range(1, 41):
+        name = f"{version:020d}.json"
+        assert (mine / name).read_bytes() == (theirs / name).read_bytes()
+        assert isinstance(log.entry_at(version), Tombstone)
+    assert not list((mine / "sidecars").iterdir())
+    assert lake.sql("SELECT count(*) FROM lake.t") == [(300 + 35,)]
+
+
 def test_executors_delete_what_a_vacuum_finds_where_that_is_much(make_lake, warm, tmp_path):
-    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY = 1000")
+    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY_OBJECTS = 1000")
     lake = make_lake(python=few)
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
     table = lake.catalog.load_table("t")

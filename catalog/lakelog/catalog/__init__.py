@@ -107,8 +107,11 @@ from lakelog.catalog.logs import (
 from lakelog.catalog.maintenance import (
     Adoption,
     Checksum,
+    Engine,
     Expired,
     Vacuumed,
+    VersionsBuried,
+    VersionsToBury,
 )
 from lakelog.catalog.merge import (
     Merge,
@@ -269,6 +272,7 @@ __all__ = [
     "Dependency",
     "DroppedEntry",
     "ErasedTable",
+    "Engine",
     "Expired",
     "Forgotten",
     "Lost",
@@ -380,6 +384,8 @@ __all__ = [
     "Maintained",
     "SizeClass",
     "Vacuumed",
+    "VersionsBuried",
+    "VersionsToBury",
     "ValuesGone",
     "ValuesTaken",
     "ViewColumn",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
@@ -32,6 +32,7 @@ from lakelog.catalog.logs import (
 from lakelog.catalog.maintenance import (
     Adoption,
     Checksum,
+    Engine,
     Expired,
     Findings,
     Vacuumed,
@@ -238,6 +239,7 @@ class Catalog(CatalogBackups):
         dry_run: bool = True,
         trust_clock: bool = False,
         progress: Callable[[str], None] | None = None,
+        engine: Engine | None = None,
     ) -> list[Expired]:
         """Expire versions that were replaced longer ago than `older_than`, or before `version`, or all but the
         `retain_last`: of a table, a namespace with all that is below it, or the whole catalog. Without any of these,
@@ -247,7 +249,8 @@ class Catalog(CatalogBackups):
         Returns what expires of each log; `dry_run` (default) only reports it. The current version stays, and versions
         that saved cuts need. Where nothing but the clock of this host says that more than a day has passed since the
         newest commit, a version that is old enough by that alone is not expired, unless with `trust_clock`:
-        ClockNotTrusted, and nothing is changed.
+        ClockNotTrusted, and nothing is changed. An `engine` makes the tombstones where more than 1,000 can be made
+        side by side.
         """
         wish = what_to_keep(older_than=older_than, version=version, retain_last=retain_last)
         self._check_there(location)
@@ -266,6 +269,7 @@ class Catalog(CatalogBackups):
             by_policy=older_than is None and version is None and retain_last is None,
             trust_clock=trust_clock,
             progress=progress,
+            engine=engine,
         )
 
     def vacuum(
@@ -279,8 +283,8 @@ class Catalog(CatalogBackups):
         dry_run: bool = True,
         trust_clock: bool = False,
         keys: bool = False,
-        delete: Callable[[Sequence[str]], None] | None = None,
         progress: Callable[[str], None] | None = None,
+        engine: Engine | None = None,
     ) -> list[Vacuumed]:
         """Delete files that no retained version and no write under way can reach, of a table, a namespace with all that
         is below it, or the whole catalog; of the latter two also objects that were dropped longer ago than
@@ -288,7 +292,7 @@ class Catalog(CatalogBackups):
 
         Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what is deleted, by place,
         with `keys` by name too; `dry_run` (default) only reports it. `trust_clock` is as for `expire`. Of a table
-        with more than 100,000 objects to delete, `delete` is given their URLs, and may delete them later.
+        with more than 100,000 objects to delete, an `engine` deletes them.
         """
         asked = vacuum_wish(
             older_than=older_than,
@@ -297,7 +301,7 @@ class Catalog(CatalogBackups):
             trust_clock=trust_clock,
             keys=keys,
             progress=progress,
-            delete=delete,
+            engine=engine,
         )
         self._check_there(location)
         found = chosen_scope(
@@ -316,6 +320,7 @@ class Catalog(CatalogBackups):
         actions: Collection[str] = ACTIONS,
         stopped: Callable[[], bool] = lambda: False,
         progress: Callable[[str], None] | None = None,
+        engine: Engine | None = None,
     ) -> list[Maintained]:
         """Do what is due to keep a table in shape, or each table of a namespace with all below it, by their policies
         (see docs/upkeep.md). Without a name, of the whole warehouse.
@@ -337,7 +342,13 @@ class Catalog(CatalogBackups):
         )
         scope = self._scope_of(name, location, progress)
         return maintain_tables(
-            self._tree, scope, limits, actions=actions, dry_run=dry_run, progress=progress or no_progress
+            self._tree,
+            scope,
+            limits,
+            actions=actions,
+            dry_run=dry_run,
+            progress=progress or no_progress,
+            engine=engine,
         )
 
     def plan_upkeep(self, name: Name | None = None) -> list[Due]:

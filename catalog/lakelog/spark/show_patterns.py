@@ -12,7 +12,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_PLAIN = re.compile(r"[A-Za-z0-9_\- *|.]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_\- *|.%]*")  # `%` is no wildcard to Spark here
 
 
 def may_match(names: pa.StringArray, like: str | None) -> pa.StringArray:

@@ -78,7 +78,7 @@ private[lakelog] object ObjectCopier {
    * Another attempt at the same may be killed after this one is done: a file is there as a whole, or not at all. What is
    * noted as copied has to outlive the machine, and is on no disk yet; a bucket has it when it is closed.
    */
-  private def toFile(from: InputStream, place: Path): Option[(Long, String)] = {
+  def toFile(from: InputStream, place: Path): Option[(Long, String)] = {
     val file = Paths.get(place.toUri.getPath)
     Files.createDirectories(file.getParent)
     val part = file.resolveSibling(s"$Temporary${UUID.randomUUID}")

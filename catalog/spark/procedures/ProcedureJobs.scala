@@ -37,6 +37,11 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
       JobInternals.described(s"lakelog ${copy.what}: ${copy.objects.length} objects") {
         ObjectJob.run(copy, Locations.hadoopSettings(options))
       }
+    case bury: wire.BuryVersions =>
+      JobInternals.described(
+        f"lakelog expire ${bury.what}: versions ${bury.first}%,d to ${bury.until - 1}%,d of ${bury.last}%,d") {
+        BuryJob.run(bury, Locations.hadoopSettings(options))
+      }
     case count: wire.CountRows =>
       val (table, files) = ofCall(call.get, count.table)
       RowsJob.count(count, table, files)

@@ -19,6 +19,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "copy-rows" => CopyRows.of(json)
       case "copy-objects" => CopyObjects.of(json)
       case "delete-objects" => DeleteObjects.of(json)
+      case "bury-versions" => BuryVersions.of(json)
       case other => unknown(other)
     }
 }
@@ -38,6 +39,7 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "copy-rows" => RowsCopied.of(json)
       case "copy-objects" => ObjectsCopied.of(json)
       case "delete-objects" => ObjectsDeleted.of(json)
+      case "bury-versions" => VersionsBuried.of(json)
       case other => unknown(other)
     }
 }
@@ -130,37 +132,6 @@ private[lakelog] object SourceFound extends Companion[SourceFound] {
     takeIfAny[FootersRead](json, "footers"))
 }
 
-/** What is known of a whole column. */
-private[lakelog] final case class ColumnComputed(
-    name: String,
-    distinct: Option[Long],
-    nulls: Option[Long],
-    min: Option[Scalar],
-    max: Option[Scalar],
-    averageBytes: Option[Long],
-    mostBytes: Option[Long])
-  extends Message {
-  override def members: Members = List(
-    "name" -> put(name),
-    "distinct" -> putOrNull(distinct),
-    "nulls" -> putOrNull(nulls),
-    "min" -> putOrNull(min),
-    "max" -> putOrNull(max),
-    "average_bytes" -> putOrNull(averageBytes),
-    "most_bytes" -> putOrNull(mostBytes))
-}
-
-private[lakelog] object ColumnComputed extends Companion[ColumnComputed] {
-  override def of(json: JObject): ColumnComputed = ColumnComputed(
-    take[String](json, "name"),
-    takeIfAny[Long](json, "distinct"),
-    takeIfAny[Long](json, "nulls"),
-    takeIfAny[Scalar](json, "min"),
-    takeIfAny[Scalar](json, "max"),
-    takeIfAny[Long](json, "average_bytes"),
-    takeIfAny[Long](json, "most_bytes"))
-}
-
 /** The statistics of that version of the table with that id. */
 private[lakelog] final case class StatisticsComputed(
     version: Long,
@@ -239,19 +210,6 @@ private[lakelog] object Maintained extends Companion[Maintained] {
     take[Long](json, "took_us"))
 }
 
-/** The size of a file in bytes, and the CRC-32 of these. */
-private[lakelog] final case class ChecksumTaken(url: String, size: Long, crc: Long)
-  extends Message {
-  override def members: Members = List("url" -> put(url), "size" -> put(size), "crc" -> put(crc))
-}
-
-private[lakelog] object ChecksumTaken extends Companion[ChecksumTaken] {
-  override def of(json: JObject): ChecksumTaken = ChecksumTaken(
-    take[String](json, "url"),
-    take[Long](json, "size"),
-    take[Long](json, "crc"))
-}
-
 /** The files that could be read. */
 private[lakelog] final case class ChecksumsTaken(files: Seq[ChecksumTaken])
   extends AnyResult {
@@ -282,16 +240,6 @@ private[lakelog] object RowsCopied extends Companion[RowsCopied] {
   override def of(json: JObject): RowsCopied = RowsCopied(take[Seq[DataFile]](json, "files"))
 }
 
-/** The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there. */
-private[lakelog] final case class ObjectCopied(size: Long, sha256: String)
-  extends Message {
-  override def members: Members = List("size" -> put(size), "sha256" -> put(sha256))
-}
-
-private[lakelog] object ObjectCopied extends Companion[ObjectCopied] {
-  override def of(json: JObject): ObjectCopied = ObjectCopied(take[Long](json, "size"), take[String](json, "sha256"))
-}
-
 /** The objects in the order of the job. */
 private[lakelog] final case class ObjectsCopied(work: String, objects: Seq[ObjectCopied])
   extends AnyResult {
@@ -312,6 +260,26 @@ private[lakelog] final case class ObjectsDeleted(work: String)
 
 private[lakelog] object ObjectsDeleted extends Companion[ObjectsDeleted] {
   override def of(json: JObject): ObjectsDeleted = ObjectsDeleted(take[String](json, "work"))
+}
+
+/**
+ * How many commits have become tombstones, and their bytes with their sidecars. The versions `left` are none yet, in
+ * their order: intents, what says how one ended, and objects that are not as they should be.
+ */
+private[lakelog] final case class VersionsBuried(commits: Long, sizeBytes: Long, left: Seq[Long])
+  extends AnyResult {
+  override def members: Members = List(
+    "kind" -> put("bury-versions"),
+    "commits" -> put(commits),
+    "size_bytes" -> put(sizeBytes),
+    "left" -> put(left))
+}
+
+private[lakelog] object VersionsBuried extends Companion[VersionsBuried] {
+  override def of(json: JObject): VersionsBuried = VersionsBuried(
+    take[Long](json, "commits"),
+    take[Long](json, "size_bytes"),
+    take[Seq[Long]](json, "left"))
 }
 
 /** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
@@ -535,18 +503,6 @@ private[lakelog] object CopyRows extends Companion[CopyRows] {
     take[WriteRef](json, "write"))
 }
 
-/** An object by its URL, and to where it is copied; without a target it is only read. */
-private[lakelog] final case class ObjectToCopy(source: String, target: Option[String] = None)
-  extends Message {
-  override def members: Members = List("source" -> put(source), "target" -> putIfAny(target))
-}
-
-private[lakelog] object ObjectToCopy extends Companion[ObjectToCopy] {
-  override def of(json: JObject): ObjectToCopy = ObjectToCopy(
-    take[String](json, "source"),
-    takeIfAny[String](json, "target"))
-}
-
 /** Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it. */
 private[lakelog] final case class CopyObjects(work: String, what: String, objects: Seq[ObjectToCopy])
   extends AnyJob {
@@ -579,4 +535,37 @@ private[lakelog] object DeleteObjects extends Companion[DeleteObjects] {
     take[String](json, "work"),
     take[String](json, "what"),
     take[Seq[String]](json, "objects"))
+}
+
+/**
+ * Make tombstones of the plain commits from version `first` on, before `until`, of the log whose objects are in the
+ * folder `log`, a URL. `what` is the name of the table or namespace, up to version `last` of which all expires;
+ * `features` are those of commits that are known here.
+ */
+private[lakelog] final case class BuryVersions(
+    what: String,
+    log: String,
+    first: Long,
+    until: Long,
+    last: Long,
+    features: Seq[String])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("bury-versions"),
+    "what" -> put(what),
+    "log" -> put(log),
+    "first" -> put(first),
+    "until" -> put(until),
+    "last" -> put(last),
+    "features" -> put(features))
+}
+
+private[lakelog] object BuryVersions extends Companion[BuryVersions] {
+  override def of(json: JObject): BuryVersions = BuryVersions(
+    take[String](json, "what"),
+    take[String](json, "log"),
+    take[Long](json, "first"),
+    take[Long](json, "until"),
+    take[Long](json, "last"),
+    take[Seq[String]](json, "features"))
 }

@@ -6,54 +6,76 @@ creating a version again; then manifests and snapshots that only expired version
 late, or by two cleaners at once does no harm.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 
-from lakelog.log.errors import FormatError, Unsupported
-from lakelog.log.format import (
-    COMMITTED,
-    FORMAT,
-    Base,
-    Commit,
-    Settled,
-    Tombstone,
-    encode,
-    encode_derived,
-    id_digest,
+from lakelog.log.burial import (
+    Buried,
+    Bury,
+    Done,
+    bury_versions,
+    no_one_counts,
+    no_one_waits,
+    unfinished,
+    versions_of,
+    windows_of,
 )
+from lakelog.log.errors import FormatError, Unsupported
+from lakelog.log.format import FORMAT, Base, encode_derived
 from lakelog.log.log import Log
 from lakelog.log.replay import given_up_by, is_blank
 from lakelog.log.settling import place
 from lakelog.log.snapshots import store_blobs
 from lakelog.log.view import S, View, root_of
 
-Done = Callable[[int], None]
-"""Takes the version up to which all are tombstones by now."""
 
-BURIED_AT_ONCE = 64
-"""Tombstones of one batch. No version is a tombstone while one that is so many before it is not: cleaners that resume
-the work of others rely on it, so that it is part of the format (see README.md)."""
-
-
-def expire(log: Log[S], version: int, progress: Done = lambda version: None) -> int:
+def expire(
+    log: Log[S],
+    version: int,
+    progress: Done = no_one_waits,
+    buried: Buried = no_one_counts,
+    bury: Bury | None = None,
+) -> int:
     """Make `version` the first that can be read, and return the base's version: a later one where it was moved.
 
-    Also finishes what an earlier call left undone. Raises NotFound when there is no such version.
+    Also finishes what an earlier call left undone. Raises NotFound when there is no such version. `bury` makes the
+    tombstones of a window, in place of `burial.bury_versions`.
+    """
+    steps = expiring(log, version)
+    while True:
+        try:
+            window = next(steps)
+        except StopIteration as done:
+            return int(done.value)
+        (bury or bury_versions)(log, window, progress, buried)
+
+
+def expiring(log: Log[S], version: int) -> Generator[range, None, int]:
+    """As `expire`, for callers that make the tombstones themselves: yields window after window, each once the one
+    before is done (see `burial`), and returns the base's version.
+
+    What an earlier call left undone comes before a base is made: the windows of one begin where that of the base
+    before ends.
     """
     last = last_base(log)
     if last is not None:
-        clean_up(log, last, progress)
+        yield from unfinished(log.replay, last)
+        sweep(log, last)
     if last is None or last.root.version < version:
         last = add_base(log, last, log.view_at(version))
-        clean_up(log, last, progress)
+        yield from unfinished(log.replay, last)
+        sweep(log, last)
     return last.root.version
 
 
-def clean_up(log: Log[S], base: Base, progress: Done = lambda version: None) -> None:
-    """Do what a durable base allows, in the order of what depends on what."""
-    bury(log, base.root.version, progress)
+def clean_up(log: Log[S], base: Base, *, bury: Bury | None = None, all_anew: bool = False) -> None:
+    """Do what a durable base allows, in the order of what depends on what; `bury` as in `expire`. `all_anew` looks at
+    all versions since the base before, as a copy may have been made while they expired."""
+    windows = windows_of(versions_of(log.replay, base)) if all_anew else unfinished(log.replay, base)
+    for window in windows:
+        (bury or bury_versions)(log, window, no_one_waits, no_one_counts)
     sweep(log, base)
 
 
@@ -122,87 +144,6 @@ def lost_manifests(log: Log[S], uses: Sequence[str], before: Base | None) -> set
     given_up = set() if before is None else given_up_by(before, uses)
     existing = {key.removeprefix(log.keys.manifests) for key in log.store.list_after(log.keys.manifests)}
     return {name for name in uses if name not in existing or name in given_up}
-
-
-def bury(log: Log[S], version: int, progress: Done = lambda version: None) -> None:
-    """Overwrite the commits up to `version` with tombstones, after deleting their sidecars.
-
-    Batches follow one another, oldest first, and the tombstones of a batch are put side by side. That of `version` is
-    the last of all: it says that the others are there. One GET and one PUT for each.
-    """
-    for start in range(_first_alive(log, version), version + 1, BURIED_AT_ONCE):
-        commits = _commits_in(log, start, min(start + BURIED_AT_ONCE - 1, version))
-        log.store.delete([log.keys.sidecar(each.name) for commit, _ in commits for each in commit.sidecars])
-        before = [each for each in commits if each[0].version < version]
-        # What became of an intent stands in the commit after it: no client is to need the decision for that.
-        for intent in (each for each in before if each[0].intent is not None):
-            _burial(log, *intent)()
-        log.options.in_parallel([_burial(log, *each) for each in before if each[0].intent is None])
-        for last in commits[len(before) :]:
-            _burial(log, *last)()
-        progress(min(start + BURIED_AT_ONCE - 1, version))
-
-
-def _commits_in(log: Log[S], first: int, last: int) -> list[tuple[Commit, Settled | None]]:
-    """Return the versions that are not tombstones yet, each with what became of it if it is an intent."""
-    entries = []
-    versions = range(first, last + 1)
-    for number, data in zip(versions, log.replay.get_versions(versions), strict=True):
-        if data is None:
-            raise FormatError(
-                f"{log.replay.at(log.keys.commit(number))} is missing; restore it from a backup"
-            )
-        entries.append(log.replay.entry(number, data))
-    settled = log.replay.with_outcomes(entries, log.replay.outcome)
-    return [(entry, outcome) for entry, outcome in settled if isinstance(entry, Commit)]
-
-
-def _burial(log: Log[S], commit: Commit, settled: Settled | None) -> Callable[[], None]:
-    key, stone = log.keys.commit(commit.version), encode(tombstone_of(commit, settled))
-    return lambda: log.store.put(key, stone)
-
-
-def _first_alive(log: Log[S], version: int) -> int:
-    """Return a version before which all are tombstones, version + 1 where all up to `version` are.
-
-    The one that is found may have others before it, which a cleaner that died left out of its last batch.
-    """
-    low, high = 1, version + 1
-    while low < high:
-        middle = (low + high) // 2
-        data = log.store.get(log.keys.commit(middle))
-        if data is not None and isinstance(log.replay.entry(middle, data), Tombstone):
-            low = middle + 1
-        else:
-            high = middle
-    return low if low > version else max(1, low - BURIED_AT_ONCE)
-
-
-def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:
-    """Return the tombstone of a commit: only what settles which commit won its version, and the outcome of an
-    intent."""
-    if (commit.intent is None) != (settled is None):
-        raise FormatError(
-            f"version {commit.version} of log {commit.log_id} is an intent without an outcome, or has one and is none; "
-            "restore the log's objects from one backup"
-        )
-    return Tombstone(
-        format=FORMAT,
-        log_id=commit.log_id,
-        version=commit.version,
-        commit_id=commit.commit_id,
-        attempt_id=commit.attempt_id,
-        prev=commit.prev,
-        time_us=settled.time_us if settled is not None and settled.outcome == COMMITTED else commit.time_us,
-        seals=commit.seals,
-        reopens=commit.reopens,
-        restores=commit.restores,
-        purges=commit.purges,
-        outcome="" if settled is None else settled.outcome,
-        applied=tuple(id_digest(each.commit_id) for each in commit.changes if each.refused is None),
-        refused=tuple(id_digest(each.commit_id) for each in commit.changes if each.refused is not None),
-        commit_hash=commit.hash,
-    )
 
 
 def sweep(log: Log[S], base: Base) -> None:

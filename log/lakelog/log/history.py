@@ -145,11 +145,27 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
             # What is before the last base has expired, whether a cleaner has been there or not.
             first = replay.last_base(1, at_least=expired).version + 1
             continue
+        if not begun and len(batch) == end - first + 1 == BATCH_MAX and end != last:
+            # Tombstones come in any order: some may be further on, though none is here.
+            retained = _first_retained(replay)
+            if retained > first:
+                first = retained
+                continue
         yield from (commit for commit in batch if commit is not None)
         begun = begun or bool(batch)
         first += len(batch)
         if first <= end:
             return
+
+
+def _first_retained(replay: Replay[S]) -> int:
+    """Return the first version that has not expired: 1 where there is no base. One GET then, else a walk over them."""
+    if replay.store.get(replay.keys.base(1)) is None:
+        return 1
+    try:
+        return replay.last_base(1, at_least=0).version + 1
+    except FormatError:
+        return 1  # of no matter, as long as no tombstone is met
 
 
 def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit | None], int]:

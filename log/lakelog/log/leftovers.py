@@ -7,7 +7,7 @@ will. Manifests and snapshots are released by a base. A proposal is of no use on
 from collections.abc import Iterator
 from itertools import islice
 
-from lakelog.log.format import Base, Commit, Tombstone
+from lakelog.log.format import Base, Commit
 from lakelog.log.grammar import is_sidecar
 from lakelog.log.keys import blob_version, is_versioned
 from lakelog.log.log import Log
@@ -24,12 +24,6 @@ def last_base_from(log: Log[S], view: View[S]) -> Base | None:
         last = log.replay.base(number, data)
         number += 1
     return last
-
-
-def is_buried(log: Log[S], base: Base) -> bool:
-    """Return whether expiry up to `base` has ended, except perhaps for manifests and snapshots: the version of the base
-    is the last to become a tombstone. One GET."""
-    return isinstance(log.entry_at(base.root.version), Tombstone)
 
 
 def size_of_commits(log: Log[S], first: int, last: int) -> tuple[int, int]:

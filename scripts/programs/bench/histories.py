@@ -22,6 +22,7 @@ from lakelog.log import CountingStore, LocalStore, LogOptions, ObjectStore, wait
 from programs import story
 from programs.bench.data import long_log
 from programs.bench.data.long_log import NAME, STEP_US
+from programs.bench.workers.side_by_side import compared
 
 PAGE = 1000
 DAY_US = 86_400_000_000
@@ -140,7 +141,19 @@ def main() -> None:
     parser.add_argument("--versions", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--only", nargs="+", choices=list(OPERATIONS), default=list(OPERATIONS))
     parser.add_argument("--folder", help="make the tables here, or use those that are here, and keep them")
+    parser.add_argument(
+        "--side-by-side",
+        nargs="+",
+        choices=("python", "spark"),
+        help="expire --expired versions of a table while a vacuum deletes --objects of it, in these ways; nothing else",
+    )
+    parser.add_argument("--expired", type=int, default=100_000, help="default: %(default)s")
+    parser.add_argument("--objects", type=int, default=1_000_000, help="default: %(default)s")
     arguments = parser.parse_args()
+    if arguments.side_by_side:
+        with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as place:
+            compared(Path(place), arguments.expired, arguments.objects, arguments.side_by_side)
+        return
     with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as temporary:
         folder = Path(arguments.folder or temporary)
         found = {

@@ -27,6 +27,7 @@ SAME = (
     "SHOW TABLES IN lake",
     "SHOW TABLES IN lake.a",
     "SHOW TABLES FROM lake.a LIKE 'u*|T'",
+    "SHOW TABLES FROM lake.a LIKE 't%'",
     "SHOW TABLES IN lake.a 'none'",
     "SHOW TABLES IN lake.a.b",
     "SHOW TABLES IN lake.gone",

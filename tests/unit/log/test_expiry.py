@@ -10,13 +10,20 @@ from tests.unit.log.projections import Words, grown, new_log, say
 from tests.unit.log.transactions import logs_in, together, with_options
 
 from lakelog.log import Log, MemoryStore, NotFound
+from lakelog.log.burial import bury_versions, is_buried, newest_tombstone, tombstone_of, tombstones, windows
 from lakelog.log.changes import is_same_commit
-from lakelog.log.expiry import BURIED_AT_ONCE, bury, expire, last_base, tombstone_of
-from lakelog.log.format import CHANGES_MAX, FORMAT, Change, Commit, Tombstone, encode
+from lakelog.log.expiry import clean_up, expire, expiring, last_base
+from lakelog.log.format import CHANGES_MAX, FORMAT, Base, Change, Commit, Tombstone, encode
 from lakelog.log.ids import new_id
-from lakelog.log.leftovers import is_buried
 
 HEAD, FIRST_BASE, SECOND_BASE = 215, 200, 207
+WINDOW = 50
+
+
+@pytest.fixture(autouse=True)
+def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "BURIED_TOGETHER", WINDOW)
+    monkeypatch.setattr(tombstones, "BURIED_AT_ONCE", 16)
 
 
 class Death(BaseException):
@@ -58,6 +65,12 @@ def expired(log: Log[Words]) -> list[int]:
     ]
 
 
+def base_of(log: Log[Words]) -> Base:
+    last = last_base(log)
+    assert last is not None
+    return last
+
+
 def check(store: MemoryStore, kept: int) -> None:
     """Read all that a new client can read, once `kept` is the first version that it has to find."""
     log = new_log(store)
@@ -65,7 +78,7 @@ def check(store: MemoryStore, kept: int) -> None:
     gone = expired(log)
     if gone:
         first_alive = next(version for version in range(1, HEAD + 1) if version not in gone)
-        assert gone[-1] - first_alive < BURIED_AT_ONCE
+        assert gone[-1] - first_alive < WINDOW
     for version in (1, 2, *gone[:2], *gone[-2:], gone[-1] + 1 if gone else 3, kept, kept + 1, HEAD):
         try:
             assert log.view_at(version).state == words[:version]
@@ -93,7 +106,7 @@ def test_cleaners_that_die_among_tombstones_leave_all_readable_and_the_next_fini
             expire(cleaner(store, chance), base)
         except Death:
             last = last_base(log)
-            assert last is not None and not is_buried(log, last)
+            assert last is not None and not is_buried(log.replay, last)
         last = last_base(log)
         kept = 1 if last is None else last.root.version
         check(store, kept)
@@ -101,6 +114,47 @@ def test_cleaners_that_die_among_tombstones_leave_all_readable_and_the_next_fini
     assert expire(cleaner(store, chance), SECOND_BASE) == SECOND_BASE
     assert expired(log) == list(range(1, SECOND_BASE + 1))
     check(store, SECOND_BASE)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_cleaner_finishes_what_workers_have_left_anywhere_in_a_window(seed: int) -> None:
+    """Workers of a job make tombstones in any order, and die with it; a plain cleaner goes on."""
+    chance = random.Random(seed)
+    store = MemoryStore()
+    log = cleaner(store, chance)
+    grown(log, HEAD)
+    for base in (FIRST_BASE, SECOND_BASE):
+        steps = expiring(log, base)
+        for _ in range(chance.randrange(4)):
+            bury_versions(log, next(steps))
+        window = next(steps, range(0))
+        for version in chance.sample(window[:-1], chance.randrange(max(1, len(window)))):
+            bury_versions(log, range(version, version + 1))
+        steps.close()
+        check(store, base_of(log).root.version)
+        gone = expired(log)
+        assert newest_tombstone(log.replay, base_of(log)) == (gone[-1] if gone else 0)
+    assert expire(cleaner(store, chance), SECOND_BASE) == SECOND_BASE
+    assert expired(log) == list(range(1, SECOND_BASE + 1))
+    check(store, SECOND_BASE)
+
+
+def test_a_copy_that_was_made_while_versions_expired_is_looked_at_anew() -> None:
+    """It may have the tombstone that ends a window, and not those before."""
+    store, other = MemoryStore(), MemoryStore()
+    log = new_log(store)
+    grown(log, HEAD)
+    before = {key: store.get(key) for key in store.list_after("")}
+    expire(log, FIRST_BASE)
+    for key in store.list_after(""):
+        old, now = before.get(key), store.get(key)
+        assert now is not None
+        other.put(key, old if old is not None and key.endswith(f"{70:020d}.json") else now)
+    copy = new_log(other)
+    clean_up(copy, base_of(copy))
+    assert 70 not in expired(copy)
+    clean_up(copy, base_of(copy), all_anew=True)
+    assert expired(copy) == expired(log)
 
 
 def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
@@ -120,7 +174,7 @@ def test_two_cleaners_at_once_leave_what_one_leaves() -> None:
         nonlocal calls
         for number, work in enumerate(chance.sample(works, len(works))):
             if number == len(works) // 2 and (calls := calls + 1) == 2:
-                bury(other, FIRST_BASE)
+                clean_up(other, base_of(other))
                 check(store, FIRST_BASE)
             work()
 
@@ -160,7 +214,7 @@ def test_what_was_finished_is_not_read_again() -> None:
     asked: list[int] = []
     real = log.replay.get_versions
     log.replay.get_versions = lambda versions: (asked.extend(versions), real(versions))[1]  # type: ignore[method-assign]
-    bury(log, FIRST_BASE)
+    clean_up(log, base_of(log))
     assert asked == []
 
 

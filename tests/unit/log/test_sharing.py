@@ -36,6 +36,7 @@ from lakelog.log import (
     each_change,
     expiry,
 )
+from lakelog.log.burial import tombstone_of
 from lakelog.log.format import CHANGES_MAX, Change, Tombstone, decode_entry, encode
 from lakelog.log.ids import new_id
 from lakelog.log.placing import REMEMBERED, Decide
@@ -240,7 +241,7 @@ def test_what_is_left_of_a_version_of_as_many_changes_as_it_may_have_is_small() 
         msgspec.structs.replace(commit.changes[0], commit_id=f"{'i' * 100}-{number}", events=0)
         for number in range(CHANGES_MAX)
     )
-    stone = expiry.tombstone_of(msgspec.structs.replace(commit, changes=many))
+    stone = tombstone_of(msgspec.structs.replace(commit, changes=many))
     assert len(stone.applied) == CHANGES_MAX and len(encode(stone)) < 20 * 1024
 
 

@@ -13,7 +13,10 @@ from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, of_write, ref
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace
+from lakelog.log import Commit
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound
+from lakelog.log.format import Tombstone
+from lakelog.spark.going_calls import JobFailed
 from lakelog.spark.open_transactions import TransactionEnded, TransactionLost
 from lakelog.spark.procedures import Call, all_procedures
 
@@ -37,6 +40,18 @@ def run(dispatch, procedure, transaction=None, token=None, result=None, **argume
     if result is not None:
         asked["result"] = result
     return ask(dispatch, "call", **asked, token=token, query=WHO)["rows"]
+
+
+def begun(dispatch, procedure, **arguments):
+    """Begin a call of a procedure that asks for jobs, up to the first."""
+    call = {"procedure": procedure, "arguments": arguments, "catalog_name": "lake", "current_namespace": []}
+    return ask(dispatch, "begin_call", **call, query=WHO)
+
+
+def run_asking(dispatch, procedure, came, **arguments):
+    """Return the rows of a procedure that asks for one job, of which that came."""
+    step = begun(dispatch, procedure, **arguments)
+    return ask(dispatch, "go_on_call", going=step["going"], result=came, query=WHO)["rows"]
 
 
 def create(dispatch, name, **scope):
@@ -298,11 +313,10 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
     assert found["statement"] == "CALL lake.system.compact(table => '`t`')"
     limits = {"limit_time": 60_000_000, "limit_bytes": 1 << 40}
     nothing = {"kind": "maintain", "tables": [], "took_us": 0}
-    [row] = run(side, "maintain", result=nothing, dry_run=True, **limits, **both)
+    [row] = run_asking(side, "maintain", nothing, dry_run=True, **limits, **both)
     found = dict(zip(columns["maintain"], row, strict=True))
     assert (found["rewritten_files"], found["added_files"], found["error"]) == (9, 1, None)
-    asked = {"procedure": "maintain", "catalog_name": "lake", "current_namespace": []}
-    job = ask(side, "call_prepare", **asked, arguments={"dry_run": False, **limits, **both})["job"]
+    job = begun(side, "maintain", dry_run=False, **limits, **both)["job"]
     assert [(each["table"], each["goal"]["fan_in"]) for each in job["tables"]] == [(["t"], 8)]
     counts = {
         "rewritten_files": 9,
@@ -312,13 +326,13 @@ def test_health_and_maintain_have_a_row_for_each_table_or_advice(fresh, tmp_path
         "deleted_rows": 0,
     }
     kept = {"table": ["t"], **counts, "lost": 0, "is_left": True, "error": None}
-    [row] = run(side, "maintain", result={**nothing, "tables": [kept]}, dry_run=False, **limits, **both)
+    [row] = run_asking(side, "maintain", {**nothing, "tables": [kept]}, dry_run=False, **limits, **both)
     found = dict(zip(columns["maintain"], row, strict=True))
     assert (found["rewritten_files"], found["added_bytes"], found["is_left"]) == (9, 90, True)
     assert table.refresh().version == 10, "it is the job that commits"
     arguments = {"dry_run": True, "limit_time": 0, "limit_bytes": None, **both}
     with pytest.raises(InvalidInput, match="limit"):
-        ask(side, "call_prepare", **asked, arguments=arguments)
+        begun(side, "maintain", **arguments)
 
 
 def test_a_restore_that_is_retried_happens_once(fresh, tmp_path):
@@ -341,10 +355,9 @@ def test_a_restore_that_is_retried_happens_once(fresh, tmp_path):
 def test_objects_are_deleted_by_jobs_where_there_are_many(fresh, tmp_path, monkeypatch):
     """The fence stands before the first job; what was under way in a process that is gone, a new vacuum finds."""
     from lakelog.catalog.maintenance import vacuum
-    from lakelog.spark.procedures import maintenance
 
-    monkeypatch.setattr(vacuum, "MANY", 2)
-    monkeypatch.setattr(maintenance, "DELETED_AT_ONCE", 3)
+    monkeypatch.setattr(vacuum, "MANY_OBJECTS", 2)
+    monkeypatch.setattr(vacuum, "OBJECTS_AT_ONCE", 3)
     catalog = Catalog(str(tmp_path / "lake"))
     table = catalog.create_table("t", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1]}))
     data = Path(table.location) / "data"
@@ -354,24 +367,65 @@ def test_objects_are_deleted_by_jobs_where_there_are_many(fresh, tmp_path, monke
         "table": "t", "namespace": None, "older_than": 0, "dropped_older_than": None, "dry_run": False,
         "trust_clock": True,
     }  # fmt: skip
-    asked = {"procedure": "vacuum", "catalog_name": "lake", "current_namespace": [], "arguments": arguments}
-    side = fresh()
-    job = ask(side, "call_prepare", **asked)
-    assert job["again"] and len(job["job"]["objects"]) == 3
+    step = begun(fresh(), "vacuum", **arguments)
+    assert len(step["job"]["objects"]) == 3
     assert catalog.load_table("t").head.view.fence == 3
-    for url in job["job"]["objects"]:
+    for url in step["job"]["objects"]:
         Path(url).unlink()
-    done = {"kind": "delete-objects", "work": job["job"]["work"]}
-    second = ask(side, "call_prepare", **asked, result=done)
-    assert len(second["job"]["objects"]) == 2
-    # The process is lost before these are deleted: a new one looks again.
-    maintenance._under_way.clear()
-    again = ask(fresh(), "call_prepare", **asked, result=done)
-    assert again["job"]["objects"] == []
-    done = {"kind": "delete-objects", "work": again["job"]["work"]}
-    assert ask(fresh(), "call_prepare", **asked, result=done)["job"] is None
-    (row,) = run(fresh(), "vacuum", result=done, **arguments)
+    # The process is lost before the others are deleted: a new one looks again.
+    monkeypatch.setattr(vacuum, "MANY_OBJECTS", 1)
+    side = fresh()
+    step = begun(side, "vacuum", **arguments)
+    assert len(step["job"]["objects"]) == 2
+    for url in step["job"]["objects"]:
+        Path(url).unlink()
+    done = {"kind": "delete-objects", "work": ""}
+    (row,) = ask(side, "go_on_call", going=step["going"], result=done)["rows"]
     assert row[3] == 2 and len(list(data.iterdir())) == 1
+
+
+def test_tombstones_are_made_by_jobs_where_there_are_many(fresh, tmp_path, monkeypatch):
+    """What a job leaves of a window, and its last version, Python does; a job that a user cancels ends the call."""
+    from lakelog.catalog.maintenance import engine
+    from lakelog.log.burial import bury_versions, windows
+
+    monkeypatch.setattr(windows, "BURIED_TOGETHER", 10)
+    monkeypatch.setattr(engine, "MANY_VERSIONS", 4)
+    catalog = Catalog(str(tmp_path / "lake"))
+    table = catalog.create_table("t", pa.schema({"id": pa.int64()}))
+    for number in range(25):
+        table = table.append(pa.table({"id": [number]}))
+    log = table.head.tracked.log
+    arguments = {
+        "table": "t", "namespace": None, "older_than": None, "retain_last": None, "version": 24, "dry_run": False,
+        "trust_clock": True,
+    }  # fmt: skip
+    side = fresh()
+    step = begun(side, "expire", **arguments)
+    with pytest.raises(JobFailed):
+        ask(side, "go_on_call", going=step["going"], failed="stopped", cancelled=True)
+    side, jobs, left = fresh(), [], [3, 4, 7]
+    step = begun(side, "expire", **arguments)
+    while step.get("job"):
+        job = step["job"]
+        jobs.append((job["first"], job["until"], job["last"], job["what"]))
+        mine = [each for each in range(job["first"], job["until"]) if each not in left]
+        for version in mine:
+            bury_versions(log, range(version, version + 1))
+        assert isinstance(log.entry_at(job["until"]), Commit)
+        others = [each for each in left if job["first"] <= each < job["until"]]
+        done = {"kind": "bury-versions", "commits": len(mine), "size_bytes": 7, "left": others}
+        step = ask(side, "go_on_call", going=step["going"], result=done)
+    assert jobs == [(1, 10, 24, "`t`"), (11, 20, 24, "`t`")], "the last window has four versions"
+    (row,) = step["rows"]
+    assert row[3:7] == [0, 24, 27, 24] and row[7] > 14, "the call that was cancelled has made the base"
+    assert catalog.load_table("t").row_count == 25
+    assert [type(log.entry_at(version)) for version in (1, 10, 24, 25)] == [
+        Tombstone,
+        Tombstone,
+        Tombstone,
+        Commit,
+    ]
 
 
 def test_what_executors_copied_is_not_copied_again(fresh, tmp_path):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from lakelog.log import Commit, FormatError, Log
+from lakelog.log.burial import newest_tombstone
 from lakelog.log.errors import InvalidInput
-from lakelog.log.expiry import BURIED_AT_ONCE, last_base
+from lakelog.log.expiry import last_base
 from lakelog.log.format import ABORTED, Settled, Tombstone
 from lakelog.log.listing import HOLE_MAX
 from lakelog.log.replay import hash_before_expiry
@@ -39,22 +41,23 @@ class AuditedVersion:
 @dataclass(frozen=True, slots=True)
 class Extent:
     """The range of a log. `anchors` are hashes of commits that other objects name; up to `expired` versions may be
-    tombstones. `problems` are those of the other objects."""
+    tombstones, and `buried` is the newest that is one. `problems` are those of the other objects."""
 
     head: int
     expired: int
+    buried: int
     anchors: dict[int, tuple[str, str]]
     problems: tuple[str, ...] = ()
 
 
 def extent_of(log: Log[Any]) -> Extent:
-    """Find the range of a log. Costs three GETs and a LIST, which also finds objects beyond a missing version."""
+    """Find the range of a log. Costs four GETs and a LIST, which also finds objects beyond a missing version."""
     problems: list[str] = []
     anchors: dict[int, tuple[str, str]] = {}
     hint = log.replay.hinted_root()
     if hint is not None:
         anchors[hint.version] = (hint.commit_hash, log.replay.at(log.keys.latest))
-    expired = 0
+    expired = buried = 0
     try:
         base = last_base(log)
     except FormatError as error:
@@ -62,6 +65,8 @@ def extent_of(log: Log[Any]) -> Extent:
     else:
         if base is not None:
             expired = base.root.version
+            with suppress(FormatError):  # it is reported in its place
+                buried = newest_tombstone(log.replay, base)
             anchors[expired] = (base.root.commit_hash, log.replay.at(log.keys.base(base.number)))
     anchor = max(anchors, default=0)
     listed = _listed(log, anchor - 1)
@@ -77,7 +82,7 @@ def extent_of(log: Log[Any]) -> Extent:
             )
             break
         head = max(head, version)
-    return Extent(head, expired, anchors, tuple(problems))
+    return Extent(head, expired, buried, anchors, tuple(problems))
 
 
 def _listed(log: Log[Any], after: int) -> list[int]:
@@ -120,39 +125,32 @@ def audited_versions(
 
 
 def goes_on_expired(log: Log[Any], version: int, extent: Extent) -> bool:
-    """Return whether a version later than an expired `version` has expired too. Usually costs one GET."""
-    for later in range(version + 1, min(version + BURIED_AT_ONCE, extent.head) + 1):
+    """Return whether a version later than an expired `version` has expired too. Usually costs one GET, or none."""
+    for later in range(extent.buried, version, -1):
         this = _read(log, later, later)[0]
         if isinstance(this, Tombstone) and this.outcome != ABORTED:
             return True
-        if isinstance(this, Commit) and later > extent.expired:
-            return False
     return False
 
 
 def without_expired(
-    versions: Iterator[AuditedVersion], extent: Extent, newest_first: bool
+    log: Log[Any], versions: Iterator[AuditedVersion], extent: Extent, newest_first: bool
 ) -> Iterator[AuditedVersion]:
-    """Yield versions without the commits among tombstones, which a cleaner left that died: they have expired too."""
-    if newest_first:
-        expired = False
-        for each in versions:
-            expired = expired or isinstance(each.entry, Tombstone)
-            if not (expired and isinstance(each.entry, Commit)):
-                yield each
-        return
-    waiting: list[AuditedVersion] = []
+    """Yield versions without the commits before the newest tombstone, which a cleaner has not come to yet: they have
+    expired too. It may be at work meanwhile, and in any order."""
+    buried = extent.buried
     for each in versions:
-        if isinstance(each.entry, Tombstone):
-            waiting = [held for held in waiting if held.entry is None]
-        if waiting and (each.version > extent.expired or len(waiting) >= BURIED_AT_ONCE):
-            yield from waiting
-            waiting = []
-        if not isinstance(each.entry, Tombstone) and each.version <= extent.expired:
-            waiting.append(each)
-        else:
+        if isinstance(each.entry, Tombstone) and each.version > buried:
+            buried = each.version if newest_first else max(each.version, _buried_by_now(log))
+        if not (isinstance(each.entry, Commit) and each.version <= buried):
             yield each
-    yield from waiting
+
+
+def _buried_by_now(log: Log[Any]) -> int:
+    with suppress(FormatError):  # it is reported in its place
+        base = last_base(log)
+        return 0 if base is None else newest_tombstone(log.replay, base)
+    return 0
 
 
 def _with_following(

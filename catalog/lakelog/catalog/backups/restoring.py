@@ -47,7 +47,6 @@ from lakelog.log import Draft, View
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, StorageError
 from lakelog.log.expiry import clean_up, last_base
 from lakelog.log.keys import Keys
-from lakelog.log.leftovers import is_buried
 from lakelog.log.settling import create
 from lakelog.log.stores import ObjectStore
 
@@ -248,8 +247,8 @@ def end_expiry(target: LogCache, backup: Backup) -> None:
             target.namespace(at.location) if at.kind == NAMESPACE else target.table(at.location)
         )
         base = last_base(tracked.log)
-        if base is not None and not is_buried(tracked.log, base):
-            clean_up(tracked.log, base)
+        if base is not None:
+            clean_up(tracked.log, base, all_anew=True)
 
     for begin in range(0, len(backup.logs), AT_ONCE):
         target.in_parallel(end, backup.logs[begin : begin + AT_ONCE])

@@ -15,8 +15,8 @@ import msgspec
 from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.schema import Literal, Metadata, Predicate
 from lakelog.log import Commit, NotFound, each_change
+from lakelog.log.burial import is_buried
 from lakelog.log.expiry import last_base
-from lakelog.log.leftovers import is_buried
 
 SHORTEST = 3
 """Shorter numbers are in too many statements to say anything; shorter texts are looked for between quotes."""
@@ -61,7 +61,7 @@ def versions_quoting(tracked: TrackedLog[Any], values: Sequence[str]) -> Iterato
     if not values:
         return
     base = last_base(tracked.log)
-    if base is not None and not is_buried(tracked.log, base):
+    if base is not None and not is_buried(tracked.log.replay, base):
         yield base.root.version
     try:
         for commit in tracked.log.commits():

@@ -11,6 +11,11 @@ from lakelog.catalog.maintenance.adoption import (
 from lakelog.catalog.maintenance.drop_purge import (
     drop_and_purge,
 )
+from lakelog.catalog.maintenance.engine import (
+    Engine,
+    VersionsBuried,
+    VersionsToBury,
+)
 from lakelog.catalog.maintenance.expire import (
     EXPIRE_DEFAULT_AGE,
     Expired,
@@ -51,12 +56,15 @@ __all__ = [
     "Adoption",
     "Checksum",
     "EXPIRE_DEFAULT_AGE",
+    "Engine",
     "Expired",
     "Findings",
     "Severity",
     "VACUUM_DEFAULT_AGE",
     "VACUUM_DEFAULT_DROPPED_AGE",
     "Vacuumed",
+    "VersionsBuried",
+    "VersionsToBury",
     "adopt_files",
     "all_named",
     "check_warehouse",

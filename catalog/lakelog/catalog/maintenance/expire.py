@@ -35,15 +35,17 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance.adopted import sizes_of
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.engine import Engine, burying
 from lakelog.catalog.maintenance.policies import kept_for
 from lakelog.catalog.maintenance.reachable import first_readable, lost_with, total
 from lakelog.catalog.schema import KEEP_FOR
 from lakelog.catalog.state import HistoryExpired, NamespaceState, TableState, encode
 from lakelog.catalog.times import age_of
 from lakelog.log import Draft, View, expiry
+from lakelog.log.burial import is_buried
 from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
 from lakelog.log.format import Base
-from lakelog.log.leftovers import is_buried, last_base_from, size_of_commits
+from lakelog.log.leftovers import last_base_from, size_of_commits
 
 S = TypeVar("S", TableState, NamespaceState)
 
@@ -132,14 +134,15 @@ def expire_logs(
     by_policy: bool = False,
     trust_clock: bool = False,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> list[Expired]:
     """Expire old versions of every log in `scope`, or report what would expire. One log's failure does not stop the
     others. With `by_policy`, the property keep-for of a table or of a namespace above it counts in place of `wish`,
-    where there is one. ClockNotTrusted (see `ages`).
+    where there is one. An `engine` makes the tombstones where they are many. ClockNotTrusted (see `ages`).
 
     Costs, for each log, a few GETs where nothing expires, with `by_policy` one more for each namespace above; else two
     GETs for each version that expires, and one for each retained version where an expired one removed files. On doing
-    it, a GET and a PUT more for each that expires, four PUTs for the commit, base, snapshot and hint, and two LISTs.
+    it, two GETs and a PUT for each that expires, four PUTs for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
     cuts = NeededVersions(tree)
@@ -148,11 +151,11 @@ def expire_logs(
         return lambda target: (_by_policy(tree, target, now_us) if by_policy else None) or wish(now_us)
 
     def goes(now_us: int) -> set[str]:
-        found = _each(tree, scope, kept(now_us), cuts, no_progress, dry_run=True)
+        found = _each(tree, scope, kept(now_us), cuts, no_progress, None, dry_run=True)
         return {f"{each.location}@{each.first}" for each in found if each.commits}
 
     now_us = judging_us(tree, scope, goes, only_look=dry_run, trust_clock=trust_clock)
-    return _each(tree, scope, kept(now_us), cuts, progress, dry_run=dry_run)
+    return _each(tree, scope, kept(now_us), cuts, progress, engine, dry_run=dry_run)
 
 
 def _by_policy(tree: NameTree, target: Target[Any], now_us: int) -> Keep | None:
@@ -170,6 +173,7 @@ def _each(
     keep: Callable[[Target[Any]], Keep],
     cuts: NeededVersions,
     progress: Progress,
+    engine: Engine | None,
     *,
     dry_run: bool,
 ) -> list[Expired]:
@@ -183,8 +187,8 @@ def _each(
         try:
             with needed:
                 cut = cuts.get(target.tracked.location)
-            found = _plan(target, kind, keep(target), cut, show)
-            return _do(tree, target, found, show) if not dry_run and found.commits else found
+            found = _plan(target, kind, keep(target), cut, show, counts=dry_run)
+            return _do(tree, target, found, show, engine) if not dry_run and found.commits else found
         except LakelogError as error:
             if scope.is_one_table:
                 raise
@@ -201,7 +205,10 @@ def _each(
     return done
 
 
-def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None, progress: Progress) -> Expired:
+def _plan(
+    target: Target[Any], kind: str, keep: Keep, cut: int | None, progress: Progress, *, counts: bool
+) -> Expired:
+    """Return what would expire; unless it `counts`, how many commits that are is said by doing it."""
     tracked, view = target.tracked, target.view
     base = last_base_from(tracked.log, view)
     oldest = first_readable(base)
@@ -216,10 +223,12 @@ def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None, progress:
         head=view.version,
         kept_for_cuts=first < asked,
     )
-    finished = base is None or is_buried(tracked.log, base)
+    finished = base is None or is_buried(tracked.log.replay, base)
     if first == oldest and finished:
         return known
-    commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
+    commits, size_bytes = max(1, first - oldest), 0
+    if counts:
+        commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
     files = _unreachable(tracked, oldest, first, view, progress) if kind == "table" else None
     return msgspec.structs.replace(
         known,
@@ -241,8 +250,15 @@ def _unreachable(
     return left.filter(pa.array(own, pa.bool_()))
 
 
-def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress) -> Expired:
+def _do(
+    tree: NameTree, target: Target[S], planned: Expired, progress: Progress, engine: Engine | None
+) -> Expired:
     tracked, first = target.tracked, planned.first
+    commits = size_bytes = 0
+
+    def count(more: int, more_bytes: int) -> None:
+        nonlocal commits, size_bytes
+        commits, size_bytes = commits + more, size_bytes + more_bytes
 
     def decide(view: View[S], passed: Sequence[Any]) -> Draft:
         if view.state.expired >= first:
@@ -271,6 +287,8 @@ def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress)
             tracked.log,
             first,
             lambda done: progress(f"{tracked.log.location}: version {done:,} of {first:,} expired"),
+            count,
+            burying(engine, target.name, first),
         )
         refresh_snapshot(tracked)
     except LakelogError as error:
@@ -278,7 +296,7 @@ def _do(tree: NameTree, target: Target[S], planned: Expired, progress: Progress)
             f"versions before {first} of {target.name} have expired, but their objects are not all removed: {error}. "
             "Run expire again, which removes the rest"
         ) from error
-    return msgspec.structs.replace(planned, first=kept)
+    return msgspec.structs.replace(planned, first=kept, commits=commits, size_bytes=size_bytes)
 
 
 def refresh_snapshot(tracked: TrackedLog[Any]) -> None:

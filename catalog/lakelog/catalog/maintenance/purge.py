@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
@@ -316,11 +317,17 @@ def _delete_adopted(tree: NameTree, tracked: TrackedLog[TableState], view: View[
 def delete(tracked: TrackedLog[Any], content: Content, progress: Progress = no_progress) -> None:
     """Delete objects at the place of a log: requests of 1,000 keys, a few of them side by side."""
     keys = sorted(content.files.keys() | content.objects.keys())
-    for start in range(0, len(keys), DELETE_MAX * DELETES_AT_ONCE):
-        group = keys[start : start + DELETE_MAX * DELETES_AT_ONCE]
+    delete_keys(tracked, iter(keys), len(keys), progress)
+
+
+def delete_keys(tracked: TrackedLog[Any], keys: Iterator[str], count: int, progress: Progress) -> None:
+    """As `delete`, of so many keys, of which few are in memory at once."""
+    done = 0
+    while group := list(islice(keys, DELETE_MAX * DELETES_AT_ONCE)):
         requests = [group[first : first + DELETE_MAX] for first in range(0, len(group), DELETE_MAX)]
         tracked.log.options.in_parallel([partial(tracked.store.delete, request) for request in requests])
-        progress(f"{tracked.log.location}: {start + len(group):,} of {len(keys):,} objects deleted")
+        done += len(group)
+        progress(f"{tracked.log.location}: {done:,} of {count:,} objects deleted")
 
 
 def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> None:

@@ -5,7 +5,8 @@ An object of deletion vectors counts as a data file here, if a file's entry name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,8 @@ from lakelog.log import Commit, NotFound, View
 from lakelog.log.errors import ConflictError
 from lakelog.log.format import Base
 from lakelog.log.leftovers import last_base_from
+
+T = TypeVar("T")
 
 TRIES_MAX = 3
 DATA = "data/"
@@ -44,8 +47,12 @@ def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
 
 
 def unreachable(
-    tracked: TrackedLog[TableState], last: int, files: pa.Table, since: int, progress: Progress = no_progress
-) -> pa.Table:
+    tracked: TrackedLog[TableState],
+    last: int,
+    files: Sequence[pa.Table],
+    since: int,
+    progress: Progress = no_progress,
+) -> list[pa.Table]:
     """Return those of `files`, which have a path, that no version that can be read has, up to `last`.
 
     Their writes started from the version `since` or later ones, so that no earlier version has any; that one has some
@@ -53,29 +60,30 @@ def unreachable(
     at once. ConflictError as in `reachable`.
     """
 
-    def read(first: int) -> pa.Table:
-        left = files
+    def read(first: int) -> list[pa.Table]:
+        left = list(files)
         # Of the first one, no more than its state may be left.
         is_old = since <= first
         parts = (
             ever_in(tracked, first, last, progress) if is_old else added_by(tracked, since, last, progress)
         )
         for part in parts:
-            left = not_in(left, part)
-            if not left.num_rows:
+            value_set = part["path"].combine_chunks()
+            left = [kept for each in left if (kept := without(each, value_set)).num_rows]
+            if not left:
                 break
         return left
 
-    return _of_the_readable(tracked, read) if files.num_rows else files
+    return _of_the_readable(tracked, read) if files else []
 
 
-def _of_the_readable(tracked: TrackedLog[TableState], read: Callable[[int], pa.Table]) -> pa.Table:
+def _of_the_readable(tracked: TrackedLog[TableState], read: Callable[[int], T]) -> T:
     """Return what `read` returns for the first version that can be read, if that is the same afterwards."""
     for _ in range(TRIES_MAX):
         view = tracked.current()
         before = last_base_from(tracked.log, view)
         try:
-            files = read(first_readable(before))
+            files: T | None = read(first_readable(before))
         except NotFound:
             files = None
         # A base exists before the first commit expires: without a new one, none of these was missing.
@@ -126,8 +134,14 @@ def live_at(tracked: TrackedLog[TableState], version: int) -> list[pa.Table]:
 
 def all_named(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
     """Return the path and size of every object that entries of files name: of the table, of all its tags and branches,
-    and of what is kept for clones; some more than once."""
-    return _named(tracked, view.state.kept())
+    and of what is kept for clones; some more than once. A hundred tags of a million files take no more than one."""
+    found: list[pa.Table] = []
+    for line in view.state.kept():
+        own = _named(tracked, [line])
+        if found and own:
+            own = [not_in(joined(own), joined(found))]
+        found += [part for part in own if part.num_rows]
+    return found
 
 
 def _named(tracked: TrackedLog[TableState], lines: Iterable[TableState]) -> list[pa.Table]:

@@ -12,24 +12,25 @@ Commits made during a vacuum are seen by the fence's commit: it is judged on all
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from lakelog.catalog.ddl import NeededVersions, folder_of_cuts
 from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
-from lakelog.catalog.files import started_at, without
+from lakelog.catalog.files import without
 from lakelog.catalog.iceberg import unneeded
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, in_turn, no_progress
 from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.adopted import Going, unreached
 from lakelog.catalog.maintenance.adopted import delete as delete_adopted
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
+from lakelog.catalog.maintenance.engine import MANY_OBJECTS, OBJECTS_AT_ONCE, Engine, burying
 from lakelog.catalog.maintenance.expire import LOGS_AT_ONCE
+from lakelog.catalog.maintenance.found_files import FoundFiles, own_files
 from lakelog.catalog.maintenance.listing import bounds_of, listed
 from lakelog.catalog.maintenance.promises import end_promises, release_origins
 from lakelog.catalog.maintenance.purge import Content, folder
@@ -39,14 +40,12 @@ from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
 from lakelog.catalog.state import FilesVacuumed, Link, NamespaceState, TableState, encode
 from lakelog.log import Commit, Draft, View, expiry
-from lakelog.log.errors import FormatError, InvalidInput, LakelogError, LogSealed, NotFound
-from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
+from lakelog.log.burial import is_buried
+from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
+from lakelog.log.leftovers import last_base_from, unreferenced
 
-PAGE = 100_000
+PAGE = 50_000
 """Data files that are compared with those of the table at once."""
-
-MANY = 100_000
-"""With more objects of a table an engine deletes them, if there is one."""
 
 VACUUM_DEFAULT_AGE = dt.timedelta(days=3)
 VACUUM_DEFAULT_DROPPED_AGE = dt.timedelta(days=DROPPED_RETENTION_DAYS)
@@ -95,7 +94,7 @@ class Wish:
     keys: bool
     trust_clock: bool = False
     progress: Progress = no_progress
-    delete: Callable[[Sequence[str]], None] | None = None
+    engine: Engine | None = None
     marks: bool = False
 
 
@@ -107,14 +106,14 @@ def vacuum_wish(
     keys: bool,
     trust_clock: bool = False,
     progress: Progress | None = None,
-    delete: Callable[[Sequence[str]], None] | None = None,
+    engine: Engine | None = None,
     marks: bool = False,
 ) -> Wish:
     """Return the arguments of a vacuum. InvalidInput for negative ages and other types.
 
-    `delete` takes over the deletion of a table's objects, by their URLs, where there are many, after the commit that
-    keeps writers from them. With `marks`, the fence of a table moves on also where there is nothing to delete, so that
-    the log says up to which version it was looked for.
+    An `engine` deletes a table's objects where there are many, after the commit that keeps writers from them. With
+    `marks`, the fence of a table moves on also where there is nothing to delete, so that the log says up to which
+    version it was looked for.
     """
     return Wish(
         write_age_us=age_us("older_than", VACUUM_DEFAULT_AGE if older_than is None else older_than),
@@ -126,7 +125,7 @@ def vacuum_wish(
         keys=keys,
         trust_clock=trust_clock,
         progress=progress or no_progress,
-        delete=delete,
+        engine=engine,
         marks=marks,
     )
 
@@ -223,54 +222,76 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         view = end_promises(tree.logs, tracked, release_origins(tree.logs, tracked, view))
     prefix = folder(tracked)
     base = last_base_from(tracked.log, view)
-    if not asked.dry_run and base is not None and not is_buried(tracked.log, base):
-        # An expiry was stopped in the middle: versions that are not retained must no longer be read.
-        expiry.clean_up(tracked.log, base)
     objects = unreferenced(tracked.log, view, base)
     for place in (tracked.log.keys.log, f"{prefix}_txn", f"{prefix}{DATA}".rstrip("/")):
         objects |= tracked.store.list_leftovers(f"{place}/")
     objects |= unneeded(tracked.store, prefix, tree.logs.url(tracked.location))
     unreached, foreign = _unreached(tracked, view, prefix, asked.progress)
-    if not unreached and not asked.marks:
+    if not unreached.count and not asked.marks:
         fence = 0  # none is needed
     elif asked.write_age_us:
         fence = max(_fence(tracked, view, until_us(now_us, asked.write_age_us)), view.fence)
     else:
         fence = view.version + 1
-    going = {key: size for key, size in unreached.items() if _started_at(key, prefix) < fence}
-    waiting = len(unreached) - len(going)
+    going = unreached.before(fence)
+    waiting = unreached.count - going.count
     if asked.dry_run:
-        fenced = fence if going else None
-    elif going or (waiting and fence == view.version) or (asked.marks and fence > view.fence):
+        fenced = fence if going.count else None
+    elif going.count or (waiting and fence == view.version) or (asked.marks and fence > view.fence):
         # Where nothing was committed for long, this commit allows the next run to move the fence on.
-        fence, going = _fenced(tracked, view, fence if asked.write_age_us else None, prefix, unreached)
-        waiting = len(unreached) - len(going)
+        fence, going = _fenced(tracked, view, fence if asked.write_age_us else None, unreached)
+        waiting = unreached.count - going.count
         fenced = fence
     else:
         fenced = None
-    content = Content(files=going, objects=objects, foreign=foreign)
+    del unreached
     if not asked.dry_run:
         try:
-            _delete(tracked, content, asked)
+            if going.count or objects or base is not None:
+                _end_expiry(target, view, asked)
+            _delete(tracked, going, prefix, objects, asked)
         except LakelogError as error:
             raise DoneInPart(
                 f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
             ) from error
-    return _answer("table", target.name, tracked.log.location, content, asked, fence=fenced, waiting=waiting)
+    keys = tuple(sorted([*going.keys(prefix), *objects])) if asked.keys else ()
+    return Vacuumed(
+        kind="table",
+        name=target.name,
+        location=tracked.log.location,
+        fence=fenced,
+        files=going.count,
+        size_bytes=going.size_bytes,
+        objects=len(objects),
+        object_bytes=sum(objects.values()),
+        waiting=waiting,
+        foreign=foreign,
+        keys=keys,
+    )
 
 
-def _delete(tracked: TrackedLog[TableState], content: Content, asked: Wish) -> None:
-    if asked.delete is None or len(content.files) + len(content.objects) <= MANY:
-        purge.delete(tracked, content, asked.progress)
-    else:
-        asked.delete([f"{tracked.store.url}/{key}" for key in sorted(content.files | content.objects)])
+def _end_expiry(target: Target[TableState], view: View[TableState], asked: Wish) -> None:
+    """See that what versions need that are not retained can no longer be read, where an expiry was stopped, or is
+    under way. Not before something is to be deleted: by then another process may have done it."""
+    log = target.tracked.log
+    base = last_base_from(log, view)
+    if base is not None and not is_buried(log.replay, base):
+        expiry.clean_up(log, base, bury=burying(asked.engine, target.name, base.root.version))
 
 
-def _started_at(key: str, prefix: str) -> int:
-    version = started_at(key.removeprefix(prefix))
-    if version is None:
-        raise FormatError(f"{key} is not one of lakelog's data files: it must not be deleted")
-    return version
+def _delete(
+    tracked: TrackedLog[TableState], files: FoundFiles, prefix: str, objects: Collection[str], asked: Wish
+) -> None:
+    keys = chain(files.keys(prefix), objects)
+    count = files.count + len(objects)
+    if asked.engine is None or count <= MANY_OBJECTS:
+        purge.delete_keys(tracked, keys, count, asked.progress)
+        return
+    done = 0
+    while some := [f"{tracked.store.url}/{key}" for key in islice(keys, OBJECTS_AT_ONCE)]:
+        asked.engine.delete(some)
+        done += len(some)
+        asked.progress(f"{tracked.log.location}: {done:,} of {count:,} objects deleted")
 
 
 def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: int) -> int:
@@ -285,58 +306,44 @@ def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: in
 
 def _unreached(
     tracked: TrackedLog[TableState], view: View[TableState], prefix: str, progress: Progress
-) -> tuple[dict[str, int], int]:
+) -> tuple[FoundFiles, int]:
     """Return the data files that no readable version up to that of `view` has, and the number of foreign ones.
 
     Of all that are there, it holds a page at once.
     """
     live = tracked.read(view, lambda view: all_named(tracked, view))
     found = listed(tracked.store, f"{prefix}{DATA}", bounds_of(prefix, live, view.version))
-    left = [pa.table({"path": pa.array([], pa.string()), "size": pa.array([], pa.int64())})]
+    left = FoundFiles()
     foreign = seen = 0
     while page := list(islice(found, PAGE)):
-        own = [(key.removeprefix(prefix), size) for key, size in page]
-        own = [(path, size) for path, size in own if started_at(path) is not None]
-        foreign, seen = foreign + len(page) - len(own), seen + len(page)
-        files = pa.table(
-            {"path": [path for path, _ in own], "size": [size for _, size in own]}, left[0].schema
-        )
+        seen += len(page)
+        files, others = own_files(page, prefix)
+        foreign += others
         for chunk in live:
             files = without(files, among(chunk, files))
-        left.append(files)
+        left.add(files)
         progress(f"{tracked.log.location}: {seen:,} objects listed")
-    files = pa.concat_tables(left).combine_chunks()
     # A file is named by the version that its write started from, and no version before that has it.
-    oldest = min((_started_at(path, "") for path in files["path"].to_pylist()), default=0)
-    files = unreachable(tracked, view.version, files, oldest, progress)
-    keys = [f"{prefix}{path}" for path in files["path"].to_pylist()]
-    return dict(zip(keys, files["size"].to_pylist(), strict=True)), foreign
+    kept = unreachable(tracked, view.version, left.tables, left.oldest, progress)
+    return FoundFiles(kept), foreign
 
 
 def _fenced(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    fence: int | None,
-    prefix: str,
-    unreached: dict[str, int],
-) -> tuple[int, dict[str, int]]:
+    tracked: TrackedLog[TableState], view: View[TableState], fence: int | None, unreached: FoundFiles
+) -> tuple[int, FoundFiles]:
     """Commit the fence, and return it with those of `unreached` that can be deleted behind it.
 
     Without a given fence it is the commit's own version: no write that has begun by then can commit.
     """
-    decided: tuple[int, dict[str, int]] = (0, {})
+    decided: tuple[int, FoundFiles] = (0, FoundFiles())
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         nonlocal decided
         now = max(view.version + 1 if fence is None else fence, view.fence)
         brought = {path for commit in passed for table in added(tracked, commit) for path in paths(table)}
-        going = {
-            key: size
-            for key, size in unreached.items()
-            if _started_at(key, prefix) < now and key.removeprefix(prefix) not in brought
-        }
+        going = unreached.before(now, brought)
         decided = now, going
-        event = FilesVacuumed(files=len(going), size_bytes=sum(going.values()))
+        event = FilesVacuumed(files=going.count, size_bytes=going.size_bytes)
         return Draft(events=encode([event]), fence=now)
 
     try:

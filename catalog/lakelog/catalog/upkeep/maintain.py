@@ -18,6 +18,7 @@ import pyarrow as pa
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import LogCache, NameTree, Progress, Scope, TableHead, Target, TrackedLog
 from lakelog.catalog.maintenance import (
+    Engine,
     expire_logs,
     namespace_keeps_for,
     policy_for,
@@ -171,12 +172,13 @@ def maintain_tables(
     actions: Collection[str] = ACTIONS,
     dry_run: bool,
     progress: Progress,
+    engine: Engine | None = None,
 ) -> list[Maintained]:
-    """Do what is due in `scope`, or report it; of these actions alone."""
+    """Do what is due in `scope`, or report it; of these actions alone. An `engine` does what it can of much."""
     for action in actions:
         if action not in ACTIONS:
             raise InvalidInput(f"{action!r} is not what upkeep does here: name some of {', '.join(ACTIONS)}")
-    works = [_Work(tree, target, frozenset(actions), dry_run=dry_run) for target in scope.tables]
+    works = [_Work(tree, target, frozenset(actions), engine, dry_run=dry_run) for target in scope.tables]
     left = list(works)
     while left and not limits.is_over:
         going: list[_Work] = []
@@ -196,12 +198,20 @@ def maintain_tables(
         if each.kind == "table"
     ]
     namespaces = scope.namespaces if EXPIRE in actions else []
-    found = [_expired(tree, each, limits, dry_run=dry_run, progress=progress) for each in namespaces]
+    found = [
+        _expired(tree, each, limits, dry_run=dry_run, progress=progress, engine=engine) for each in namespaces
+    ]
     return [*unread, *(work.done for work in works), *(each for each in found if each is not None)]
 
 
 def _expired(
-    tree: NameTree, target: Target[NamespaceState], limits: Limits, *, dry_run: bool, progress: Progress
+    tree: NameTree,
+    target: Target[NamespaceState],
+    limits: Limits,
+    *,
+    dry_run: bool,
+    progress: Progress,
+    engine: Engine | None,
 ) -> Maintained | None:
     """Expire what a namespace's own log has kept for long enough; None where nothing is due."""
     done = Maintained(
@@ -214,7 +224,7 @@ def _expired(
         if limits.is_over:
             return msgspec.structs.replace(done, is_left=True)
         scope, wish = Scope(namespaces=[target]), what_to_keep(older_than=keep_for)
-        (gone,) = expire_logs(tree, scope, wish, dry_run=dry_run, progress=progress)
+        (gone,) = expire_logs(tree, scope, wish, dry_run=dry_run, progress=progress, engine=engine)
     except LakelogError as error:
         return msgspec.structs.replace(done, error=masked(str(error)))
     failed = None if gone.error is None else masked(gone.error)
@@ -266,9 +276,16 @@ class _Work:
     """What is left to do for one table."""
 
     def __init__(
-        self, tree: NameTree, target: Target[TableState], actions: frozenset[str], *, dry_run: bool
+        self,
+        tree: NameTree,
+        target: Target[TableState],
+        actions: frozenset[str],
+        engine: Engine | None,
+        *,
+        dry_run: bool,
     ) -> None:
         self.tree, self.target, self._actions, self._dry_run = tree, target, actions, dry_run
+        self._engine = engine
         where = masked_urls(tree.logs.url(target.tracked.location))
         self.done = Maintained(name=target.name, location=where)
         self._head = TableHead(tree.logs, target.tracked, target.view, target.name)
@@ -421,13 +438,19 @@ class _Work:
                 what_to_keep(older_than=policy.keep_for),
                 dry_run=self._dry_run,
                 progress=progress,
+                engine=self._engine,
             )
             expired = gone.versions
             self._say(versions=expired)
         age = policy.vacuum_age if VACUUM in self._actions else None
         if age is not None and (expired or _may_free(logs, tracked, age)):
             asked = vacuum_wish(
-                older_than=age, dry_run=self._dry_run, keys=False, progress=progress, marks=True
+                older_than=age,
+                dry_run=self._dry_run,
+                keys=False,
+                progress=progress,
+                engine=self._engine,
+                marks=True,
             )
             places = vacuum_logs(self.tree, scope, asked)
             self._say(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.requests.jobs import CopyObjects, ObjectsCopied, ObjectToCopy
+from lakelog.spark.requests.jobs import CopyObjects, ObjectsCopied
+from lakelog.spark.requests.pieces import ObjectToCopy
 
 
 def _clone(call: Call) -> Rows:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lakelog.log import new_id
 from lakelog.log.errors import InvalidInput
+from lakelog.spark.going_calls import JobFailed, Jobs
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.requests.jobs import DeleteObjects, ObjectsDeleted
+from lakelog.spark.requests.jobs import (
+    AnyJob,
+    AnyResult,
+    BuryVersions,
+    DeleteObjects,
+    ObjectsDeleted,
+    VersionsBuried,
+)
 
 if TYPE_CHECKING:
+    from lakelog.catalog.maintenance import Engine, VersionsToBury
+    from lakelog.catalog.maintenance import VersionsBuried as Buried
     from lakelog.catalog.names import Identifier
 
-DELETED_AT_ONCE = 100_000
-"""Objects of one job."""
-
-KEPT_MAX = 8
+R = TypeVar("R", bound=AnyResult)
 
 TABLE = Parameter("table", "STRING", "one table; NULL: all of the namespace", default="NULL")
 NAMESPACE = Parameter(
@@ -55,15 +62,70 @@ def _duration(call: Call, parameter: str) -> dt.timedelta | None:
     return None if micros is None else dt.timedelta(microseconds=micros)
 
 
+class JobsOfCall:
+    """What executors do of a call's expiry and vacuum. Jobs of several logs follow one another. Once a user has
+    cancelled one, the others are not begun, and the call ends by it, though each log has its own outcome."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._lock = threading.Lock()
+        self._cancelled: JobFailed | None = None
+
+    @contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """Yield what is done by executors; at the end, raise a user's cancelling in place of what came of it."""
+        from lakelog.catalog.maintenance import Engine
+
+        try:
+            yield Engine(bury=self._bury, delete=self._delete)
+        finally:
+            self._check()
+
+    def _check(self) -> None:
+        if self._cancelled is not None:
+            raise self._cancelled
+
+    def _bury(self, asked: VersionsToBury) -> Buried:
+        from lakelog.catalog.maintenance import VersionsBuried as Buried
+
+        done = self._run(
+            BuryVersions(
+                what=asked.name,
+                log=asked.log,
+                first=asked.first,
+                until=asked.until,
+                last=asked.last,
+                features=asked.features,
+            ),
+            VersionsBuried,
+        )
+        return Buried(commits=done.commits, size_bytes=done.size_bytes, left=done.left)
+
+    def _delete(self, urls: Sequence[str]) -> None:
+        self._run(DeleteObjects(work="", what="vacuum", objects=tuple(urls)), ObjectsDeleted)
+
+    def _run(self, job: AnyJob, kind: type[R]) -> R:
+        with self._lock:
+            self._check()
+            try:
+                return self._jobs.run(job, kind)
+            except JobFailed as failed:
+                if failed.cancelled:
+                    self._cancelled = failed
+                raise
+
+
 def _expire(call: Call) -> Rows:
-    found = call.catalog.expire(
-        **subject(call),
-        older_than=_duration(call, "older_than"),
-        version=call["version"],
-        retain_last=call["retain_last"],
-        dry_run=call["dry_run"],
-        trust_clock=call["trust_clock"],
-    )
+    with JobsOfCall(call.asked()).engine() as engine:
+        found = call.catalog.expire(
+            **subject(call),
+            older_than=_duration(call, "older_than"),
+            version=call["version"],
+            retain_last=call["retain_last"],
+            dry_run=call["dry_run"],
+            trust_clock=call["trust_clock"],
+            engine=engine,
+        )
     return [
         (
             each.kind, each.name, each.location, each.versions, each.first, each.head, each.commits, each.size_bytes,
@@ -73,51 +135,16 @@ def _expire(call: Call) -> Rows:
     ]  # fmt: skip
 
 
-class _Deletions:
-    """A vacuum whose commits stand, and the objects that are left to delete."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[Any, ...]] = []
-        self.urls: list[str] = []
-
-
-_under_way: OrderedDict[str, _Deletions] = OrderedDict()
-
-
-def _prepare_vacuum(call: Call) -> DeleteObjects | None:
-    """Vacuum, and return a job that deletes the objects of tables with many: what is lost before it is done, with this
-    process too, the next vacuum finds."""
-    if call["dry_run"]:
-        return None
-    id = None if call.result is None else call.came_of(ObjectsDeleted).work
-    work = None if id is None else _under_way.get(id)
-    if work is None or id is None:
-        id, work = new_id(), _Deletions()
-        work.rows = _vacuumed(call, work.urls.extend)
-        _under_way[id] = work
-        while len(_under_way) > KEPT_MAX:
-            _under_way.popitem(last=False)
-        if not work.urls:
-            return DeleteObjects(work=id, what="vacuum", objects=())
-    some = tuple(work.urls[-DELETED_AT_ONCE:])
-    del work.urls[-DELETED_AT_ONCE:]
-    return DeleteObjects(work=id, what="vacuum", objects=some) if some else None
-
-
 def _vacuum(call: Call) -> Rows:
-    done = None if call.result is None else _under_way.pop(call.came_of(ObjectsDeleted).work, None)
-    return _vacuumed(call, None) if done is None else done.rows
-
-
-def _vacuumed(call: Call, delete: Callable[[Sequence[str]], None] | None) -> list[tuple[Any, ...]]:
-    found = call.catalog.vacuum(
-        **subject(call),
-        older_than=_duration(call, "older_than"),
-        dropped_older_than=_duration(call, "dropped_older_than"),
-        dry_run=call["dry_run"],
-        trust_clock=call["trust_clock"],
-        delete=delete,
-    )
+    with JobsOfCall(call.asked()).engine() as engine:
+        found = call.catalog.vacuum(
+            **subject(call),
+            older_than=_duration(call, "older_than"),
+            dropped_older_than=_duration(call, "dropped_older_than"),
+            dry_run=call["dry_run"],
+            trust_clock=call["trust_clock"],
+            engine=engine,
+        )
     return [
         (
             each.kind, each.name, each.location, each.files, each.size_bytes, each.objects, each.object_bytes,
@@ -166,13 +193,12 @@ PROCEDURES = (
             *_END,
         ),
         in_transaction=False,
+        asks=True,
     ),
     Procedure(
         name="vacuum",
         description="Delete files that nothing can reach any more, and purge what was dropped long ago.",
         run=_vacuum,
-        prepare=_prepare_vacuum,
-        in_parts=True,
         parameters=(
             TABLE,
             _age("older_than", "writes that began longer ago fail from then on; NULL: 3 days"),
@@ -194,5 +220,6 @@ PROCEDURES = (
             Column("kept_for_clones", "ARRAY<STRING>", "clones that need what was dropped"),
         ),
         in_transaction=False,
+        asks=True,
     ),
 )

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from lakelog.spark.procedures.declare import Call
-from lakelog.spark.requests.jobs import CopyObjects, ObjectsCopied, ObjectToCopy
+from lakelog.spark.requests.jobs import CopyObjects, ObjectsCopied
+from lakelog.spark.requests.pieces import ObjectToCopy
 
 if TYPE_CHECKING:
     from lakelog.catalog.backups import Part, Parts

@@ -11,7 +11,7 @@ import msgspec
 from lakelog.log.errors import LakelogError
 from lakelog.log.secrets import masked
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
-from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject_name
+from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, JobsOfCall, subject_name
 from lakelog.spark.procedures.statistics import commit_statistics
 from lakelog.spark.requests.jobs import KeepTable, KeptTable, Maintain, Maintained
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
@@ -89,8 +89,9 @@ def _limits(call: Call) -> dict[str, Any]:
 
 
 def _maintain(call: Call) -> Rows:
-    """Do what is left after the job: expire and vacuum, where no limit came before, and commit statistics."""
-    name, job = subject_name(call), call.came_of(Maintained)
+    """Have Spark rewrite rows; then expire and vacuum, where no limit came before, and commit statistics."""
+    name = subject_name(call)
+    job = call.asked().run(_prepare(call), Maintained)
     if call["dry_run"]:
         due = {_name(each.path): len(each.statistics) for each in call.catalog.plan_upkeep(name)}
         planned = call.catalog.maintain(name, dry_run=True, **_limits(call))
@@ -98,7 +99,9 @@ def _maintain(call: Call) -> Rows:
     limit_us = call["limit_time"]
     is_over = any(each.is_left for each in job.tables) or (limit_us is not None and job.took_us >= limit_us)
     left = None if limit_us is None else dt.timedelta(microseconds=max(1, limit_us - job.took_us))
-    found = call.catalog.maintain(name, actions=() if is_over else ("expire", "vacuum"), limit_time=left)
+    actions = () if is_over else ("expire", "vacuum")
+    with JobsOfCall(call.asked()).engine() as engine:
+        found = call.catalog.maintain(name, actions=actions, limit_time=left, engine=engine)
     done = {_name(each.table): each for each in job.tables}
     return [
         _row(each, _with_statistics(call, done.get(each.name)), is_over=is_over)
@@ -187,8 +190,8 @@ PROCEDURES = (
         name="maintain",
         description="Do what is due for tables by their policies, in jobs: compact, cluster, compute old statistics "
         "anew, and expire and vacuum where a policy says so.",
-        prepare=_prepare,
         run=_maintain,
+        asks=True,
         parameters=(
             TABLE,
             NAMESPACE,

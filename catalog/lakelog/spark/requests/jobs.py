@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.schema import Expression, Scalar
+from lakelog.catalog.schema import Expression
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
+from lakelog.spark.requests.pieces import ChecksumTaken, ColumnComputed, ObjectCopied, ObjectToCopy
 from lakelog.spark.requests.sources import FooterFound, PartitionPlace, Source
 from lakelog.spark.requests.tables import TableFacts
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
@@ -92,13 +93,6 @@ class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
     files: tuple[str, ...]
 
 
-class ObjectToCopy(Message, frozen=True, kw_only=True):
-    """An object by its URL, and to where it is copied; without a target it is only read."""
-
-    source: str
-    target: str | None = None
-
-
 class CopyObjects(_Job, frozen=True, kw_only=True, tag="copy-objects"):
     """Copy these objects, or read them, and hash their bytes. `work` is what they are a part of, `what` says it."""
 
@@ -113,6 +107,19 @@ class DeleteObjects(_Job, frozen=True, kw_only=True, tag="delete-objects"):
     work: str
     what: str
     objects: tuple[str, ...]
+
+
+class BuryVersions(_Job, frozen=True, kw_only=True, tag="bury-versions"):
+    """Make tombstones of the plain commits from version `first` on, before `until`, of the log whose objects are in the
+    folder `log`, a URL. `what` is the name of the table or namespace, up to version `last` of which all expires;
+    `features` are those of commits that are known here."""
+
+    what: str
+    log: str
+    first: int
+    until: int
+    last: int
+    features: tuple[str, ...]
 
 
 class CountRows(_Job, frozen=True, kw_only=True, tag="count-rows"):
@@ -151,6 +158,7 @@ AnyJob: TypeAlias = (
     | CopyRows
     | CopyObjects
     | DeleteObjects
+    | BuryVersions
 )
 
 
@@ -189,18 +197,6 @@ class SourceFound(_Job, frozen=True, kw_only=True, tag="source"):
     footers: FootersRead | None = None
 
 
-class ColumnComputed(Message, frozen=True, kw_only=True):
-    """What is known of a whole column."""
-
-    name: str
-    distinct: int | None
-    nulls: int | None
-    min: Scalar
-    max: Scalar
-    average_bytes: int | None
-    most_bytes: int | None
-
-
 class StatisticsComputed(_Job, frozen=True, kw_only=True, tag="statistics"):
     """The statistics of that version of the table with that id."""
 
@@ -233,25 +229,10 @@ class Maintained(_Job, frozen=True, kw_only=True, tag="maintain"):
     took_us: int
 
 
-class ChecksumTaken(Message, frozen=True, kw_only=True):
-    """The size of a file in bytes, and the CRC-32 of these."""
-
-    url: str
-    size: int
-    crc: int
-
-
 class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
     """The files that could be read."""
 
     files: tuple[ChecksumTaken, ...]
-
-
-class ObjectCopied(Message, frozen=True, kw_only=True):
-    """The size of an object in bytes, and the SHA-256 of these in hexadecimal digits, "" where it is not there."""
-
-    size: int
-    sha256: str
 
 
 class ObjectsCopied(_Job, frozen=True, kw_only=True, tag="copy-objects"):
@@ -265,6 +246,15 @@ class ObjectsDeleted(_Job, frozen=True, kw_only=True, tag="delete-objects"):
     """All of them are gone."""
 
     work: str
+
+
+class VersionsBuried(_Job, frozen=True, kw_only=True, tag="bury-versions"):
+    """How many commits have become tombstones, and their bytes with their sidecars. The versions `left` are none yet,
+    in their order: intents, what says how one ended, and objects that are not as they should be."""
+
+    commits: int
+    size_bytes: int
+    left: tuple[int, ...]
 
 
 class RowsCounted(_Job, frozen=True, kw_only=True, tag="count-rows"):
@@ -290,4 +280,5 @@ AnyResult: TypeAlias = (
     | RowsCopied
     | ObjectsCopied
     | ObjectsDeleted
+    | VersionsBuried
 )

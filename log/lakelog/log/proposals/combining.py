@@ -163,7 +163,7 @@ class Combining(Generic[S]):
         try:
             if draft.blobs:
                 raise ValueError("what has sidecars goes by itself")
-            if judged.decided and not judged.has_room_for(draft):
+            if (judged.decided or judged.rows) and not judged.has_room_for(draft):
                 return
             # As it was proposed, others see that the version is a combiner's.
             seen = placing.proposed_seen if placing.is_proposed else 0
@@ -192,7 +192,7 @@ class Combining(Generic[S]):
                 decided = Decided(change.commit_id, change.base, draft, change.writer, seen=proposal.seen)
                 if draft.rows:
                     judged.add_rows(decided)
-                else:
+                elif judged.has_room_for(draft):
                     judged.add(decided)
             except Exception:
                 continue  # any client can have written it: it holds up no other one
@@ -369,6 +369,11 @@ class _JudgedRound(Judged[S]):
     @property
     def is_full(self) -> bool:
         return super().is_full or self._rows_size_bytes > GATHERED_SIZE_MAX
+
+    def has_room_for(self, draft: Draft) -> bool:
+        # Those that have rows, and the one that they make, are added last.
+        coming = len(self.rows) + 1 if self.rows else 0
+        return self._changes + coming + len(draft.carries) < CHANGES_MAX
 
     def has(self, commit_id: str) -> bool:
         return super().has(commit_id) or commit_id in self._rows_ids

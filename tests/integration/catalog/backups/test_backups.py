@@ -430,7 +430,7 @@ def test_expiry_that_was_under_way_is_ended_in_what_comes_of_it(
         raise StorageError("stopped", location="")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(expiry, "bury", stopped)
+        meanwhile.setattr(expiry, "bury_versions", stopped)
         with pytest.raises(DoneInPart):
             filled.expire("t", retain_last=1, dry_run=False)
     if how == "copy":

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
+from unittest.mock import patch
 
 import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
+from tests.integration.catalog.maintenance.executors import executors
 
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.logs import places
+from lakelog.catalog.maintenance import engine
 from lakelog.catalog.parquet.ingest import written_files
 from lakelog.catalog.schema import Metadata
 from lakelog.log import MemoryStore, NotFound, ObjectStore, open_store, wait_for_background
+from lakelog.log.burial import windows
 
 ROWS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [3, 4], 6: [3, 4], 7: [3, 4, 5]}
 """What `a.t` has at each version; 6 is a change of metadata."""
@@ -137,6 +142,12 @@ def expire(catalog: Catalog) -> None:
     catalog.expire(dry_run=False)
 
 
+def expire_in_jobs(catalog: Catalog) -> None:
+    workers = executors(catalog.places.warehouse, random.Random(1))
+    with patch.object(windows, "BURIED_TOGETHER", 3), patch.object(engine, "MANY_VERSIONS", 1):
+        catalog.expire(dry_run=False, engine=workers)
+
+
 def vacuum(catalog: Catalog) -> None:
     catalog.vacuum(dry_run=False)
 
@@ -149,6 +160,7 @@ def nothing(catalog: Catalog) -> None:
     ("before", "operation"),
     [
         pytest.param(nothing, expire, id="expire"),
+        pytest.param(nothing, expire_in_jobs, id="expire-in-jobs"),
         pytest.param(expire, vacuum, id="vacuum"),
         pytest.param(nothing, vacuum, id="vacuum-without-expiry", marks=pytest.mark.slow),
     ],
@@ -168,8 +180,8 @@ def test_a_cleaner_that_dies_leaves_everything_right_and_the_next_one_finishes(
     while True:
         wait_for_background()
         store._objects = dict(objects)
-        with monkeypatch.context() as patch:
-            patch.setattr(
+        with monkeypatch.context() as patched:
+            patched.setattr(
                 places,
                 "open_store",
                 lambda url, options, n=deaths: DyingStore(open_store(url, options), n),
@@ -193,7 +205,7 @@ def finish(warehouse: str, clock: Clock, operation: Callable[[Catalog], None]) -
     catalog = clock.client(warehouse)
     operation(catalog)
     readable = check(warehouse, clock)
-    if operation is expire:
+    if operation in (expire, expire_in_jobs):
         assert readable[0] == KEPT
         expired = clock.client(warehouse).expire()
         assert all(answer.versions == 0 and answer.error is None for answer in expired), expired

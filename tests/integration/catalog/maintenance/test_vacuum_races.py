@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 import threading
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
+from tests.integration.catalog.maintenance.executors import executors
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.maintenance import engine, vacuum
 from lakelog.log import ConflictError, NotFound, WriteFenced, open_store, wait_for_background
+from lakelog.log.burial import windows
 
 WRITERS, WRITES, CLEANINGS = 3, 12, 8
 NOW = dt.timedelta(0)
 
 
-@pytest.mark.parametrize("dropping", [False, True], ids=["append", "drop-and-restore"])
+@pytest.mark.parametrize(
+    ("dropping", "in_jobs"),
+    [(False, False), (True, False), (False, True)],
+    ids=["append", "drop-and-restore", "by-executors"],
+)
 def test_writers_beside_cleaners_lose_and_double_nothing(
-    warehouse: str, client: Callable[[], Catalog], dropping: bool
+    warehouse: str,
+    client: Callable[[], Catalog],
+    dropping: bool,
+    in_jobs: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for module, name, few in (
+        (windows, "BURIED_TOGETHER", 5),
+        (engine, "MANY_VERSIONS", 1),
+        (vacuum, "MANY_OBJECTS", 1),
+    ):
+        monkeypatch.setattr(module, name, few)
     client().create_table("t", SCHEMA)
     acknowledged: set[int] = set()
     refused: list[Exception] = []
@@ -34,11 +52,12 @@ def test_writers_beside_cleaners_lose_and_double_nothing(
             except (WriteFenced, ConflictError, NotFound) as error:
                 refused.append(error)
 
-    def clean(catalog: Catalog) -> None:
+    def clean(catalog: Catalog, seed: int) -> None:
+        workers = executors(warehouse, random.Random(seed)) if in_jobs else None
         for _ in range(CLEANINGS):
             for answers in (
-                catalog.expire(retain_last=2, dry_run=False),
-                catalog.vacuum(older_than=NOW, dry_run=False),
+                catalog.expire(retain_last=2, dry_run=False, engine=workers),
+                catalog.vacuum(older_than=NOW, dry_run=False, engine=workers),
             ):
                 # A run that is overtaken says so, and the next one goes on.
                 errors = [answer.error for answer in answers if answer.error]
@@ -68,7 +87,7 @@ def test_writers_beside_cleaners_lose_and_double_nothing(
         return run
 
     works: list[Callable[[], None]] = [partial(write, client(), writer) for writer in range(WRITERS)]
-    works += [partial(clean, client()) for _ in range(2)]
+    works += [partial(clean, client(), seed) for seed in range(2)]
     works += [partial(drop_and_restore, client())] if dropping else []
     threads = [threading.Thread(target=guarded(work)) for work in works]
     for thread in threads:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from tests.integration.catalog.ddl.test_definitions import ONE, TWO
+from tests.integration.catalog.rows_changed import deletes_of
 from tests.integration.catalog.writes.test_identity import written
 
 from lakelog.catalog import (
@@ -247,3 +248,16 @@ def test_files_that_were_committed_before_their_base_expired_are_found(
     catalog.expire("n.t", retain_last=1, dry_run=False)
     again = Catalog(str(tmp_path)).load_table("n.t").commit_write(**late)
     assert again.row_count == done.row_count == 4
+
+
+def test_rows_that_were_changed_before_their_base_expired_are_found(catalog: Catalog, tmp_path: Path) -> None:
+    table = catalog.load_table("n.t")
+    write, deletes = table.begin_write(), deletes_of(table, [1])
+    done = table.commit_rows(write, "delete", deletes=deletes)
+    late = table.begin_write()
+    catalog.load_table("n.t").append(ROWS).append(ROWS)
+    catalog.expire("n.t", retain_last=1, dry_run=False)
+    table = Catalog(str(tmp_path)).load_table("n.t")
+    assert table.commit_rows(write, "delete", deletes=deletes).row_count == done.row_count + 2
+    with pytest.raises(NotFound, match="has expired"):
+        table.commit_rows(late, "delete", deletes=deletes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.schema.test_constraints import add, over, require
 from tests.integration.catalog.writes.test_identity import create, fsck_finds, given, of, written
-from tests.integration.catalog.writes.test_open_proposals import combine
+from tests.integration.catalog.writes.test_open_proposals import combine, leave_proposed
 
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, CommitUnknown, LogOptions, Table, Token
+from lakelog.catalog.parquet import row_bytes
 from lakelog.catalog.parquet.conform import conform
 from lakelog.catalog.parquet.row_bytes import decoded_rows, encoded_rows
 from lakelog.catalog.schema import relaxed
@@ -88,6 +90,22 @@ def test_rows_of_many_become_a_file_for_each_partition_and_each_author_has_an_en
     assert {e.user for e in audited if "combined_by" in e.details} == {"ada", "bob", "root"}
 
 
+def test_rows_and_files_together_are_no_more_changes_than_a_version_may_have(
+    table: Table, tmp_path: Path
+) -> None:
+    for number in range(4):
+        leave_proposed(partial(table.commit_write, **written(table, rows(10 + number), {})))
+        propose(table, shaped(table, rows(20 + number)))
+    with (
+        patch("lakelog.log.proposals.combining.CHANGES_MAX", 5),
+        patch("lakelog.log.proposals.judging.CHANGES_MAX", 5),
+    ):
+        for _ in range(4):
+            combine(tmp_path, table=True, rows=rows(1))
+    assert sorted(set(ids(table))) == [1, *range(10, 14), *range(20, 24)]
+    assert max(len(each.changes) for each in table.refresh().head.commits()) == 5
+
+
 def test_values_of_identity_columns_are_taken_by_who_combines(tmp_path: Path) -> None:
     catalog = Catalog(str(tmp_path))
     catalog.create_namespace("n")
@@ -139,8 +157,22 @@ def longer(table: Table) -> bytes:
     return data.replace(length, struct.pack("<q", 1 << 40))
 
 
+def mislabelled(table: Table) -> bytes:
+    """Rows whose schema says that it is a batch. What Arrow is given as a schema, it reads as one, whatever it is."""
+    data = shaped(table, rows(666))
+    metadata = pa.ipc.MessageReader.open_stream(data).read_next_message().metadata.to_pybytes()
+    [root] = struct.unpack_from("<I", metadata)
+    place = row_bytes._member(metadata, root, 1)
+    assert place is not None
+    at = data.index(metadata) + place
+    assert data[at] == 1
+    return data[:at] + b"\x03" + data[at + 1 :]
+
+
 BAD: dict[str, Callable[[Table], bytes]] = {
     "garbage": lambda table: b"garbage",
+    "nothing": lambda table: b"\xff\xff\xff\xff\0\0\0\0",
+    "mislabelled": mislabelled,
     "cut": lambda table: shaped(table, rows(666))[:-300],
     "compressed": compressed,
     "other columns": lambda table: encoded_rows(pa.table({"other": [666]})),
