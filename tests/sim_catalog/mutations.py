@@ -95,7 +95,7 @@ def a_namespace_takes_the_place_of_its_name_from_another_one(
     real: Any, tree: Any, parent: Any, name: str, properties: Any, token: Any
 ) -> Any:
     made = real(tree, parent, name, properties, token)
-    likely = vars(namespaces)["likely_id"](namespaces.id_above(tree, parent), name)
+    likely = vars(namespaces)["likely_id"](tree.logs.url(parent.tracked.location), name)
     return Entry(kind=made.kind, id=likely, location=place_in(parent.tracked.location, likely))
 
 

@@ -52,7 +52,7 @@ private[lakelog] object VersionBurier {
   def bury(versions: VersionsToBury, configuration: Configuration): BuriedVersions = {
     val files = ObjectCopier.system(versions.place(versions.first), configuration)
     val found = sideBySide(versions.first until versions.until) { version =>
-      val data = read(files, versions.place(version))
+      val data = read(files, versions.place(version), Attempts)
       (version, Tombstones.of(data, version, versions.features))
     }
     val stones = found.collect { case (version, Buries(stone)) => (version, stone) }
@@ -71,12 +71,16 @@ private[lakelog] object VersionBurier {
     finally threads.shutdownNow(): Unit
   }
 
-  private def read(files: FileSystem, place: Path): Array[Byte] =
+  /** S3A looks at an object first, and then reads that one alone: another cleaner may have come between the two. */
+  private def read(files: FileSystem, place: Path, attempts: Int): Array[Byte] =
     try {
       val in = files.open(place)
       try in.readNBytes(Tombstones.CommitBytesMax + 1)
       finally in.close()
-    } catch { case _: FileNotFoundException => Array.emptyByteArray }
+    } catch {
+      case _: FileNotFoundException => Array.emptyByteArray
+      case _: IOException if attempts > 1 => read(files, place, attempts - 1)
+    }
 
   private def replace(files: FileSystem, place: Path, data: Array[Byte]): Unit =
     if (files.getUri.getScheme == "file") toFile(place, data, Attempts)

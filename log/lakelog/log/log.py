@@ -14,7 +14,7 @@ from lakelog.log import history, snapshots
 from lakelog.log.changes import is_same_commit
 from lakelog.log.costs import note_commit
 from lakelog.log.decisions import OpenUrl
-from lakelog.log.errors import AlreadyExists, ConflictError
+from lakelog.log.errors import AlreadyExists, ConflictError, FormatError
 from lakelog.log.format import Commit, Json, Tombstone
 from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
@@ -136,20 +136,24 @@ class Log(Generic[S]):
         check_id(commit_id, "a commit id")
         check_id(log_id, "the id of a log")
         view = empty_view(self.projection)
-        found = self.writer.put(view, draft, commit_id, base=0, log_id=log_id)
-        if isinstance(found, Placed):
-            note_commit(self.location, found.commit.version, commit_id)
-            return self.writer.settled(found)
-        entry = self.replay.entry(1, found)
+        taken = AlreadyExists(f"there is, or was, a log at {self.location} already; use another location")
+        try:
+            found = self.writer.put(view, draft, commit_id, base=0, log_id=log_id)
+            if isinstance(found, Placed):
+                note_commit(self.location, found.commit.version, commit_id)
+                return self.writer.settled(found)
+            entry = self.replay.entry(1, found)
+        except FormatError as error:
+            if first:
+                raise taken from error  # by what is damaged, or a newer lakelog's
+            raise
         with or_unknown(commit_id, self.location):
             if is_same_commit(entry, commit_id):
                 note_commit(self.location, 1, commit_id)
                 after = self.replay.step(view, entry, None)
                 return after if after.version == 1 else self.replay.forward(after)
             if first:
-                raise AlreadyExists(
-                    f"there is, or was, a log at {self.location} already; use another location"
-                )
+                raise taken
             view = self.refresh_settled(self.load())
             # Ours may be any later log of this place, sealed by now and perhaps followed by others.
             if (view.sealed or view.log_id == log_id) and self.find(commit_id, 2, view.version):

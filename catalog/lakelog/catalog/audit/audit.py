@@ -214,7 +214,7 @@ class _Stream:
             verify=self.verify,
             batch=self.batch,
         )
-        for each in without_expired(versions, extent):
+        for each in without_expired(self.read, versions, extent, self.newest_first):
             if isinstance(each.entry, Tombstone):
                 # The oldest versions expire first, so that the newest expired one stands for all.
                 if self.newest_first and newest_expired is None:

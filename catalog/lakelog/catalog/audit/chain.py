@@ -133,12 +133,24 @@ def goes_on_expired(log: Log[Any], version: int, extent: Extent) -> bool:
     return False
 
 
-def without_expired(versions: Iterator[AuditedVersion], extent: Extent) -> Iterator[AuditedVersion]:
-    """Yield versions without the commits among tombstones, which a cleaner has not come to yet: they have expired
-    too."""
-    return (
-        each for each in versions if not (isinstance(each.entry, Commit) and each.version <= extent.buried)
-    )
+def without_expired(
+    log: Log[Any], versions: Iterator[AuditedVersion], extent: Extent, newest_first: bool
+) -> Iterator[AuditedVersion]:
+    """Yield versions without the commits before the newest tombstone, which a cleaner has not come to yet: they have
+    expired too. It may be at work meanwhile, and in any order."""
+    buried = extent.buried
+    for each in versions:
+        if isinstance(each.entry, Tombstone) and each.version > buried:
+            buried = each.version if newest_first else max(each.version, _buried_by_now(log))
+        if not (isinstance(each.entry, Commit) and each.version <= buried):
+            yield each
+
+
+def _buried_by_now(log: Log[Any]) -> int:
+    with suppress(FormatError):  # it is reported in its place
+        base = last_base(log)
+        return 0 if base is None else newest_tombstone(log.replay, base)
+    return 0
 
 
 def _with_following(

@@ -30,11 +30,21 @@ from lakelog.catalog.backups.place import (
     check_apart,
     remove_leftovers,
 )
+from lakelog.catalog.ddl import LOCATION
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, TrackedLog, commit_in
 from lakelog.catalog.names import quoted
-from lakelog.catalog.state import NAMESPACE, RELATION, EntryPurged, EntryUnlinked, NamespaceState, encode
+from lakelog.catalog.state import (
+    NAMESPACE,
+    RELATION,
+    EntryPurged,
+    EntryUnlinked,
+    NamespaceAltered,
+    NamespaceState,
+    encode,
+)
 from lakelog.log import Draft, View
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, StorageError
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, StorageError
 from lakelog.log.expiry import clean_up, last_base
 from lakelog.log.keys import Keys
 from lakelog.log.settling import create
@@ -245,9 +255,12 @@ def end_expiry(target: LogCache, backup: Backup) -> None:
 
 
 def unlink_left(target: LogCache, backup: Backup) -> None:
-    """Remove the names that lead out of the warehouse: what is there is the source's, and two warehouses that had it
-    would each drop it for the other."""
+    """Remove the names that lead out of the warehouse, and the locations of namespaces there: what is there is the
+    source's, and two warehouses that had it would each drop it for the other, or purge it as an unfinished creation."""
     tree = NameTree(target)
+    for at in backup.logs:
+        if at.kind == NAMESPACE and not at.dropped:
+            _stay_inside(target, at)
     for left in backup.left:
         if left.kind == "file":
             continue
@@ -271,6 +284,23 @@ def unlink_left(target: LogCache, backup: Backup) -> None:
             commit_in(found, left.name[:-1], decide, None)
         except AlreadyExists:
             continue
+
+
+def _stay_inside(target: LogCache, at: LogInBackup) -> None:
+    """Remove the location of a namespace that is outside of the warehouse. Its tables there have the same places and
+    name the same namespace as those that the source makes there, so no vacuum could tell whose they are."""
+    tracked = target.namespace(at.location)
+
+    def decide(view: View[NamespaceState], passed: object) -> Draft:
+        url = view.state.properties.get(LOCATION)
+        if url is None or not is_elsewhere(target.location(url)):
+            raise AlreadyExists("it is inside")
+        return Draft(events=encode([NamespaceAltered(set={}, removed=(LOCATION,))]))
+
+    try:
+        tracked.commit(tracked.current(), decide)
+    except (AlreadyExists, LogSealed):
+        return
 
 
 def _forget(target: LogCache, found: Found[NamespaceState], left: LeftOut) -> None:

@@ -54,6 +54,7 @@ from lakelog.catalog.ddl.staging import (
     created_event,
 )
 from lakelog.catalog.ddl.table_places import (
+    LOCATION,
     table_folders,
 )
 from lakelog.catalog.ddl.tables import (
@@ -63,6 +64,7 @@ from lakelog.catalog.ddl.tables import (
 )
 
 __all__ = [
+    "LOCATION",
     "CREATE",
     "decode_cut",
     "DroppedEntry",

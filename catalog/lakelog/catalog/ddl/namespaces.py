@@ -13,6 +13,7 @@ from lakelog.catalog.logs import (
     Token,
     check_not_forgotten,
     commit_in,
+    has_likely_places,
     is_final,
     likely_id,
     place_in,
@@ -77,10 +78,16 @@ def _created(
     above = parent.tracked.location
     # The same token gives the same ids, so that a retry finds the log of the first attempt.
     commit_id = token.commit_id if token is not None else tree.logs.new_id()
-    likely = likely_id(id_above(tree, parent), name)
+    likely = likely_id(tree.logs.url(above), name)
     draft = Draft(events=encode([NamespaceCreated(properties=dict(properties), parent=above, name=name)]))
-    # A transaction creates its logs when it commits: too late to choose another place.
-    may_be_there = not parent.tracked.transaction.is_open and likely not in parent.view.state.forgotten
+    # A transaction creates its logs when it commits: too late to choose another place. At a location, the folder of its
+    # tables must be of no other namespace, also where the warehouse is removed, and another one made at its URL.
+    may_be_there = (
+        has_likely_places(tree.logs.warehouse)
+        and LOCATION not in properties
+        and not parent.tracked.transaction.is_open
+        and likely not in parent.view.state.forgotten
+    )
     if may_be_there:
         # One that was dropped, moved or never linked keeps its place for ever: a log with this id is not created anew.
         with suppress(AlreadyExists):
@@ -90,16 +97,6 @@ def _created(
     location = place_in(above, commit_id)
     tree.logs.namespace(location).create(draft, log_id=commit_id, commit_id=commit_id)
     return Entry(kind=NAMESPACE, id=commit_id, location=location)
-
-
-def id_above(tree: NameTree, parent: Found[NamespaceState]) -> str:
-    """Return what likely ids in a namespace are made of.
-
-    No other namespace may have made the same: an id names one namespace, also after it moved. A log's id is its own.
-    The root's cannot be known before its log is read; so there it is the warehouse, unless that is in another one.
-    """
-    is_top = not parent.tracked.location and parent.view.state.link is None
-    return tree.logs.warehouse if is_top else parent.view.log_id
 
 
 def alter_namespace(

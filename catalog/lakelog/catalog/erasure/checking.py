@@ -36,6 +36,8 @@ class Checked:
     left: list[str] = field(default_factory=list)
     again: bool = False
     """Whether another round may help: such rows came in meanwhile, or files that nothing needs."""
+    unburied: list[int] = field(default_factory=list)
+    """Expired versions that are no tombstones, though expiry has ended: of a copy that was made while it went on."""
 
 
 def check(head: TableHead, predicate: Predicate, work: ErasureWork) -> Checked:
@@ -97,6 +99,9 @@ def _commits(head: TableHead, checked: Checked) -> Iterator[str]:
             entry = None if data is None else log.replay.entry(version, data)
             if not isinstance(entry, Tombstone):
                 yield f"version {version} is no tombstone"
+            if isinstance(entry, Commit):
+                checked.unburied.append(version)
+                checked.again = True
     named = {
         sidecar.name
         for entry in log.replay.effects(erased + 1, head.version)

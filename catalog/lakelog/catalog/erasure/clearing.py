@@ -17,6 +17,7 @@ from lakelog.catalog.logs import NameTree, NothingToDo, Progress, Scope, TableHe
 from lakelog.catalog.maintenance import expire_logs, vacuum_logs, vacuum_wish, what_to_keep
 from lakelog.catalog.state import CutDropped, NamespaceState, TableState, encode
 from lakelog.log import Commit, Draft, View, expiry, wait_for_background
+from lakelog.log.burial import bury_versions, runs
 from lakelog.log.errors import LogSealed, NotFound
 
 
@@ -56,14 +57,24 @@ def drop_cuts(tree: NameTree, location: str) -> None:
             ) from error
 
 
-def clear(tree: NameTree, head: TableHead, path: tuple[str, ...] | None, progress: Progress) -> list[str]:
+def clear(
+    tree: NameTree,
+    head: TableHead,
+    path: tuple[str, ...] | None,
+    progress: Progress,
+    unburied: Sequence[int] = (),
+) -> list[str]:
     """Expire all versions up to that of the table's last erasure, and delete what nothing needs then; return the keys
-    of the data files and other objects that were deleted."""
+    of the data files and other objects that were deleted. `unburied` are earlier ones, in their order, that a check has
+    found to be no tombstones."""
     tracked = head.tracked
     gone: list[str] = []
     drop_cuts(tree, tracked.location)
     progress(f"{head.name}: older versions expire")
     expire_versions(tree, head, path)
+    base = expiry.last_base(tracked.log)
+    for run in runs(version for version in unburied if base is not None and version <= base.root.version):
+        bury_versions(tracked.log, run)
     expiry.blank(tracked.log)
     wait_for_background()
     # An export that one of these commits has begun may go on from an older one.

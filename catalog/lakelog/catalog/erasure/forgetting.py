@@ -416,7 +416,7 @@ class _Forgetting:
             )
             log.head = head
             written |= set(self._files(head)) - before
-            deleted |= set(clear(self.tree, head, log.path, self._progress))
+            deleted |= set(clear(self.tree, head, log.path, self._progress, checked.unburied))
             self._progress(f"{head.name}: all that is left is read")
             log.head = head.at(head.tracked.current())
             checked = check(log.head, self.predicate, self._work)

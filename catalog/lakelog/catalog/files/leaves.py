@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakelog.catalog.files.arrow_lists import EncodedTable
 from lakelog.catalog.files.data_file import checked_values, is_judged
@@ -81,7 +82,7 @@ class LeafContent:
         if statistics is None:
             copies = self._part(JUDGED, keep=False)
             with self.leaf.stored.naming():
-                if not copies.equals(found.select(copies.column_names)):
+                if not _are_same(copies, found.select(copies.column_names)):
                     raise FormatError("its part judged says other than its files: another program wrote it")
         return found
 
@@ -154,6 +155,23 @@ class LeafContent:
         if keep:
             self.hold(part, table)
         return table
+
+
+def _are_same(one: pa.Table, other: pa.Table) -> bool:
+    """Return whether two tables have the same values. To Arrow, NaN is no other NaN's equal."""
+    if one.equals(other):
+        return True
+    if one.schema != other.schema or one.num_rows != other.num_rows:
+        return False
+    pairs = zip(one.columns, other.columns, strict=True)
+    return all(mine.equals(theirs) or _are_same_with_nan(mine, theirs) for mine, theirs in pairs)
+
+
+def _are_same_with_nan(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    if not pa.types.is_floating(one.type):
+        return False
+    values = [pc.if_else(pc.is_nan(each), pa.scalar(0, each.type), each) for each in (one, other)]
+    return bool(pc.is_nan(one).equals(pc.is_nan(other)) and values[0].equals(values[1]))
 
 
 def _names(part: EncodedTable | pa.Table) -> list[str]:

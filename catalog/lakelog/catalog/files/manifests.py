@@ -38,6 +38,7 @@ from lakelog.catalog.files.manifest_bounds import BoundsAt, bounds_of, bounds_ta
 from lakelog.catalog.files.manifest_parts import PARTS_MAX, Kept, hash_of, packed, parts_of
 from lakelog.catalog.files.overlaps import overlapping
 from lakelog.catalog.files.stored_list import PACK, StoredList
+from lakelog.log.errors import FormatError, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,10 +326,13 @@ class Manifests:
             some = overlapping(leaves, RUN_LIMIT)
             if not some:
                 break
-            found = self._load(some, fetch, _EVERYTHING, keep=False)
-            gone = self._gone()
-            tables = [_live_of(leaf, found[leaf], gone, keep=False) for leaf in some]
-            whole = joined([table for table in tables if table.num_rows])
+            try:
+                found = self._load(some, fetch, _EVERYTHING, keep=False)
+                gone = self._gone()
+                tables = [_live_of(leaf, found[leaf], gone, keep=False) for leaf in some]
+                whole = joined([table for table in tables if table.num_rows])
+            except (FormatError, NotFound):
+                break  # damaged, or given up meanwhile: a plan says so, and no snapshot fails for want of an order
             if parts_of(whole) > PARTS_MAX:
                 break
             new = _packs(in_order(whole, order), version, seq, blobs) if whole.num_rows else ()

@@ -87,6 +87,7 @@ from lakelog.catalog.logs.own_links import (
 )
 from lakelog.catalog.logs.places import (
     Places,
+    has_likely_places,
     likely_id,
     place_in,
 )
@@ -181,6 +182,7 @@ __all__ = [
     "follow",
     "gone_as_no_such_table",
     "has_happened",
+    "has_likely_places",
     "has_own_place",
     "is_final",
     "likely_id",

@@ -88,10 +88,11 @@ class Places:
         return store, f"{prefix}/{name}" if prefix else name
 
 
-def likely_id(parent: str, name: str) -> str:
-    """Return the id of the first namespace of a name; `parent` is the id of the namespace above, or the warehouse."""
+def likely_id(above: str, name: str) -> str:
+    """Return the id of the first namespace of a name; `above` is the URL of the namespace above, which is of no other,
+    in no copy of the warehouse either."""
     # A name that is no text in UTF-8 is looked up in vain, and not refused here.
-    digest = hashlib.sha256(f"{parent}\n{name}".encode(errors="replace")).digest()
+    digest = hashlib.sha256(f"{above}\n{name}".encode(errors="replace")).digest()
     return base64.b32encode(digest).decode().lower()[:ID_LENGTH]
 
 
@@ -103,12 +104,16 @@ def place_in(parent: str, id: str) -> str:
 def likely_places(warehouse: str, place: str, names: Sequence[str]) -> list[str]:
     """Return where the namespaces of a path of names are likely to be, below the one at `place`."""
     places: list[str] = []
-    parent = place.rpartition("/")[2].removeprefix("n-") or warehouse
-    for name in names:
-        parent = likely_id(parent, name)
-        place = place_in(place, parent)
+    for name in names if has_likely_places(warehouse) else ():
+        place = place_in(place, likely_id(f"{warehouse}/{place}" if place else warehouse, name))
         places.append(place)
     return places
+
+
+def has_likely_places(warehouse: str) -> bool:
+    """Whether namespaces have likely places there. In a folder none has: each request is answered at once, and other
+    machines may have a warehouse at the same path, whose namespaces must have other ids."""
+    return not warehouse.startswith("/")
 
 
 def _is_url(location: str) -> bool:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakelog.catalog.schema import Schema, relaxed, schema_to_arrow
 from lakelog.log.errors import FormatError
 
-_RECORD_BATCH = "record batch"
+_SCHEMA, _RECORD_BATCH = "schema", "record batch"
 _HEADER, _COMPRESSION = 2, 3
 """Members of the tables `Message` and `RecordBatch` of Arrow's format."""
 
@@ -45,33 +45,42 @@ def decoded_all(each: Sequence[bytes], schema: Schema) -> Iterator[pa.Table | No
 
 def _decoded(data: bytes, expected: pa.Schema) -> pa.Table:
     try:
-        _check_not_compressed(data)
-        stream = pa.ipc.open_stream(data)
-        if not stream.schema.equals(expected):
+        messages = pa.ipc.MessageReader.open_stream(data)
+        first = messages.read_next_message()
+        if first.type != _SCHEMA:  # Arrow reads another message as if it were one
+            raise FormatError("a proposal does not begin with a schema")
+        schema = pa.ipc.read_schema(first)
+        if not schema.equals(expected):
             raise FormatError("the rows of a proposal have other columns than the table")
-        rows = stream.read_all()
+        rows = pa.Table.from_batches(_batches(messages, schema), schema)
         rows.validate(full=True)
         return rows
-    except (pa.ArrowException, OSError, struct.error, UnicodeError) as error:
-        raise FormatError(f"the rows of a proposal cannot be read: {str(error).splitlines()[0]}") from error
+    except (pa.ArrowException, OSError, StopIteration, struct.error, UnicodeError) as error:
+        why = (str(error).splitlines() or ["there is no schema"])[0]
+        raise FormatError(f"the rows of a proposal cannot be read: {why}") from error
 
 
-def _check_not_compressed(data: bytes) -> None:
-    messages = pa.ipc.MessageReader.open_stream(data)
+def _batches(messages: pa.ipc.MessageReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     while True:
         try:
             message = messages.read_next_message()
         except StopIteration:
             return
-        if message.type == _RECORD_BATCH:
-            metadata = message.metadata.to_pybytes()
-            [root] = struct.unpack_from("<I", metadata)
-            place = _member(metadata, root, _HEADER)
-            if place is None:
-                raise FormatError("a proposal has a batch without its header")
-            [header] = struct.unpack_from("<I", metadata, place)
-            if _member(metadata, place + header, _COMPRESSION) is not None:
-                raise FormatError("the rows of a proposal are compressed")
+        if message.type != _RECORD_BATCH:
+            raise FormatError("a proposal has more than its schema and batches of rows")
+        _check_not_compressed(message)
+        yield pa.ipc.read_record_batch(message, schema)
+
+
+def _check_not_compressed(message: pa.ipc.Message) -> None:
+    metadata = message.metadata.to_pybytes()
+    [root] = struct.unpack_from("<I", metadata)
+    place = _member(metadata, root, _HEADER)
+    if place is None:
+        raise FormatError("a proposal has a batch without its header")
+    [header] = struct.unpack_from("<I", metadata, place)
+    if _member(metadata, place + header, _COMPRESSION) is not None:
+        raise FormatError("the rows of a proposal are compressed")
 
 
 def _member(data: bytes, table: int, member: int) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from collections.abc import Callable
 
 import pytest
@@ -10,8 +11,8 @@ from tests.integration.catalog.audit.audited_shop import Objects, alter, brief, 
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.audit.audit import AuditEntry
-from lakelog.log.burial import tombstone_of
-from lakelog.log.expiry import expire
+from lakelog.log.burial import bury_versions, tombstone_of
+from lakelog.log.expiry import expire, expiring
 from lakelog.log.format import Commit, encode
 
 
@@ -165,3 +166,22 @@ def test_a_table_whose_objects_are_gone_is_named(shop: Catalog, client: Callable
     objects.store.delete(list(objects.store.list_after(f"{objects.keys.log}/")))
     [found] = damage(client().audit())
     assert found.name == ("shop", "orders") and "is missing" in (found.note or "")
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_an_audit_beside_an_expiry_reports_what_has_expired_once(shop: Catalog, newest_first: bool) -> None:
+    """Tombstones come in any order, and more of them while it is read."""
+    alter(shop, "shop.orders", 150)
+    log = Objects(shop, "shop.orders").log
+    window = next(expiring(log, 140))
+    entries: list[AuditEntry] = []
+    for entry in shop.audit(table="shop.orders", newest_first=newest_first):
+        if not entries:
+            for version in random.Random(2).sample(window[:-1], 100):
+                bury_versions(log, range(version, version + 1))
+        entries.append(entry)
+    [expired] = [entry for entry in entries if entry.what == "expired"]
+    at = entries.index(expired)
+    retained = entries[:at] if newest_first else entries[at + 1 :]
+    assert all(each.version > expired.version for each in retained if each.kind == "table")
+    assert damage(entries) == []

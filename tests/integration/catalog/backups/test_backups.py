@@ -478,6 +478,32 @@ def test_what_was_dropped_outside_is_the_sources_alone(tmp_path: Path) -> None:
     assert ids(source, "n.t") == [1]
 
 
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_vacuum_of_what_was_restored_leaves_the_tables_at_the_sources_locations(
+    tmp_path: Path, inside: bool, copied: bool
+) -> None:
+    away = str(tmp_path / "w/tables" if inside else tmp_path / "away")
+    source = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    source.create_namespace("n", {"location": away, "owner": "ada"})
+    source.create_table("n.old", SCHEMA).append(rows(1))
+    other = Catalog(str(tmp_path / "r"), options={"fsync": "off"})
+    if copied:
+        source.copy(str(tmp_path / "r"), outside="leave")
+    else:
+        source.backup(str(tmp_path / "backups"), outside="leave")
+        other.restore_warehouse(str(tmp_path / "backups"))
+    source.create_table("n.new", SCHEMA).append(rows(2))
+    assert other.load_namespace("n") == {"owner": "ada"}
+    made = other.create_table("n.made", SCHEMA).append(rows(3))
+    other.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    assert made.location.startswith(str(tmp_path / "r"))
+    assert ids(source, "n.old") == [1] and ids(source, "n.new") == [2] and ids(other, "n.made") == [3]
+    assert [each.name for each in source.dropped("n")] == []
+    check_whole(source)
+    check_whole(other)
+
+
 def test_a_dropped_clone_is_named_and_cannot_be_undropped_where_its_source_is_not(
     place: str, elsewhere: str
 ) -> None:

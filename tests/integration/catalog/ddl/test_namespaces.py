@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.integration.catalog.conftest import SCHEMA
 
 from lakelog.catalog import Catalog, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
-from lakelog.log import InvalidInput
+from lakelog.catalog.logs import likely_id, place_in
+from lakelog.catalog.state import NAMESPACE
+from lakelog.log import InvalidInput, open_store, wait_for_background
+from lakelog.log.keys import Keys
 
 Client = Callable[[], Catalog]
 
@@ -128,3 +134,57 @@ def test_the_same_token_makes_a_request_happen_once(catalog: Catalog, client: Cl
     catalog.create_namespace("a")
     with pytest.raises(NamespaceExists):
         client().create_namespace("a", token=catalog.token("a"))
+
+
+def place_of(catalog: Catalog, *path: str) -> str:
+    parent = catalog._tree.namespace(path[:-1])
+    entry = parent.view.state.entry(NAMESPACE, path[-1])
+    assert entry is not None
+    return entry.location
+
+
+@pytest.mark.parametrize("there", [b"", b"what was damaged", b'{"format":99}'])
+def test_what_is_at_the_likely_place_of_a_name_keeps_no_one_from_creating_it(
+    catalog: Catalog, client: Client, warehouse: str, there: bytes
+) -> None:
+    catalog.create_namespace("other")
+    likely = place_in("", likely_id(warehouse, "a"))
+    open_store(warehouse).put(Keys(likely).commit(1), there)
+    catalog.create_namespace("a", {"owner": "ada"})
+    assert client().load_namespace("a") == {"owner": "ada"}
+    assert place_of(catalog, "a") != likely
+    assert open_store(warehouse).get(Keys(likely).commit(1)) == there
+
+
+def test_namespaces_of_warehouses_that_have_had_the_same_place_have_places_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """Folders of several machines may have one path; and a location outlives the warehouse whose tables are there."""
+    location = f"memory://{uuid.uuid4().hex}"
+    url = f"memory://{uuid.uuid4().hex}"
+    folders, located = set(), set()
+    for _ in range(2):
+        folder = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+        folder.create_namespace("a")
+        folders.add(place_of(folder, "a"))
+        wait_for_background()
+        shutil.rmtree(tmp_path / "w")
+        catalog = Catalog(url)
+        catalog.create_namespace("a", {"location": location})
+        located.add(place_of(catalog, "a"))
+        wait_for_background()
+        store = open_store(url)
+        store.delete(list(store.list_after("")))
+    assert len(folders) == len(located) == 2
+
+
+def test_what_is_made_in_a_copy_has_another_place_than_what_is_made_in_its_source(
+    catalog: Catalog, warehouse: str
+) -> None:
+    catalog.create_namespace("a")
+    catalog.copy(f"{warehouse}-copy")
+    copy = Catalog(f"{warehouse}-copy")
+    for each in (catalog, copy):
+        each.create_namespace("a.b")
+    assert place_of(catalog, "a") == place_of(copy, "a") == place_in("", likely_id(warehouse, "a"))
+    assert place_of(catalog, "a", "b") != place_of(copy, "a", "b")

@@ -289,3 +289,18 @@ def test_files_of_another_writer_are_left_only_if_that_is_asked_for(tmp_path: Pa
     assert ids(catalog.load_table("t")) == [1]
     assert any("is another writer's, and stays" in each for each in done.left)
     assert (tmp_path / "source" / "part.parquet").exists()
+
+
+def test_a_commit_that_an_expiry_left_behind_goes_too() -> None:
+    """A copy that was made while versions expired may have one, and a cleaner of an older lakelog leaves some."""
+    warehouse = f"memory://{uuid.uuid4().hex}"
+    catalog = client(warehouse)
+    table = catalog.create_table("t", SCHEMA).append(rows(1, marked=True)).append(rows(2))
+    log = table.head.tracked.log
+    key = log.keys.commit(2)
+    commit = log.store.get(key)
+    assert commit is not None
+    catalog.expire("t", version=3, dry_run=False)
+    log.store.put(key, commit)
+    assert catalog.forget("t", WHERE, dry_run=False).left == ()
+    assert found_in(store_of(warehouse), MARKERS) == {}

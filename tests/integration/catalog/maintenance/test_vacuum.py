@@ -14,6 +14,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table
 from lakelog.catalog.logs import places
 from lakelog.catalog.logs.cache import LogChange
+from lakelog.catalog.maintenance import all_named
 from lakelog.catalog.parquet.ingest import written_files
 from lakelog.log import (
     CountingStore,
@@ -519,3 +520,13 @@ def test_of_retained_versions_those_are_read_that_can_have_a_file_that_is_left(
     read.clear()
     client().vacuum("t")
     assert read and min(read) > (40, 0)
+
+
+def test_tags_of_the_same_files_are_held_once(client: Callable[[], Catalog], store: ObjectStore) -> None:
+    table = client().create_table("t", SCHEMA)
+    for number in range(3):
+        table = table.append(rows(number)).create_tag(f"g{number}")
+    table = table.delete("id = 0")
+    tracked = client().load_table("t").head.tracked
+    held = all_named(tracked, tracked.current())
+    assert sum(part.num_rows for part in held) == len(files_in(store)) == 3

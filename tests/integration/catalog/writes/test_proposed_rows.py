@@ -17,6 +17,7 @@ from tests.integration.catalog.writes.test_identity import create, fsck_finds, g
 from tests.integration.catalog.writes.test_open_proposals import combine, leave_proposed
 
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, CommitUnknown, LogOptions, Table, Token
+from lakelog.catalog.parquet import row_bytes
 from lakelog.catalog.parquet.conform import conform
 from lakelog.catalog.parquet.row_bytes import decoded_rows, encoded_rows
 from lakelog.catalog.schema import relaxed
@@ -156,8 +157,22 @@ def longer(table: Table) -> bytes:
     return data.replace(length, struct.pack("<q", 1 << 40))
 
 
+def mislabelled(table: Table) -> bytes:
+    """Rows whose schema says that it is a batch. What Arrow is given as a schema, it reads as one, whatever it is."""
+    data = shaped(table, rows(666))
+    metadata = pa.ipc.MessageReader.open_stream(data).read_next_message().metadata.to_pybytes()
+    [root] = struct.unpack_from("<I", metadata)
+    place = row_bytes._member(metadata, root, 1)
+    assert place is not None
+    at = data.index(metadata) + place
+    assert data[at] == 1
+    return data[:at] + b"\x03" + data[at + 1 :]
+
+
 BAD: dict[str, Callable[[Table], bytes]] = {
     "garbage": lambda table: b"garbage",
+    "nothing": lambda table: b"\xff\xff\xff\xff\0\0\0\0",
+    "mislabelled": mislabelled,
     "cut": lambda table: shaped(table, rows(666))[:-300],
     "compressed": compressed,
     "other columns": lambda table: encoded_rows(pa.table({"other": [666]})),

@@ -14,6 +14,8 @@ from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.leaves import Leaf
 from lakelog.catalog.planning.scan_plan import plan_scan
 from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
+from lakelog.log import BlobRange
+from lakelog.log.errors import NotFound
 
 RUN, LEAF, DEPTH, DAYS = 50, 5, 6, 40
 BY_DAY = spec_from_transforms(["day"], SCHEMA)
@@ -141,3 +143,19 @@ def test_a_set_that_is_not_to_be_sorted_is_left_alone() -> None:
         _, _, own = more.dump(50, table.stored.fetch, (), None, sorts_anew=sorts_anew)
         assert {each.version for each in own.entries[:-1]} <= {50, *range(1, DEPTH + 1)}
         assert any(each.version == 50 for each in own.entries[:-1]) is sorts_anew
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_set_is_stored_though_packs_that_are_to_be_sorted_cannot_be_read(is_lost: bool) -> None:
+    table = Table(BY_DAY, lambda number: number * 7 % DAYS)
+    table.grow(DEPTH)
+    packs = [name for name in table.stored.objects if name.endswith(".pack")]
+
+    def fetch(names: Sequence[str | BlobRange]) -> list[bytes]:
+        if is_lost:
+            raise NotFound("it is gone")
+        return [bytes(each.size) if isinstance(each, BlobRange) else b"" for each in names]
+
+    grown = table.files.added([table._file(number) for number in range(8000, 8000 + RUN)], SCHEMA, [BY_DAY])
+    _, _, own = grown.dump(50, fetch)
+    assert set(packs) < {each.stored.name for each in own.entries}

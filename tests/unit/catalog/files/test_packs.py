@@ -413,3 +413,25 @@ def test_parts_are_read_by_few_ranges_of_an_object() -> None:
     near = [("a", Part("files", 0, 10, "")), ("a", Part("judged", GAP_BYTES, 10, ""))]
     assert [(each.first, each.size) for each in ranges_of(near)] == [(0, GAP_BYTES + 10)]
     assert [str(each) for each in ranges_of([*near, ("b", near[0][1])])] == ["a", "b"]
+
+
+def test_leaves_of_partitions_that_are_nan_are_read_whole() -> None:
+    """To Arrow, NaN is not NaN, and what files are judged by is held against the copy of it."""
+    schema = assign_ids([Field(name="x", type=AtomicType("double"))])
+    spec = spec_from_transforms(["x"], schema)
+    values = [[float("nan"), None, 0.0, 1.5][number % 4] for number in range(40)]
+    new = [
+        DataFile(
+            path=f"data/{number}",
+            size_bytes=1,
+            rows=1,
+            spec_id=spec.id,
+            partition={spec.fields[0].id: value},
+            stats={},
+        )
+        for number, value in enumerate(values)
+    ]
+    stored = Stored()
+    files = stored.stored(FileSet.empty().added(new, schema, [spec]), 1)
+    assert stored.own.is_packed
+    assert by_path(files.chunks(stored.fetch)).keys() == {each.path for each in new}
