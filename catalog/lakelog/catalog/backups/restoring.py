@@ -288,7 +288,7 @@ def unlink_left(target: LogCache, backup: Backup) -> None:
 
 def _stay_inside(target: LogCache, at: LogInBackup) -> None:
     """Remove the location of a namespace that is outside of the warehouse. Its tables there have the same places and
-    name the same namespace as those that the source makes there, so no vacuum could tell whose they are."""
+    name the same namespace as those that the source makes there, so no vacuum could show whose they are."""
     tracked = target.namespace(at.location)
 
     def decide(view: View[NamespaceState], passed: object) -> Draft:
