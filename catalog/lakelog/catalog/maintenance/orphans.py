@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.ddl import table_folders
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import LogCache, NameTree, Scope, Target, TrackedLog, Unreadable
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.maintenance.purge import Content, Purge, data_of, folder
@@ -41,6 +42,9 @@ from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
 
 BATCH = 64
+
+_SKEW_US = 60 * 60 * 1_000_000
+"""By how much clocks of clients may differ, where one made the namespace and another a table in it."""
 
 _FOLDER = re.compile(r"([nt])-([a-z2-7]{26})")
 
@@ -164,6 +168,13 @@ def _judge(
                 f"the log at {logs.url(location)} says that it belongs to {logs.url(home.location)}, which does not "
                 "know it: the log was forged, or a transaction died that created and moved it. Delete the folder if no "
                 "transaction is under way"
+            )
+        # A location outlives its warehouse, and another one at that URL may have a namespace at the same place.
+        if is_elsewhere(location) and _created_us(tracked) < _created_us(home) - _SKEW_US:
+            raise FormatError(
+                f"the table at {logs.url(location)} is older than the namespace {logs.url(home.location)}, which it "
+                "says that it is in: it was made in another warehouse, whose folder is gone. Register it, or delete "
+                "its folder if it is of no use"
             )
         young = view.time_us > dropped_until_us if view.sealed else _created_us(tracked) > until_us
         # One that was forgotten is being removed already.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from tests.integration.catalog.maintenance.test_vacuum_unlinked import Death, un
 from lakelog.catalog import Catalog
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.maintenance.fsck import check_warehouse
+from lakelog.log import LocalStore, open_store, wait_for_background
 from lakelog.log.errors import InvalidInput
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    return Clock().govern(monkeypatch)
+    clock = Clock().govern(monkeypatch)
+    monkeypatch.setattr(LocalStore, "now_us", lambda store, near="": clock.now_us)  # tables are in folders
+    return clock
 
 
 @pytest.fixture
@@ -81,6 +85,26 @@ def test_what_was_dropped_there_is_restored_or_purged(catalog: Catalog, clock: C
     clock.days_later(30)
     catalog.vacuum(dry_run=False)
     assert files(place) == []
+
+
+def test_tables_that_outlive_their_warehouse_are_not_taken_for_those_of_the_next_one_at_its_url(
+    clock: Clock, tmp_path: Path
+) -> None:
+    place, url = tmp_path / "one", f"memory://{uuid.uuid4().hex}"
+    for _ in range(2):
+        # Its place follows from its name.
+        catalog = clock.client(url)
+        catalog.create_namespace("a")
+        catalog.alter_namespace("a", set={"location": str(place)})
+        table = catalog.create_table("a.t", SCHEMA).append(rows(1))
+        wait_for_background()
+        clock.days_later(40)
+        reports = catalog.vacuum(dry_run=False)
+        store = open_store(url)
+        store.delete(list(store.list_after("")))
+    [error] = [each.error for each in reports if each.error is not None]
+    assert "is older than the namespace" in error and "Register it" in error
+    assert len(files(place)) == 2 and len(list(place.iterdir())) == 1 and table.row_count == 1
 
 
 @pytest.mark.parametrize("former", [False, True])
