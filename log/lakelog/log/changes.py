@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from lakelog.log.format import PROPOSALS, WINDOW, Commit, Refusal, Tombstone, id_digest
-from lakelog.log.once import once
+from lakelog.log.once import of_the_last, once
 
 FORGOTTEN = Refusal(kind="conflict", message="it was refused in a version that has expired")
-REMEMBERED = 4
 
 
 class _Shared:
@@ -40,19 +39,7 @@ class _Shared:
         return _misfit(self.commit)
 
 
-_known: tuple[_Shared, ...] = ()
-"""The last ones. A tuple, so that threads need no lock."""
-
-
-def _shared(commit: Commit) -> _Shared:
-    global _known
-    known = _known
-    for each in known:
-        if each.commit is commit:
-            return each
-    found = _Shared(commit)
-    _known = (found, *known[: REMEMBERED - 1])
-    return found
+_shared = of_the_last(4)(_Shared)
 
 
 def each_change(commit: Commit, *, newest_first: bool = False) -> tuple[Commit, ...]:

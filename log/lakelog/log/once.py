@@ -1,8 +1,9 @@
-"""Members of objects that are computed when they are first asked for."""
+"""What is computed when it is first asked for: members of objects, and what follows from one of the last objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -34,3 +35,26 @@ class once(Generic[T]):
         # The instance's own member is found before this descriptor, which sets none: it is asked once.
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
+
+
+def of_the_last(count: int) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
+    """Have a function of one object keep what it returned for the last `count` of them: for that very object, as equal
+    ones cost more to compare than to compute. It keeps these objects too. Threads may both compute it at once."""
+
+    def remembering(compute: Callable[[Any], T]) -> Callable[[Any], T]:
+        kept: tuple[tuple[Any, T], ...] = ()  # replaced as a whole, so that no lock is needed
+
+        @wraps(compute)
+        def found(of: Any) -> T:
+            nonlocal kept
+            known = kept
+            for each, value in known:
+                if each is of:
+                    return value
+            value = compute(of)
+            kept = ((of, value), *known[: count - 1])
+            return value
+
+        return found
+
+    return remembering

@@ -32,7 +32,7 @@ from lakelog.catalog.backups.place import (
 )
 from lakelog.catalog.ddl import LOCATION
 from lakelog.catalog.files import is_elsewhere
-from lakelog.catalog.logs import Found, LogCache, NameTree, Progress, TrackedLog, commit_in
+from lakelog.catalog.logs import Found, LogCache, NameTree, NothingToDo, Progress, TrackedLog, commit_in
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import (
     NAMESPACE,
@@ -44,7 +44,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Draft, View
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, StorageError
+from lakelog.log.errors import FormatError, InvalidInput, LogSealed, StorageError
 from lakelog.log.expiry import clean_up, last_base
 from lakelog.log.keys import Keys
 from lakelog.log.settling import create
@@ -277,12 +277,12 @@ def unlink_left(target: LogCache, backup: Backup) -> None:
 
         def decide(view: View[NamespaceState], passed: object, event: EntryUnlinked = event) -> Draft:
             if view.state.entry(RELATION, event.name) is None:
-                raise AlreadyExists("it is unlinked")
+                raise NothingToDo
             return Draft(events=encode([event]))
 
         try:
             commit_in(found, left.name[:-1], decide, None)
-        except AlreadyExists:
+        except NothingToDo:
             continue
 
 
@@ -294,12 +294,12 @@ def _stay_inside(target: LogCache, at: LogInBackup) -> None:
     def decide(view: View[NamespaceState], passed: object) -> Draft:
         url = view.state.properties.get(LOCATION)
         if url is None or not is_elsewhere(target.location(url)):
-            raise AlreadyExists("it is inside")
+            raise NothingToDo
         return Draft(events=encode([NamespaceAltered(set={}, removed=(LOCATION,))]))
 
     try:
         tracked.commit(tracked.current(), decide)
-    except (AlreadyExists, LogSealed):
+    except (NothingToDo, LogSealed):
         return
 
 
@@ -313,10 +313,10 @@ def _forget(target: LogCache, found: Found[NamespaceState], left: LeftOut) -> No
             if left.place in (each.location, target.url(each.location))
         ]
         if not gone:
-            raise AlreadyExists("it is forgotten")
+            raise NothingToDo
         return Draft(events=encode([EntryPurged(id=id) for id in gone]))
 
     try:
         commit_in(found, left.name[:-1], decide, None)
-    except AlreadyExists:
+    except NothingToDo:
         return

@@ -26,6 +26,8 @@ from lakelog.catalog.logs.commits import (
     Written,
     check_conflicts,
     gone_as_no_such_table,
+    is_final,
+    was_applied,
     was_applied_elsewhere,
 )
 from lakelog.catalog.logs.file_entries import entries_of
@@ -193,6 +195,22 @@ class TableHead:
             return self
         view = self.tracked.log.view_at(write.version)
         return self.at(view if self.ref == MAIN else seen_on(view, self.ref, self.ref_id))
+
+    def at_write_to_commit(
+        self, write: WriteRef | None, token: Token | None, *, may_be_proposed: bool
+    ) -> TableHead | None:
+        """As `at_write`, to commit what the write brought; None where that version has expired and this has happened
+        before. What others may do yet, as it `may_be_proposed`, is refused in the log before NotFound is raised."""
+        try:
+            return self.at_write(write)
+        except NotFound as error:
+            if (
+                is_final(self.tracked, token, error)
+                if may_be_proposed
+                else not was_applied(self.tracked, token)
+            ):
+                raise
+            return None
 
     def refreshed(self) -> TableHead:
         """Return the newest version. Costs 1 GET when nothing is newer.

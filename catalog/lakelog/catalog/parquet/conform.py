@@ -23,6 +23,7 @@ from lakelog.catalog.schema import (
     type_to_arrow,
 )
 from lakelog.log.errors import InvalidInput
+from lakelog.log.once import of_the_last
 
 _is = pa.types
 
@@ -80,10 +81,9 @@ class _Simple:
     """A schema whose columns have values of Arrow's types as they are: most rows come in this form already, and are
     renamed at the cost of no more than that."""
 
-    def __init__(self, schema: Schema, arrow: pa.Schema) -> None:
-        self.schema = schema
-        self.arrow = arrow
-        self._names, self._types = arrow.names, arrow.types
+    def __init__(self, schema: Schema) -> None:
+        self.arrow = schema_to_arrow(schema)
+        self._names, self._types = self.arrow.names, self.arrow.types
         self._required = [at for at, field in enumerate(schema.fields) if not field.nullable]
 
     def is_form_of(self, data: pa.Table | pa.RecordBatch) -> bool:
@@ -94,24 +94,15 @@ class _Simple:
 
 
 _MEASURED = ("char", "varchar", "variant")
-_REMEMBERED = 8
-_known: tuple[tuple[Schema, _Simple | None], ...] = ()
-"""Of the last schemas. A tuple, so that threads need no lock."""
 
 
+@of_the_last(8)
 def _simple_of(schema: Schema) -> _Simple | None:
-    global _known
-    known = _known
-    for of, simple in known:
-        if of is schema:
-            return simple
-    simple = None
     if all(
         isinstance(field.type, AtomicType) and field.type.family not in _MEASURED for field in schema.fields
     ):
-        simple = _Simple(schema, schema_to_arrow(schema))
-    _known = ((schema, simple), *known[: _REMEMBERED - 1])
-    return simple
+        return _Simple(schema)
+    return None
 
 
 class _Conform:

@@ -41,7 +41,6 @@ from lakelog.catalog.logs import (
     as_removed,
     check_conflicts,
     files_event,
-    is_final,
     merged_drafts,
     naming,
     taken_events,
@@ -165,12 +164,8 @@ def commit_write(
     if token is None and write is not None:
         # One write is one commit: committing its files again must not add them twice.
         token = head.token_of(write)
-    try:
-        base = head.at_write(write)
-    except NotFound as error:
-        # It may have happened before that version expired, or others may do it yet: then they need the files.
-        if change.operation is not Operation.APPEND or is_final(head.tracked, token, error):
-            raise
+    base = head.at_write_to_commit(write, token, may_be_proposed=change.operation is Operation.APPEND)
+    if base is None:
         return head.refreshed()
     return head.after(commit(base, change, write=write, token=token))
 

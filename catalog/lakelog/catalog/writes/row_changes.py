@@ -26,7 +26,6 @@ from lakelog.catalog.logs import (
     Written,
     check_conflicts,
     no_files,
-    was_applied,
 )
 from lakelog.catalog.schema import Predicate, ValuesTaken
 from lakelog.catalog.state import (
@@ -38,7 +37,7 @@ from lakelog.catalog.writes.identity_values import with_values
 from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
 from lakelog.catalog.writes.row_rebase import Rebase, draft_of
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput
 
 _OPERATIONS = {
     each.word: each for each in (Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT)
@@ -84,12 +83,8 @@ def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Toke
     if change.is_empty:
         return head.refreshed().unchanged()
     token = token or head.token_of(write)
-    try:
-        base = head.at_write(write)
-    except NotFound:
-        # It may have happened before that version expired.
-        if not was_applied(head.tracked, token):
-            raise
+    base = head.at_write_to_commit(write, token, may_be_proposed=False)
+    if base is None:
         return head.refreshed()
     try:
         return head.after(commit(base, change, write=write, token=token))

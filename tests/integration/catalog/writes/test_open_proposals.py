@@ -250,6 +250,18 @@ def test_files_that_were_committed_before_their_base_expired_are_found(
     assert again.row_count == done.row_count == 4
 
 
+def test_an_overwrite_that_happened_before_its_base_expired_is_found(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    table = catalog.load_table("n.t").append(ROWS)
+    late = written(table, ROWS, {}) | {"operation": "truncate"}
+    done = table.commit_write(**late)
+    done.append(ROWS)
+    catalog.expire("n.t", retain_last=1, dry_run=False)
+    again = Catalog(str(tmp_path)).load_table("n.t").commit_write(**late)
+    assert (done.row_count, again.row_count) == (1, 2)
+
+
 def test_rows_that_were_changed_before_their_base_expired_are_found(catalog: Catalog, tmp_path: Path) -> None:
     table = catalog.load_table("n.t")
     write, deletes = table.begin_write(), deletes_of(table, [1])
