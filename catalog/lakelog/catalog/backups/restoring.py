@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.making import DROPPED, WAREHOUSE
+from lakelog.catalog.backups.making import CUT, DROPPED, FILE, WAREHOUSE
 from lakelog.catalog.backups.place import (
     FORMAT,
     RESTORING,
@@ -262,7 +262,7 @@ def unlink_left(target: LogCache, backup: Backup) -> None:
         if at.kind == NAMESPACE and not at.dropped:
             _stay_inside(target, at)
     for left in backup.left:
-        if left.kind == "file":
+        if left.kind in (FILE, CUT) or (left.kind == DROPPED and not is_elsewhere(left.place)):
             continue
         found = tree.find_namespace(left.name[:-1])
         if found is None:

@@ -26,6 +26,7 @@ from lakelog.catalog.state import (
     NAMESPACE,
     RELATION,
     Dropped,
+    Entry,
     EntryLinked,
     EntryPurged,
     EntryUnlinked,
@@ -118,19 +119,21 @@ def _below(
 
 
 def _stale_names(tree: NameTree, state: NamespaceState) -> list[EntryUnlinked]:
-    """Return the removal of names whose place, chosen by a user, now belongs to another table."""
+    """Return the removal of names whose table was purged since, or whose place, chosen by a user, now belongs to
+    another table."""
     return [
         EntryUnlinked(space=RELATION, name=name, id=entry.id)
         for name, entry in state.entries.get(RELATION, {}).items()
-        if not has_own_place(entry) and not _is_there(tree.logs.table(entry.location), entry.id)
+        if _is_stale(tree.logs.table(entry.location), entry)
     ]
 
 
-def _is_there(tracked: TrackedLog[Any], id: str) -> bool:
+def _is_stale(tracked: TrackedLog[Any], entry: Entry) -> bool:
     try:
-        return tracked.at_its_place().log_id == id
+        view = tracked.at_its_place()
     except NotFound:
-        return False
+        return not has_own_place(entry)
+    return view.purged if view.log_id == entry.id else not has_own_place(entry)
 
 
 def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str, link: Link) -> bool:

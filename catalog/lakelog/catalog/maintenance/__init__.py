@@ -10,6 +10,7 @@ from lakelog.catalog.maintenance.adoption import (
 )
 from lakelog.catalog.maintenance.drop_purge import (
     drop_and_purge,
+    purge_replaced,
 )
 from lakelog.catalog.maintenance.engine import (
     Engine,
@@ -75,6 +76,7 @@ __all__ = [
     "is_auto",
     "namespace_keeps_for",
     "policy_for",
+    "purge_replaced",
     "release_lost",
     "settle_origins",
     "vacuum_logs",
