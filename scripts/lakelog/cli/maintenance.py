@@ -25,7 +25,7 @@ from lakelog.catalog.names import identifier
 from lakelog.catalog.times import age_of
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
+from lakelog.cli.options import REFERENCE, TABLE, Place, is_location, takes_place
 from lakelog.cli.progress import Progress
 
 
@@ -52,7 +52,7 @@ _trust_clock = click.option(
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option("--where", metavar="CONDITION", help="Only files that may have rows for which it is true.")
 @click.option(
     "--deleted-ratio",
@@ -83,7 +83,7 @@ def compact(place: Place, table: str, where: str | None, deleted_ratio: float | 
 
 
 @click.command()
-@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", type=REFERENCE)
 @click.option(
     "--older-than",
     callback=age,
@@ -173,7 +173,7 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
 
 
 @click.command()
-@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", type=REFERENCE)
 @click.option(
     "--older-than",
     callback=age,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lakelog.catalog.backups.making import CUT, DROPPED, FILE, TABLE, WAREHOUSE, BackedUp
-from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, Listed, LogInBackup, Running
+from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, Listed, Running
 from lakelog.catalog.backups.restoring import (
     check_unfinished,
     claim,
@@ -36,7 +36,7 @@ from lakelog.catalog.logs import LogCache, NameTree, Progress, TableHead, Tracke
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, EntryLinked, NamespaceCreated, encode
 from lakelog.log import Draft
-from lakelog.log.errors import AlreadyExists, InvalidInput, LakelogError, NotFound, StorageError
+from lakelog.log.errors import AlreadyExists, InvalidInput, LakelogError, StorageError
 from lakelog.log.stores import ObjectStore
 
 FOLDER = "_lakelog_copy/"

@@ -138,8 +138,7 @@ def _stale_names(tree: NameTree, state: NamespaceState, inside_only: bool) -> li
     return [
         EntryUnlinked(space=RELATION, name=name, id=entry.id)
         for name, entry in state.entries.get(RELATION, {}).items()
-        if (inside_only and is_elsewhere(entry.location))
-        or _is_stale(tree.logs.table(entry.location), entry)
+        if (inside_only and is_elsewhere(entry.location)) or _is_stale(tree.logs.table(entry.location), entry)
     ]
 
 

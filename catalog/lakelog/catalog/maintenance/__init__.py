@@ -30,6 +30,7 @@ from lakelog.catalog.maintenance.fsck import (
 )
 from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
+    holds_a_table,
 )
 from lakelog.catalog.maintenance.policies import (
     is_auto,
@@ -73,6 +74,7 @@ __all__ = [
     "ever_in",
     "expire_logs",
     "first_readable",
+    "holds_a_table",
     "is_auto",
     "namespace_keeps_for",
     "policy_for",

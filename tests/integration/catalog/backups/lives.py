@@ -107,7 +107,9 @@ class Life:
             if step == "save a cut":
                 catalog.save_cut(f"cut{chance.randrange(1000)}", namespace=namespace or ())
             else:
-                catalog.drop_cut(chance.choice(list(catalog.cuts(namespace or ()))), namespace=namespace or ())
+                catalog.drop_cut(
+                    chance.choice(list(catalog.cuts(namespace or ()))), namespace=namespace or ()
+                )
         elif step == "drop a namespace":
             catalog.drop_namespace(chance.choice(self.namespaces()), cascade=True)
         elif step == "undrop a namespace":

@@ -27,9 +27,7 @@ def check_same(before: Seen, after: Seen, backup: Backup, left: tuple[LeftOut, .
     gone = {each.name for each in left if each.kind == "table"}
     assert after.names == {name: ids for name, ids in before.names.items() if name not in gone}, why
     histories = {
-        key: ids
-        for key, ids in before.versions.items()
-        if key[0] not in gone and key[0] not in backup.clones
+        key: ids for key, ids in before.versions.items() if key[0] not in gone and key[0] not in backup.clones
     }
     assert histories.items() <= after.versions.items(), why
     assert after.refs == {key: ids for key, ids in before.refs.items() if key[0] not in gone}, why
@@ -39,7 +37,9 @@ def check_same(before: Seen, after: Seen, backup: Backup, left: tuple[LeftOut, .
     outside = {each.place for each in left}
     for (cut, name), ids in before.cuts.items():
         now = after.cuts[cut, name]
-        assert now == ids or cut in said or name in gone | lost, f"{why}: {cut} shows {name} with {now}, not {ids}; {outside}"
+        assert now == ids or cut in said or name in gone | lost, (
+            f"{why}: {cut} shows {name} with {now}, not {ids}; {outside}"
+        )
 
 
 def came_of(url: str, how: str) -> tuple[str, Backup, tuple[LeftOut, ...]]:
@@ -117,6 +117,8 @@ def test_a_warehouse_restored_or_copied_twice_over_is_whole_at_once(seed: int, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(100, 900, 40))
-def test_many_warehouses_restored_or_copied_over_and_over_are_whole_at_once(start: int, tmp_path: Path) -> None:
+def test_many_warehouses_restored_or_copied_over_and_over_are_whole_at_once(
+    start: int, tmp_path: Path
+) -> None:
     for seed in range(start, start + 40):
         check_lives(seed, tmp_path, steps=60, generations=3)

@@ -245,7 +245,9 @@ def _problem_of_cut(
 
 def _is_purged_clone(checked: Checked) -> bool:
     view = checked.verified.view
-    return view is not None and view.purged and isinstance(view.state, TableState) and bool(view.state.origins)
+    return (
+        view is not None and view.purged and isinstance(view.state, TableState) and bool(view.state.origins)
+    )
 
 
 def _objects_of_cuts(walk: Walk) -> dict[str, bytes]:
