@@ -324,8 +324,8 @@ class Making:
         raise FormatError(f"{missing}: run lakelog fsck on {logs.url(at.location)}") from missing
 
     def _cuts_in_part(self, chosen: Sequence[LogAt]) -> list[LeftOut]:
-        """Return the saved cuts that have clones, of whose versions of then no restored warehouse has the files, or have
-        logs that are not in this backup; with what each lacks."""
+        """Return the saved cuts that no restored warehouse shows in whole, with what each lacks: clones, of whose
+        versions of then it has no files, and logs that are not in this backup."""
         here = {at.location: at.path for at in chosen}
         whole = here.keys() - {at.location for at in self._borrowing}
         found = []
