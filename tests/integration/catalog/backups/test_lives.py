@@ -80,7 +80,7 @@ def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> Non
             assert (same := seen(target)).names == after.names and same.cuts == after.cuts, why
             check_whole(target, f"{why}, after a vacuum")
         else:
-            undrop_all(now)
+            undrop_all(now, number)
             check_whole(target, f"{why}, after all was undropped")
         url = target
         if chance.random() < 0.5:
@@ -102,12 +102,12 @@ def told(found: Seen, said: set[tuple[str, ...]]) -> Seen:
     return replace(found, cuts={key: ids for key, ids in found.cuts.items() if key[0] not in said})
 
 
-def undrop_all(catalog: Catalog) -> None:
+def undrop_all(catalog: Catalog, number: int) -> None:
     for at, each in enumerate(catalog.dropped((), recursive=True)):
         if each.kind == "namespace":
-            catalog.undrop_namespace(each.name, id=each.id, to=f"undropped{at}")
+            catalog.undrop_namespace(each.name, id=each.id, to=f"undropped{number}x{at}")
         elif each.kind == "table":
-            catalog.undrop_table(each.name, id=each.id, to=f"undropped{at}")
+            catalog.undrop_table(each.name, id=each.id, to=f"undropped{number}x{at}")
 
 
 @pytest.mark.parametrize("seed", range(6))
