@@ -18,10 +18,12 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.making import DROPPED, TABLE, WAREHOUSE
 from lakelog.catalog.backups.place import (
+    DROPPED,
     FORMAT,
     RESTORING,
+    TABLE,
+    WAREHOUSE,
     Backup,
     BackupPlace,
     LeftOut,

@@ -89,15 +89,15 @@ def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> Non
             check_whole(url, f"{why}, after more of a life")
     now = seen(first)  # with versions that end a transaction, where another client has done that
     assert now.names == was.names and was.versions.items() <= now.versions.items(), f"seed {seed}: the source"
-    then = told(seen(url), all_said)
+    then = without_cuts(seen(url), all_said)
     source = Catalog(first)
     source.expire(retain_last=1, dry_run=False)
     source.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
-    assert told(seen(url), all_said) == then, f"seed {seed}: a vacuum of the source"
+    assert without_cuts(seen(url), all_said) == then, f"seed {seed}: a vacuum of the source"
     check_whole(first, f"seed {seed}, the source at the end")
 
 
-def told(found: Seen, said: set[tuple[str, ...]]) -> Seen:
+def without_cuts(found: Seen, said: set[tuple[str, ...]]) -> Seen:
     """Return what was seen without cuts of which a part may be at the source's places."""
     return replace(found, cuts={key: ids for key, ids in found.cuts.items() if key[0] not in said})
 
