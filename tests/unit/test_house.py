@@ -159,8 +159,8 @@ def gives_up_after_s(call: ast.Call) -> Iterator[float]:
     if name in WAITS - {"Barrier", "get", "run"}:
         given += call.args[:1]
     for each in given:
-        if isinstance(each, ast.Constant) and type(each.value) in (int, float):
-            yield float(each.value)
+        if isinstance(each, ast.Constant) and isinstance(each.value, int | float):
+            yield each.value
 
 
 def test_no_test_gives_up_before_a_slow_machine_is_done() -> None:
