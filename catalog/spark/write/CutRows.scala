@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{And, Expression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.types.{CharType, StructField, StructType}
+import org.apache.spark.sql.types.{StructField, StructType}
 
 /** The rows that are replaced, as Python takes them, and the files into which those beside them were copied, if they were. */
 private[lakelog] final case class Cut(rows: Seq[wire.Positions], copies: Option[Seq[wire.DataFile]])
@@ -20,7 +20,7 @@ private[lakelog] object CutRows {
 
   /** The rows by their files; None where Python has to find them, as Spark has no such condition. */
   def find(table: LakeTable, predicates: Seq[Predicate], filePrefix: String): Option[Cut] =
-    condition(table, predicates) match {
+    condition(predicates) match {
       case None => None
       case Some(condition) =>
         val files = plan(table, predicates)
@@ -35,17 +35,10 @@ private[lakelog] object CutRows {
         }
     }
 
-  /**
-   * All of `predicates` as Spark evaluates them. A text of a CHAR column is padded where Spark reads it for a query, and so is
-   * what it is compared with: such a comparison is Python's.
-   */
-  private def condition(table: LakeTable, predicates: Seq[Predicate]): Option[Expression] = {
-    val columns = named(table, predicates)
-    if (columns.exists(_.dataType.existsRecursively(_.isInstanceOf[CharType]))) None
-    else {
-      val all = predicates.map(V2ExpressionUtils.toCatalyst(_))
-      if (all.isEmpty || all.exists(_.isEmpty)) None else Some(all.flatten.reduce[Expression](And(_, _)))
-    }
+  /** All of `predicates` as Spark evaluates them. Texts of CHAR columns are padded in files as they are in queries. */
+  private def condition(predicates: Seq[Predicate]): Option[Expression] = {
+    val all = predicates.map(V2ExpressionUtils.toCatalyst(_))
+    if (all.isEmpty || all.exists(_.isEmpty)) None else Some(all.flatten.reduce[Expression](And(_, _)))
   }
 
   /** The columns that predicates name, as the statement spells them. */
