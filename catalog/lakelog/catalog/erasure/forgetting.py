@@ -10,15 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 
 from lakelog.catalog.erasure.checking import Checked, check
 from lakelog.catalog.erasure.clearing import clear, cuts_of, drop_cuts
-from lakelog.catalog.erasure.holdings import Held, bound_to, boundaries, foreign_of, held_by, is_boundary
+from lakelog.catalog.erasure.holdings import Held, boundaries, foreign_of, held_by, is_boundary
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import Signer, statement_of
 from lakelog.catalog.erasure.rewriting import erase_lines
+from lakelog.catalog.erasure.row_set import RowSet, row_set
 from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
-from lakelog.catalog.erasure.work import ErasureWork
+from lakelog.catalog.erasure.work import ErasureWork, NumberArray, united
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import (
     NO_MAINTENANCE,
@@ -27,6 +29,7 @@ from lakelog.catalog.logs import (
     Scope,
     TableHead,
     Target,
+    TrackedLog,
     known_path_to,
     no_progress,
     writing_as,
@@ -70,6 +73,7 @@ class _Log:
     path: Identifier | None
     kind: str
     held: Held
+    rows: RowSet | None = None
     is_due: bool = False
     done: ErasedTable = field(init=False)
 
@@ -158,6 +162,7 @@ class _Forgetting:
         self.left: list[str] = []
         self._released: set[str] = set()
         self._met: set[str] = set()
+        self._rows: dict[str, RowSet] = {}
         found = tree.table(identifier)
         self.head = TableHead.named(tree.logs, found, identifier)
 
@@ -169,7 +174,6 @@ class _Forgetting:
 
     def look(self, *, leave_foreign: bool) -> None:
         """Find out what has such rows."""
-        bound_to(self.predicate, self.head.schema)
         self._progress(f"{self.head.name}: looking for files with such rows")
         self._look_at_dropped()
         self._add(self.head, self._identifier, "table")
@@ -190,26 +194,39 @@ class _Forgetting:
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str) -> _Log:
         self._met.add(head.id)
-        held = held_by(head, self.predicate, self._work)
+        rows = row_set(head, self.predicate, self._work, self._shared_with(head))
+        held = held_by(head, rows)
+        self._rows[head.id] = rows
         self._add_clones(head, held)
         quoting = next(versions_quoting(head.tracked, self.values), None)
-        log = _Log(head, path, kind, held, is_due=quoting is not None)
+        log = _Log(head, path, kind, held, rows, is_due=quoting is not None)
         self.logs.append(log)
         return log
 
-    def _add_clones(self, head: TableHead, held: Held) -> None:
-        for id, promise in sorted(head.state.clones.items()):
-            if id not in self._met:
-                self._add_clone(id, promise.location, id in held.clones)
+    def _shared_with(self, head: TableHead) -> NumberArray:
+        """Return the ids of rows of the tables that a clone comes from, as far as it has these rows. What matches in a
+        clone says nothing about the rows of its source, which may be others by now."""
+        known = [(self._rows.get(each.id), each.until) for each in head.state.ancestors]
+        return united([np.empty(0, np.int64), *(rows.shared(until) for rows, until in known if rows)])
 
-    def _add_clone(self, id: str, location: str, holds: bool) -> None:
-        tracked = self.tree.logs.table(location)
-        try:
-            view = tracked.at_its_place()
-        except LakelogError as error:
-            if holds:
-                self.left.append(f"the clone at {self.tree.logs.url(location)} cannot be read: {error}")
-            return
+    def _add_clones(self, head: TableHead, held: Held) -> None:
+        clones = []
+        for id, promise in sorted(head.state.clones.items()):
+            tracked = self.tree.logs.table(promise.location)
+            try:
+                clones.append((id, promise.location, tracked, tracked.at_its_place()))
+            except LakelogError as error:
+                if id in held.clones and id not in self._met:
+                    url = self.tree.logs.url(promise.location)
+                    self.left.append(f"the clone at {url} cannot be read: {error}")
+        # A clone of a clone comes after that, as it has its rows.
+        for id, location, tracked, view in sorted(clones, key=lambda each: len(each[3].state.ancestors)):
+            if id not in self._met:
+                self._add_clone(id, location, tracked, view, id in held.clones)
+
+    def _add_clone(
+        self, id: str, location: str, tracked: TrackedLog[TableState], view: View[TableState], holds: bool
+    ) -> None:
         if view.log_id != id or (view.purged and not holds):
             self._released.add(id)
             return
@@ -304,14 +321,17 @@ class _Forgetting:
                 title = f"{quoted(self._identifier)}, dropped, {id}"
                 head = TableHead(self.tree.logs, tracked, view, title)
                 # A purge that is still on the list was stopped, and is to be ended.
-                held = Held() if view.purged else held_by(head, self.predicate, self._work)
+                rows = None if view.purged else row_set(head, self.predicate, self._work)
+                held = Held() if rows is None else held_by(head, rows)
             except LakelogError as error:
                 self.left.append(
                     f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
                 )
                 continue
             quotes = next(versions_quoting(tracked, self.values), None) is not None
-            log = _Log(head, self._identifier, "dropped-table", held, is_due=view.purged or quotes)
+            log = _Log(head, self._identifier, "dropped-table", held, rows, is_due=view.purged or quotes)
+            if rows is not None:
+                self._rows[head.id] = rows
             self._add_clones(head, held)
             if log.is_due:
                 self._add_dropped(log)
@@ -356,7 +376,8 @@ class _Forgetting:
             try:
                 tracked = self.tree.logs.table(origin.location)
                 there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
-                held = held_by(there, self.predicate, self._work)
+                rows = row_set(there, self.predicate, self._work, self._shared_by_clone(origin.id))
+                held = held_by(there, rows)
             except LakelogError as error:
                 self.left.append(
                     f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}"
@@ -369,6 +390,12 @@ class _Forgetting:
                     f"the table at {url}, of which {self.head.name} is a clone, has such rows: forget them there, "
                     "which includes its clones"
                 )
+
+    def _shared_by_clone(self, origin: str) -> NumberArray:
+        """Return the ids of the rows that the table has from that one."""
+        own = self._rows[self.head.id]
+        until = [each.until for each in self.head.state.ancestors if each.id == origin]
+        return own.shared(until[0] if until else 0)
 
     # Doing
 
@@ -407,19 +434,18 @@ class _Forgetting:
             self._expire_namespace(each)
 
     def _erase(self, log: _Log, event: RowsErased) -> None:
+        assert log.rows is not None, "what is erased was looked at"
         written, deleted = set[str](), set[str]()
         checked = Checked()
         for _ in range(ROUNDS_MAX):
             before = {path for path in self._files(log.head)}
-            head, gone = erase_lines(
-                log.head, self.predicate, event, self._released.__contains__, self._work, self._progress
-            )
+            head, gone = erase_lines(log.head, log.rows, event, self._released.__contains__, self._progress)
             log.head = head
             written |= set(self._files(head)) - before
             deleted |= set(clear(self.tree, head, log.path, self._progress, checked.unburied))
             self._progress(f"{head.name}: all that is left is read")
             log.head = head.at(head.tracked.current())
-            checked = check(log.head, self.predicate, self._work)
+            checked = check(log.head, log.rows)
             if not checked.again:
                 break
         self.left += checked.left
