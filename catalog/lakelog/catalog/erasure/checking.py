@@ -44,7 +44,7 @@ def check(head: TableHead, rows: RowSet) -> Checked:
     """Look at all that is left of a table after its last erasure."""
     checked = Checked()
     _check_data(head, rows.anew(), checked)
-    own = rows.own
+    own = rows.present
     proposed = () if own is None else _proposals(head, own.bound, checked)
     for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked), *proposed):
         checked.left.append(f"{head.name}: {what}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from lakelog.catalog.erasure.checking import Checked, check
 from lakelog.catalog.erasure.clearing import clear, cuts_of, drop_cuts
+from lakelog.catalog.erasure.dropped import dropped_tables
 from lakelog.catalog.erasure.holdings import Held, boundaries, foreign_of, held_by, is_boundary
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import Signer, statement_of
@@ -21,7 +22,7 @@ from lakelog.catalog.erasure.rewriting import erase_lines
 from lakelog.catalog.erasure.row_set import RowSet, row_set
 from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, united
-from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.errors import CommitConflict, NoSuchColumn
 from lakelog.catalog.logs import (
     NO_MAINTENANCE,
     NameTree,
@@ -38,7 +39,6 @@ from lakelog.catalog.maintenance import expire_logs, purge, what_to_keep
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
-    RELATION,
     STATEMENT,
     Entry,
     ErasureEnded,
@@ -160,6 +160,7 @@ class _Forgetting:
         self.namespaces: list[ErasedTable] = []
         self.lost: list[Lost] = []
         self.left: list[str] = []
+        self.unreached: list[str] = []
         self._released: set[str] = set()
         self._met: set[str] = set()
         self._rows: dict[str, RowSet] = {}
@@ -194,7 +195,13 @@ class _Forgetting:
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str) -> _Log:
         self._met.add(head.id)
-        rows = row_set(head, self.predicate, self._work, self._shared_with(head))
+        shared = self._shared_with(head) if kind == "clone" else None
+        rows = row_set(head, self.predicate, self._work, shared)
+        if rows.unnamed:
+            self.unreached.append(
+                f"values of columns of {head.name} that were dropped before its oldest version that can be read "
+                f"({', '.join(rows.unnamed)} in files): no row is found by these. They go as files are rewritten"
+            )
         held = held_by(head, rows)
         self._rows[head.id] = rows
         self._add_clones(head, held)
@@ -307,34 +314,36 @@ class _Forgetting:
         self.lost.append(Lost(kind="streams", name=name, why=why))
 
     def _look_at_dropped(self) -> None:
-        parent = self.tree.find_namespace(self._identifier[:-1])
-        if parent is None:
-            return
-        for id, dropped in sorted(parent.view.state.dropped.items()):
-            if dropped.space != RELATION or dropped.name != self._identifier[-1]:
-                continue
+        for dropped in dropped_tables(self.tree, self._identifier):
+            title = f"{quoted(dropped.path)}, dropped, {dropped.id}"
             tracked = self.tree.logs.table(dropped.location)
             try:
                 view = tracked.at_its_place()
-                if view.log_id != id:
+                if view.log_id != dropped.id:
                     continue
-                title = f"{quoted(self._identifier)}, dropped, {id}"
                 head = TableHead(self.tree.logs, tracked, view, title)
                 # A purge that is still on the list was stopped, and is to be ended.
                 rows = None if view.purged else row_set(head, self.predicate, self._work)
                 held = Held() if rows is None else held_by(head, rows)
+            except NoSuchColumn:
+                continue
             except LakelogError as error:
-                self.left.append(
-                    f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
-                )
+                self.left.append(f"the dropped table {title} was not looked at: {error}")
                 continue
             quotes = next(versions_quoting(tracked, self.values), None) is not None
-            log = _Log(head, self._identifier, "dropped-table", held, rows, is_due=view.purged or quotes)
+            log = _Log(head, dropped.path, "dropped-table", held, rows, is_due=view.purged or quotes)
             if rows is not None:
                 self._rows[head.id] = rows
             self._add_clones(head, held)
-            if log.is_due:
-                self._add_dropped(log)
+            if not log.is_due:
+                continue
+            if dropped.in_dropped:
+                self.left.append(
+                    f"{title}, has such rows, or may, and its namespace was dropped, too: restore that and forget the "
+                    "rows there, or wait for a vacuum that purges it"
+                )
+                continue
+            self._add_dropped(log)
 
     def _add_dropped(self, log: _Log) -> None:
         if log.head.state.current.own_location:
@@ -528,7 +537,7 @@ class _Forgetting:
             tables=tuple([*(each.done for each in (*self.logs, *self.dropped)), *self.namespaces]),
             lost=tuple(dict.fromkeys(self.lost)),
             left=tuple(dict.fromkeys(self.left)),
-            out_of_reach=OUT_OF_REACH,
+            out_of_reach=(*OUT_OF_REACH, *self.unreached),
         )
 
     def end(self, signer: Signer | None, reference: str | None) -> Forgotten:

@@ -50,7 +50,7 @@ def held_by(head: TableHead, rows: RowSet, *, past: bool = True) -> Held:
             rows.note(head, chunk, _own_schema(head, state))
     others = _past_entries(head, rows) if past else []
     for files in others:
-        rows.note(head, files)
+        rows.note_past(head, files)
     for state in kept:
         found: dict[str, int] = {}
         for chunk in state.files.chunks(fetch):

@@ -76,7 +76,7 @@ def erase_lines(
 def _rewritten(head: TableHead, name: str, counts: Mapping[str, int], rows: RowSet) -> None:
     """Write files of a line anew. Where the rows that match by the present names are all that is to go, the condition
     says which; where a file has copies that do not match, or no longer, only ids say that."""
-    own, now = rows.own, rows.matching_now(counts)
+    own, now = rows.present, rows.matching_now(counts)
     alike = [path for path in counts if now[path] == counts[path]]
     others = [path for path in counts if now[path] != counts[path]]
     try:

@@ -7,18 +7,19 @@ had only before that says nothing about the file's rows. It must not know lines,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.erasure.lost_columns import lost_columns, may_be_lost, with_lost
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, as_written, united
 from lakelog.catalog.files import FIRST_ROW, VERSION, physical_rows
 from lakelog.catalog.logs import TableHead, files_of_commits
 from lakelog.catalog.maintenance import first_readable
-from lakelog.catalog.planning import Bound, bind, match, terms, unknown_parts
+from lakelog.catalog.planning import Bound, Specs, bind, match, terms, unknown_parts
 from lakelog.catalog.schema import Predicate, Schema
 from lakelog.catalog.state import FileChange, RolledBack, SchemaChanged, TableEvent, TableReplaced
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
@@ -73,18 +74,19 @@ class RowSet:
     """Whether all files are read, whatever is known of them."""
     past: list[pa.Table] = field(default_factory=list)
     """Entries of the files that versions have, from the first that can be read on; some are on a line, too."""
+    unnamed: list[str] = field(default_factory=list)
+    """Columns of files, by their names there, of which no version says what they were called."""
+    present: Reading | None = None
+    """The reading by the names that the table has now; None where a column of the condition is not there."""
     _judged: dict[tuple[str, tuple[object, ...]], _Judged] = field(default_factory=dict)
     _copies: dict[str, tuple[int, int]] = field(default_factory=dict)
     _plain: set[str] = field(default_factory=set)
 
-    @property
-    def own(self) -> Reading | None:
-        """The reading by the names that the table has now; None where a column of the condition was dropped."""
-        return next((each for each in self.readings if each.until is None), None)
-
     def anew(self) -> RowSet:
         """Return the same rows, to be looked for in whole files, of which nothing is known."""
-        return RowSet(self.predicate, self.work, self.readings, self.ids, whole=True)
+        return RowSet(
+            self.predicate, self.work, self.readings, self.ids, whole=True, present=self.present
+        )
 
     def shared(self, until: int) -> NumberArray:
         """Return the ids below `until`, as a clone has them."""
@@ -93,19 +95,28 @@ class RowSet:
     def note(self, head: TableHead, files: pa.Table, schema: Schema | None = None) -> None:
         """Learn the ids of all rows of these files that match, also of those that are deleted. `schema` is another one
         by which the files are read where they are."""
-        for reading in self._readings(schema):
+        self._note_all(head, files, self._readings(schema), head.metadata.specs)
+
+    def note_past(self, head: TableHead, files: pa.Table) -> None:
+        """Learn them of files from `past`, whose partitions are not known."""
+        self._note_all(head, files, self.readings, ())
+
+    def _note_all(
+        self, head: TableHead, files: pa.Table, readings: Sequence[Reading], specs: Specs
+    ) -> None:
+        for reading in readings:
             some = _added_before(files, reading.until)
             if some.num_rows:
-                self._note(head, as_written(some), reading)
+                self._note(head, as_written(some), reading, specs)
 
-    def _note(self, head: TableHead, files: pa.Table, reading: Reading) -> None:
+    def _note(self, head: TableHead, files: pa.Table, reading: Reading, specs: Specs) -> None:
         columns = reading.columns
         paths = files["path"].to_pylist()
         files = files.filter(pa.array([(path, columns) not in self._judged for path in paths], pa.bool_()))
         if not files.num_rows:
             return
         if not self.whole:
-            none = match(files, reading.bound, head.metadata.specs).none
+            none = match(files, reading.bound, specs).none
             self._none(files.filter(none)["path"].to_pylist(), columns)
             files = files.filter(pc.invert(none))
         found = []
@@ -134,7 +145,7 @@ class RowSet:
 
     def matching_now(self, paths: Iterable[str]) -> dict[str, int]:
         """Return how many rows of noted files match by the names that the table has now."""
-        own = self.own
+        own = self.present
         found = {path: self._judged.get((path, own.columns)) if own else None for path in paths}
         return {path: 0 if judged is None else judged.rows for path, judged in found.items()}
 
@@ -186,7 +197,8 @@ def row_set(
     shared: NumberArray | None = None,
 ) -> RowSet:
     """Return the rows that match, of which only the ids are known that are `shared`, and the names that columns had at
-    each version that can be read. Costs a GET for each of these. NoSuchColumn where no version has such a column."""
+    each version that can be read. Costs a GET for each of these. NoSuchColumn where no version has such a column, but
+    for a clone, which has `shared` rows."""
     schemas, past = _history(head)
     readings: dict[tuple[object, ...], Reading] = {}
     for schema, until in schemas:
@@ -197,9 +209,20 @@ def row_set(
         if before is not None and before.until is None:
             found = before
         readings[found.columns] = found
-    if not readings:
+    found_columns, names = [schema for schema, _ in schemas], {}
+    if may_be_lost(found_columns, head.schema.last_id):
+        kept = [chunk for state in head.state.kept() for chunk in state.files.chunks(head.tracked.log.read_blobs)]
+        lost = lost_columns(head, found_columns, [*kept, *past])
+        for name, schema in with_lost(predicate, head.schema, lost).items():
+            reading = _reading(predicate, schema, None)
+            if reading is not None:
+                readings.setdefault(reading.columns, reading)
+                del lost[name]
+        names = lost
+    if not readings and shared is None:
         bound_to(predicate, head.schema)
-    rows = RowSet(predicate, work, list(readings.values()), past=past)
+    rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names))
+    rows.present = _reading(predicate, head.schema, None)
     if shared is not None:
         rows.ids = shared
     return rows
