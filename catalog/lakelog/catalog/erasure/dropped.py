@@ -6,7 +6,7 @@ are on the list of the namespace in which they were last, which may be another o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakelog.catalog.logs import NameTree, TrackedLog
@@ -20,6 +20,7 @@ from lakelog.catalog.state import (
     NamespaceState,
     namespace_events,
 )
+from lakelog.log import View
 from lakelog.log.errors import LakelogError, NotFound
 
 
@@ -34,17 +35,22 @@ class DroppedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Namespace:
+class Namespace:
+    """A namespace, by the name that it has or had."""
+
     path: Identifier
     tracked: TrackedLog[NamespaceState]
-    state: NamespaceState
+    view: View[NamespaceState]
     is_dropped: bool
 
+    @property
+    def state(self) -> NamespaceState:
+        return self.view.state
 
-def dropped_tables(tree: NameTree, identifier: Identifier) -> Iterator[DroppedTable]:
-    """Yield the dropped tables that had this name, by their ids. Costs a GET for each namespace of the warehouse, and
-    for each version of those that have had this path."""
-    namespaces = list(_namespaces(tree))
+
+def dropped_tables(namespaces: Sequence[Namespace], identifier: Identifier) -> Iterator[DroppedTable]:
+    """Yield the dropped tables that had this name, by their ids. Costs a GET for each version of the namespaces that
+    have this path."""
     named = {
         id
         for each in namespaces
@@ -68,8 +74,8 @@ def dropped_tables(tree: NameTree, identifier: Identifier) -> Iterator[DroppedTa
     yield from sorted(found, key=lambda each: each.id)
 
 
-def _namespaces(tree: NameTree) -> Iterator[_Namespace]:
-    """Yield all namespaces of a warehouse that can be read, dropped ones too."""
+def namespaces_of(tree: NameTree) -> Iterator[Namespace]:
+    """Yield all namespaces of a warehouse that can be read, dropped ones too. Costs a GET for each."""
     root = tree.find_namespace(())
     left: list[tuple[Identifier, str, bool]] = [] if root is None else [((), root.tracked.location, False)]
     met: set[str] = set()
@@ -85,7 +91,7 @@ def _namespaces(tree: NameTree) -> Iterator[_Namespace]:
             continue
         if view.purged:
             continue
-        yield _Namespace(path, tracked, view.state, is_dropped)
+        yield Namespace(path, tracked, view, is_dropped)
         for name, entry in view.state.entries.get(NAMESPACE, {}).items():
             left.append(((*path, name), entry.location, is_dropped))
         for each in view.state.dropped.values():

@@ -10,12 +10,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.row_set import RowSet, bound_to
+from lakelog.catalog.erasure.row_set import RowSet, bound_to, is_value
 from lakelog.catalog.files import is_elsewhere, started_at
 from lakelog.catalog.logs import TableHead, TrackedLog
-from lakelog.catalog.planning import IsTrue, evaluate, terms
 from lakelog.catalog.schema import Curve, Predicate, Ranks, Schema
 from lakelog.catalog.state import MAIN, TAG, TableState
 from lakelog.log.errors import InvalidInput, NotFound
@@ -81,7 +79,8 @@ def _paths(files: pa.Table) -> list[str]:
     return list(files["path"].to_pylist())
 
 
-def _on_lines(head: TableHead) -> set[str]:
+def paths_kept(head: TableHead) -> set[str]:
+    """Return the paths of all files that a line, a tag or a clone needs."""
     fetch = head.tracked.log.read_blobs
     return {
         path
@@ -93,7 +92,7 @@ def _on_lines(head: TableHead) -> set[str]:
 
 def _past_entries(head: TableHead, rows: RowSet) -> list[pa.Table]:
     """Return the files that are on no line, and that a version has which can be read, each once."""
-    seen = _on_lines(head)
+    seen = paths_kept(head)
     there = {path for path, _ in listed(head.tracked)}
     found = []
     for files in rows.past:
@@ -122,7 +121,7 @@ def _is_there(head: TableHead, path: str) -> bool:
 
 def _files_of_no_version(head: TableHead, rows: RowSet, past: Collection[str]) -> Iterator[tuple[str, int]]:
     """Yield the table's own data files that no version has and that hold such rows, or may, with how many."""
-    known = {*_on_lines(head), *past}
+    known = {*paths_kept(head), *past}
     others = [each for each in listed(head.tracked) if each[0] not in known]
     for path, count in counted_files(head, rows, others):
         if count is None or count:
@@ -160,25 +159,14 @@ def is_boundary(predicate: Predicate, head: TableHead) -> bool:
     """Return whether a boundary by itself is a value that the condition is about."""
     for schema, ranks in boundaries(head):
         try:
-            bound = IsTrue(bound_to(predicate, schema))
+            bound = bound_to(predicate, schema)
         except (InvalidInput, NotFound):
             continue
-        asked = {term.path: term for term in terms(bound) if len(term.path) == 1}
-        for id, values in zip((each.id for each in ranks.columns), Curve(ranks, schema).bounds, strict=True):
-            path = schema.path_of(id)
-            if path not in asked:
-                continue
-            others = {
-                name: pa.nulls(len(values), term.type)
-                for (name,), term in asked.items()
-                if (name,) != path and term.type is not None
-            }
-            try:
-                found = evaluate(bound, pa.table({path[0]: values, **others}))
-            except (KeyError, pa.ArrowException):
-                return True  # what cannot be found out, may be
-            if pc.any(found, min_count=0).as_py():
-                return True
+        ids = (each.id for each in ranks.columns)
+        if any(
+            is_value(bound, id, values) for id, values in zip(ids, Curve(ranks, schema).bounds, strict=True)
+        ):
+            return True
     return False
 
 

@@ -34,7 +34,7 @@ def may_be_lost(schemas: Iterable[Schema], last_id: int) -> bool:
 
 
 def lost_columns(head: TableHead, schemas: Iterable[Schema], entries: Iterable[pa.Table]) -> dict[str, Field]:
-    """Return the columns of files that none of the schemas has, by their names in files. Reads a footer of each file."""
+    """Return the columns of files that none of the schemas has, by their names in files. Reads each file's footer."""
     known = {field.physical for schema in schemas for field in schema.fields}
     found: dict[str, Field] = {}
     met: set[str] = set()
@@ -80,7 +80,7 @@ def with_lost(predicate: Predicate, schema: Schema, columns: dict[str, Field]) -
     """Return the schema with each of the columns in the place of the one of the same name, or beside the others, by the
     column's name in files: of those that may have been a column of the condition."""
     found = {}
-    named = {name.lower(): name for name in _names(predicate)}
+    named = {name.lower(): name for name in names_in(predicate)}
     for physical, column in columns.items():
         if not isinstance(column.type, AtomicType):
             continue
@@ -93,12 +93,12 @@ def with_lost(predicate: Predicate, schema: Schema, columns: dict[str, Field]) -
     return found
 
 
-def _names(predicate: Predicate) -> list[str]:
+def names_in(predicate: Predicate) -> list[str]:
     """Return the columns that a condition names."""
     found: list[str] = []
     for part in predicate.args:
         if isinstance(part, Predicate):
-            found += _names(part)
+            found += names_in(part)
         elif isinstance(part, Column):
             found.append(part.path[0])
         elif isinstance(part, Transformed):

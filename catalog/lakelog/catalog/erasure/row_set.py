@@ -19,7 +19,17 @@ from lakelog.catalog.erasure.work import ErasureWork, NumberArray, as_written, u
 from lakelog.catalog.files import FIRST_ROW, VERSION, physical_rows
 from lakelog.catalog.logs import TableHead, files_of_commits
 from lakelog.catalog.maintenance import first_readable
-from lakelog.catalog.planning import Bound, Specs, bind, match, terms, unknown_parts
+from lakelog.catalog.planning import (
+    Bound,
+    IsTrue,
+    Specs,
+    bind,
+    evaluate,
+    match,
+    may_match,
+    terms,
+    unknown_parts,
+)
 from lakelog.catalog.schema import Predicate, Schema
 from lakelog.catalog.state import FileChange, RolledBack, SchemaChanged, TableEvent, TableReplaced
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
@@ -76,6 +86,8 @@ class RowSet:
     """Entries of the files that versions have, from the first that can be read on; some are on a line, too."""
     unnamed: list[str] = field(default_factory=list)
     """Columns of files, by their names there, of which no version says what they were called."""
+    first: int = 0
+    """The first version that can be read."""
     present: Reading | None = None
     """The reading by the names that the table has now; None where a column of the condition is not there."""
     _judged: dict[tuple[str, tuple[object, ...]], _Judged] = field(default_factory=dict)
@@ -84,9 +96,7 @@ class RowSet:
 
     def anew(self) -> RowSet:
         """Return the same rows, to be looked for in whole files, of which nothing is known."""
-        return RowSet(
-            self.predicate, self.work, self.readings, self.ids, whole=True, present=self.present
-        )
+        return RowSet(self.predicate, self.work, self.readings, self.ids, whole=True, present=self.present)
 
     def shared(self, until: int) -> NumberArray:
         """Return the ids below `until`, as a clone has them."""
@@ -101,9 +111,7 @@ class RowSet:
         """Learn them of files from `past`, whose partitions are not known."""
         self._note_all(head, files, self.readings, ())
 
-    def _note_all(
-        self, head: TableHead, files: pa.Table, readings: Sequence[Reading], specs: Specs
-    ) -> None:
+    def _note_all(self, head: TableHead, files: pa.Table, readings: Sequence[Reading], specs: Specs) -> None:
         for reading in readings:
             some = _added_before(files, reading.until)
             if some.num_rows:
@@ -180,6 +188,30 @@ class RowSet:
                 if is_plain:
                     self._plain.add(path)
 
+    def may_be_in(self, files: pa.Table) -> bool:
+        """Return whether such rows may have been in files that are gone, by their bounds alone. Those of a clone that
+        has them by ids, and no column of the condition, may have been in any."""
+        if not self.readings:
+            return bool(len(self.ids))
+        for reading in self.readings:
+            some = _added_before(files, reading.until)
+            if some.num_rows and pc.any(may_match(some, reading.bound, ()), min_count=0).as_py():
+                return True
+        return False
+
+    def may_be_bounds(self, statistics: pa.Table, version: int) -> bool:
+        """Return whether bounds of the table at a version, in the form of one file, may be of such rows. Where that
+        version can be read, its rows have been: then a bound is only of one if it is a value that is looked for."""
+        if version < self.first:
+            return self.may_be_in(statistics)
+        return any(
+            is_value(reading.bound, term.column_id, statistics[name].combine_chunks())
+            for reading in self.readings
+            for term in terms(reading.bound)
+            for name in (f"lo{term.column_id}", f"hi{term.column_id}")
+            if name in statistics.column_names
+        )
+
     def _readings(self, schema: Schema | None) -> list[Reading]:
         """Return each of the readings whose columns are others than those of the ones before."""
         readings = {each.columns: each for each in self.readings}
@@ -188,6 +220,25 @@ class RowSet:
             if found is not None:
                 readings[found.columns] = found
         return list(readings.values())
+
+
+def is_value(bound: Bound, column_id: int, values: pa.Array) -> bool:
+    """Return whether one of a column's values is by itself one that the condition is about."""
+    asked = {term.path: term for term in terms(bound) if len(term.path) == 1}
+    found = [path for path, term in asked.items() if term.column_id == column_id]
+    others = {
+        path[0]: pa.nulls(len(values), term.type)
+        for path, term in asked.items()
+        if path not in found and term.type is not None
+    }
+    for path in found:
+        try:
+            matching = evaluate(IsTrue(bound), pa.table({path[0]: values, **others}))
+        except (KeyError, pa.ArrowException):
+            return True  # what cannot be found out, may be
+        if pc.any(matching, min_count=0).as_py():
+            return True
+    return False
 
 
 def row_set(
@@ -199,7 +250,7 @@ def row_set(
     """Return the rows that match, of which only the ids are known that are `shared`, and the names that columns had at
     each version that can be read. Costs a GET for each of these. NoSuchColumn where no version has such a column, but
     for a clone, which has `shared` rows."""
-    schemas, past = _history(head)
+    schemas, past, first = _history(head)
     readings: dict[tuple[object, ...], Reading] = {}
     for schema, until in schemas:
         found = _reading(predicate, schema, until)
@@ -211,7 +262,9 @@ def row_set(
         readings[found.columns] = found
     found_columns, names = [schema for schema, _ in schemas], {}
     if may_be_lost(found_columns, head.schema.last_id):
-        kept = [chunk for state in head.state.kept() for chunk in state.files.chunks(head.tracked.log.read_blobs)]
+        kept = [
+            chunk for state in head.state.kept() for chunk in state.files.chunks(head.tracked.log.read_blobs)
+        ]
         lost = lost_columns(head, found_columns, [*kept, *past])
         for name, schema in with_lost(predicate, head.schema, lost).items():
             reading = _reading(predicate, schema, None)
@@ -221,7 +274,7 @@ def row_set(
         names = lost
     if not readings and shared is None:
         bound_to(predicate, head.schema)
-    rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names))
+    rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names), first=first)
     rows.present = _reading(predicate, head.schema, None)
     if shared is not None:
         rows.ids = shared
@@ -235,9 +288,9 @@ def _reading(predicate: Predicate, schema: Schema, until: int | None) -> Reading
         return None  # no column of that name, or one that cannot be compared with such a value
 
 
-def _history(head: TableHead) -> tuple[list[tuple[Schema, int | None]], list[pa.Table]]:
+def _history(head: TableHead) -> tuple[list[tuple[Schema, int | None]], list[pa.Table], int]:
     """Return the schemas that the table had at versions that can be read, each with the version that it ended with, the
-    present one last; and entries of the files of these versions."""
+    present one last; entries of the files of these versions; and the first of them."""
     tracked, log = head.tracked, head.tracked.log
     first = min(first_readable(last_base_from(log, head.view)), head.version)
     start = log.view_at(first)
@@ -257,7 +310,7 @@ def _history(head: TableHead) -> tuple[list[tuple[Schema, int | None]], list[pa.
             if after is not None and after != schema:
                 schemas.append((schema, each.commit.version))
                 schema = after
-    return [*schemas, (head.whole.schema, None)], [each for each in past if each.num_rows]
+    return [*schemas, (head.whole.schema, None)], [each for each in past if each.num_rows], first
 
 
 def _schema_after(event: TableEvent) -> Schema | None:

@@ -26,13 +26,20 @@ from tests.integration.catalog.maintenance.test_vacuum_crashes import Death, Dyi
 from lakelog.catalog import Catalog, StreamBatch, Table
 from lakelog.catalog.errors import NoSuchColumn
 from lakelog.catalog.files import ColumnEstimates, TableEstimates, manifest_bounds
-from lakelog.catalog.logs import places, writing_as
+from lakelog.catalog.logs import TableHead, places, writing_as
+from lakelog.catalog.parquet import read_files
 from lakelog.catalog.state import BRANCH, RELATION
 from lakelog.log import LogOptions, MemoryStore, open_store, wait_for_background
 from lakelog.log.errors import LakelogError
 
 SCHEMA = pa.schema(
-    [("k", pa.int64()), ("who", pa.string()), ("note", pa.string()), ("flag", pa.string()), ("region", pa.string())]
+    [
+        ("k", pa.int64()),
+        ("who", pa.string()),
+        ("note", pa.string()),
+        ("flag", pa.string()),
+        ("region", pa.string()),
+    ]
 )
 BASE = 7_345_678_901_200_000
 """Keys are numbers that no object has by chance."""
@@ -52,8 +59,8 @@ def client(warehouse: str) -> Catalog:
 
 
 class Life:
-    """A catalog in which a table `a.t` lives. `marked` has the keys that had the mark, by the table's id; `seen` all
-    keys that a table has had; `sources` the tables that a clone comes from."""
+    """A catalog in which a table `a.t` lives. `matched` has the ids of rows that are to go, by the table's id, and
+    `marked` those that ever had the mark; what an overwrite has written again is another row."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
@@ -69,10 +76,7 @@ class Life:
         self.number = BASE
         self.names = ["a.t"]
         self.marked: dict[str, set[int]] = defaultdict(set)
-        self.seen: dict[str, set[int]] = defaultdict(set)
         self.ids: dict[str, str] = {}
-        self.sources: dict[str, str] = {}
-        self.cloned: dict[str, str] = {}
         self.done: list[str] = []
         self.renames = False
         self._create()
@@ -156,20 +160,6 @@ class Life:
                     continue
             table = self.catalog.load_table(name)
             self.ids[name] = table.id
-            if name in self.cloned:
-                self.sources[table.id] = self.cloned[name]
-            for row in self.lines_of(name):
-                self.seen[table.id].add(row["k"])
-                if MARK in row.values():
-                    self.marked[table.id].add(row["k"])
-
-    def lines_of(self, name: str) -> list[dict[str, Any]]:
-        table = self.catalog.load_table(name)
-        refs = [None, *table.refs]
-        found: list[dict[str, Any]] = []
-        for ref in refs:
-            found += (table if ref is None else self.catalog.load_table(name, ref=ref)).to_arrow().to_pylist()
-        return found
 
     def alter(self, *changes: dict[str, Any]) -> None:
         table = self.any_table
@@ -180,7 +170,6 @@ class Life:
     def clone(self) -> None:
         name, source = f"a.c{self.new() - BASE}", self.draw.choice(self.names)
         self.names.append(name)
-        self.cloned[name] = self.catalog.load_table(source).id
         self.catalog.clone(source, name)
 
     def drop_clone(self) -> None:
@@ -275,32 +264,41 @@ class Life:
         if id not in self.reached:
             return set()
         found = self.matched[id]
-        source = self.sources.get(id)
-        if source is not None:
-            found = found | (self.to_go(source) & self.seen[id])
+        for table in self.tables:
+            for each in table.head.state.ancestors if table.id == id else ():
+                found = found | {row for row in self.to_go(each.id) if row < each.until}
         return found
 
     def find_matched(self) -> None:
         """Note the rows that match at a version that can be read, by a name that a column has there or later."""
         self.matched: dict[str, set[int]] = defaultdict(set)
-        for name in self.names:
-            table = self.catalog.load_table(name)
+        self.tables = [*map(self.catalog.load_table, self.names), *self.dropped_tables()]
+        for table in self.tables:
             named_later: set[int] = set()
-            versions = self.versions(table)
-            for version in reversed(versions):
+            for version in reversed(self.versions(table)):
                 fields = {field.name: field.id for field in version.schema.fields}
                 named_later |= {fields["flag"]} if "flag" in fields else set()
-                refs = [None, *version.refs]
-                for ref in refs:
-                    line = version if ref is None else self.line_at(name, version, ref)
+                for ref in (None, *version.refs):
+                    line = version if ref is None else Table(version.head.on(ref))
                     own = {field.name: field.id for field in line.schema.fields}
                     now = {each for each, id in own.items() if id in named_later or each == "flag"}
-                    for row in line.to_arrow().to_pylist():
+                    for row in rows_of(line):
                         if any(row[each] == MARK for each in now):
-                            self.matched[table.id].add(row["k"])
+                            self.matched[table.id].add(row["_row_id"])
+                        if MARK in row.values():
+                            self.marked[table.id].add(row["_row_id"])
 
-    def line_at(self, name: str, version: Table, ref: str) -> Table:
-        return Table(version.head.on(ref))
+    def dropped_tables(self) -> list[Table]:
+        tree, found = self.catalog._tree, []
+        for name in ("a", "b"):
+            space = tree.find_namespace((name,))
+            assert space is not None
+            for id, each in space.view.state.dropped.items():
+                tracked = tree.logs.table(each.location)
+                view = tracked.at_its_place()
+                if not view.purged:
+                    found.append(Table(TableHead(tree.logs, tracked, view, id)))
+        return found
 
     def unclear(self) -> list[str]:
         """Return the folders of tables in which rows may have the mark by names that no version that can be read has
@@ -325,13 +323,13 @@ class Life:
             gone = self.to_go(table.id)
             for ref in (None, *(each for each, of in table.refs.items() if of.kind == BRANCH)):
                 line = table if ref is None else self.catalog.load_table(name, ref=ref)
-                gone = gone | self.marked[table.id]
-                kept = [row for row in line.to_arrow().to_pylist() if row["k"] not in gone]
-                found[name, ref] = sorted(tuple(map(str, row.values())) for row in kept)
+                kept = [row for row in rows_of(line) if row["_row_id"] not in gone | self.marked[table.id]]
+                found[name, ref] = sorted(tuple(map(str, list(row.values())[:-1])) for row in kept)
         return found
 
     def versions(self, table: Table) -> list[Table]:
-        return [table.at(version=each) for each in range(max(table.head.state.expired, 1), table.version + 1)]
+        first = max(table.head.state.expired, 1)
+        return [Table(table.head.at_version(each)) for each in range(first, table.version + 1)]
 
     def forget(self) -> None:
         """Forget, and check all that is left. AssertionError says what is wrong."""
@@ -342,9 +340,8 @@ class Life:
         if "flag" not in self.table.schema.names and self.draw.random() < 0.5:
             self.table.alter([{"change": "add-column", "name": ["flag"], "type": "string"}])
         before = self.others()
-        live = {self.catalog.load_table(name).id for name in self.names}
-        stays = set().union(*(self.seen[id] - self.to_go(id) for id in live))
-        gone = self.to_go(self.table.id) - stays
+        visible: set[int] = set()
+        ever = {row["k"] for version in self.versions(self.table) for row in rows_of(version)}
         unclear = self.unclear()
         done = None
         if self.draw.random() < 0.3:
@@ -366,16 +363,22 @@ class Life:
         assert self.others() == before, "other rows have changed"
         for name in self.names:
             had = self.to_go(self.catalog.load_table(name).id)
-            left = {row["k"] for row in self.lines_of(name)} & had
-            assert not left, f"{name} still has {left}"
             for version in self.versions(self.catalog.load_table(name)):
-                left = {row["k"] for row in version.to_arrow().to_pylist()} & had
-                assert not left, f"version {version.version} of {name} still has {left}"
+                for ref in (None, *version.refs):
+                    rows = rows_of(version if ref is None else Table(version.head.on(ref)))
+                    visible |= {row["k"] for row in rows}
+                    left = {row["k"] for row in rows if row["_row_id"] in had}
+                    assert not left, f"version {version.version} of {name}, {ref}, still has {left}"
         if not done.left:
-            values: list[Value] = ["ZQXJ", *map(sentinel, sorted(gone)), *sorted(gone)]
+            gone = sorted(ever - visible)
+            values: list[Value] = ["ZQXJ", *map(sentinel, gone), *gone]
             found = found_in(MemoryStore.named(self.warehouse), values)
             found = {key: what for key, what in found.items() if not key.startswith(tuple(unclear))}
-            assert not found, (done.is_needed, {self.named(key): what for key, what in found.items()}, self.done)
+            assert not found, (
+                done.is_needed,
+                {self.named(key): what for key, what in found.items()},
+                self.done,
+            )
         # Who dies may not have written a hint.
         damage = [each for each in self.catalog.fsck().found if each.severity.name != "NOTE"]
         damage = [each for each in damage if each.kind != "hint-missing"]
@@ -385,12 +388,26 @@ class Life:
             assert done.left or not again.is_needed, again
 
 
+def rows_of(line: Table) -> list[dict[str, Any]]:
+    """Return the rows of a line, with their ids as the last column."""
+    head = line.head
+    _, batches = read_files(
+        head.tracked.store,
+        head.tracked.prefix,
+        head.plan(None),
+        head.schema,
+        head.metadata.specs,
+        open_url=head.tracked.log.replay.open_url,
+        row_ids=True,
+    )
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    return [{name: value for name, value in row.items() if name != "_row_version"} for row in rows]
+
+
 @contextmanager
 def dying(after: int) -> Any:
     """All stores that are opened die after so many writes."""
-    with patch.object(
-        places, "open_store", lambda url, options: DyingStore(open_store(url, options), after)
-    ):
+    with patch.object(places, "open_store", lambda url, options: DyingStore(open_store(url, options), after)):
         yield
 
 
