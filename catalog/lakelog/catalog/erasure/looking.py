@@ -21,6 +21,7 @@ from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versio
 from lakelog.catalog.erasure.unlinked import unlinked_with_rows
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, united
 from lakelog.catalog.errors import NoSuchColumn
+from lakelog.catalog.files import joined
 from lakelog.catalog.logs import (
     NameTree,
     Progress,
@@ -32,6 +33,7 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.parquet import left_folders
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
+    MAIN,
     TableState,
     normalized,
 )
@@ -274,6 +276,7 @@ class Looking:
         self.lost += [
             Lost(kind="tag", name=f"{name}, {tag}", why="has such rows") for tag in sorted(log.held.tags)
         ]
+        self._note_rows_of_then(log)
         for tracked, cut in cuts_of(self.tree, log.head.tracked.location):
             where = self.tree.logs.url(tracked.location)
             self.lost.append(
@@ -287,6 +290,26 @@ class Looking:
         # The versions in which such rows were removed expire too, before any stream can have read them.
         why = "that read it begin anew, from its rows as they are then; those that write to it go on"
         self.lost.append(Lost(kind="streams", name=name, why=why))
+
+    def _note_rows_of_then(self, log: ErasedLog) -> None:
+        """Rows that nobody would find by the condition now."""
+        rows = log.rows
+        if rows is None:
+            return
+        for line, counts in log.held.lines.items():
+            now = rows.matching_now(counts)
+            paths = [path for path in counts if now[path] != counts[path]]
+            if not paths:
+                continue
+            head = log.head.on(line)
+            bound = None if rows.present is None else rows.present.bound
+            count = self._work.matching_no_more(
+                head, joined(head.files_named(paths)), rows.ids, head.schema, bound
+            )
+            if count:
+                name = log.head.name if line == MAIN else f"{log.head.name}, {line}"
+                why = f"{count:,} that matched at another version, or by a name that a column had then: they go too"
+                self.lost.append(Lost(kind="rows", name=name, why=why))
 
     def _look_at_dropped(self) -> None:
         for dropped in dropped_tables(self._namespaces, self._identifier):

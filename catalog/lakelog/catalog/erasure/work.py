@@ -152,6 +152,22 @@ class ErasureWork:
             for path, count in counts.items():
                 yield path, count, path not in moved and firsts[path] is not None
 
+    def matching_no_more(
+        self, head: TableHead, files: pa.Table, ids: NumberArray, schema: Schema, bound: Bound | None
+    ) -> int:
+        """Return how many live rows of the files have one of the ids, and do not match by the names of now."""
+        tracked = head.tracked
+        columns = [] if bound is None else list(dict.fromkeys(term.path[0] for term in terms(bound)))
+        found = 0
+        for each in read_placed_rows(
+            tracked.store, tracked.prefix, files, schema, columns, tracked.log.replay.open_url
+        ):
+            wanted = is_among(each.rows["_row_id"], ids)
+            if bound is not None:
+                wanted = pc.and_not(wanted, evaluate(IsTrue(bound), each.rows).combine_chunks())
+            found += int(pc.sum(wanted, min_count=0).as_py())
+        return found
+
     def count_listed(
         self, head: TableHead, listed: Iterable[tuple[str, int]], schema: Schema, bound: Bound
     ) -> Iterable[tuple[str, int, int | None]]:
