@@ -30,6 +30,9 @@ from lakelog.catalog.maintenance.fsck import (
 from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
 )
+from lakelog.catalog.maintenance.orphans import (
+    unlinked,
+)
 from lakelog.catalog.maintenance.policies import (
     is_auto,
     namespace_keeps_for,
@@ -77,6 +80,7 @@ __all__ = [
     "policy_for",
     "release_lost",
     "settle_origins",
+    "unlinked",
     "vacuum_logs",
     "vacuum_wish",
     "what_to_keep",

@@ -73,6 +73,10 @@ from lakelog.catalog.parquet.row_bytes import (
 from lakelog.catalog.parquet.row_order import (
     transformed,
 )
+from lakelog.catalog.parquet.temporary import (
+    left_folders,
+    temporary_folder,
+)
 from lakelog.catalog.parquet.writing import (
     OpenFile,
     codec_of,
@@ -108,6 +112,7 @@ __all__ = [
     "in_order",
     "is_hidden",
     "kept_by_commit",
+    "left_folders",
     "literal_of",
     "new_checks",
     "open_parquet",
@@ -119,6 +124,7 @@ __all__ = [
     "reader_of",
     "required",
     "rows_written_in",
+    "temporary_folder",
     "written_files",
     "written_partitions",
     "written_rows",

@@ -8,7 +8,6 @@ itself. Only this module imports DuckDB. It must not know tables, files or commi
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -19,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakelog.catalog.parquet import temporary_folder
 from lakelog.catalog.schema import dotted, is_list
 from lakelog.log.errors import InvalidInput, StorageError, Unsupported
 
@@ -93,8 +93,8 @@ class SqlEngine:
     def opened() -> Iterator[SqlEngine]:
         """Return an engine that is there inside."""
         duckdb_module()
-        with tempfile.TemporaryDirectory(prefix="lakelog-rows-") as folder:
-            engine = SqlEngine(Path(folder))
+        with temporary_folder("rows") as folder:
+            engine = SqlEngine(folder)
             try:
                 yield engine
             finally:
