@@ -46,7 +46,7 @@ def as_written(part: Any) -> Any:
         return part
     node = {name: as_written(each) for name, each in part.items()}
     if "literal" in node:
-        del node["value"]
+        node.pop("value", None)
     if "argument_names" in node:
         pairs = zip(node.pop("argument_names"), node.pop("children"), strict=True)
         node["arguments"] = [{"name": name, "expression": each} for name, each in pairs]
