@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.SparkSession
@@ -81,15 +79,6 @@ private[lakelog] object ForeignOptions {
   /** Iceberg's, in lower case. */
   private val (snapshot, time) = ("snapshot-id", "as-of-timestamp")
   private val refs = Seq("branch", "tag")
-
-  /** What others read by an option that lakelog does not know, in lower case. */
-  private val Instead: Map[String, String] =
-    Seq("start-snapshot-id", "end-snapshot-id", "start-timestamp", "end-timestamp").map(_ ->
-        "read what versions have changed by spark.read.changes, with startingVersion and endingVersion").toMap
-
-  /** What an error says to do about an option that is not known. */
-  def instead(option: String): String = Instead.getOrElse(
-    option.toLowerCase(Locale.ROOT), "leave it out, and use a table property or a session setting")
 
   /** Those that say which version is read, where a table is named by its place. */
   val OfPlaces: Set[String] = Set(snapshot, time)

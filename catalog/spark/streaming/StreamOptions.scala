@@ -61,8 +61,12 @@ private[lakelog] object StreamOptions {
 
   private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>
     throw Failures.unsupported(
-      s"A stream reads a table itself, but ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
-        "the branch with spark.read.")
+      if (table.isOfSession)
+        s"The session is on the branch ${ref.name} of ${table.name}, by spark.wap.branch, and a stream reads a table itself: RESET " +
+          "spark.wap.branch before the query starts."
+      else
+        s"A stream reads a table itself, but ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
+          "the branch with spark.read.")
   }
 
   def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {
