@@ -17,6 +17,11 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
   override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
     case relation: UnresolvedRelation if isForeign(relation) && LakeNames.isTable(relation.multipartIdentifier) =>
       read(relation.multipartIdentifier, relation.options)
+    // Spark fails by an internal error of its own, before the table could refuse it.
+    case relation: UnresolvedRelation
+        if relation.isStreaming && ForeignOptions.areOfPast(relation.options) &&
+        LakeNames.isTable(relation.multipartIdentifier) =>
+      throw StreamOptions.ofPast(SchemaInternals.quoted(relation.multipartIdentifier))
     case call @ UnresolvedTableValuedFunction(Seq(name), arguments, false)
         if name.equalsIgnoreCase(Function) && !TableFunctionCalls.isCreated(Seq(name)) =>
       PlanInternals.constants(arguments) match {
@@ -82,6 +87,10 @@ private[lakelog] object ForeignOptions {
 
   /** Those that say which version is read, where a table is named by its place. */
   val OfPlaces: Set[String] = Set(snapshot, time)
+
+  /** Whether Spark is to read a version or a time. */
+  def areOfPast(options: CaseInsensitiveStringMap): Boolean =
+    Seq("versionAsOf", "timestampAsOf").exists(options.containsKey)
 
   def areIn(options: CaseInsensitiveStringMap): Boolean =
     wantsChanges(options) || (snapshot +: time +: refs).exists(options.containsKey)

@@ -41,7 +41,8 @@ private[lakelog] object ForeignWords {
       "async-queue-preload-row-limit" -> "leave it out, and set the query's trigger",
     "split-size lookback file-open-cost batch-size vectorization-enabled aggregate-push-down-enabled locality " +
       "scan-task-set-id" -> tuning,
-    "tag" -> "read a tag by a batch: VERSION AS OF 'name'",
+    "branch tag" -> "name a tag or branch as in t.branch_trial, or by VERSION AS OF 'trial'; a stream cannot read one",
+    "snapshot-id as-of-timestamp" -> "a stream begins at startingVersion or startingTimestamp, and a write changes the newest version",
     // Iceberg, writes
     "overwrite-mode" -> overwrites,
     "isolation-level validate-from-snapshot-id" ->
@@ -102,7 +103,10 @@ private[lakelog] object ForeignWords {
     val folded = option.toLowerCase(Locale.ROOT)
     Options.get(folded)
       .orElse(Beginnings.collectFirst { case (begin, instead) if folded.startsWith(begin) => instead })
-      .orElse(SettingInternals.nearest(option, Own).map(name => s"did you mean '$name'? Otherwise leave it out"))
+      .orElse(SettingInternals.nearest(option, Own).map { name =>
+        if (name.equalsIgnoreCase(option)) "it is for other reads, writes or streams, so leave it out"
+        else s"did you mean '$name'? Otherwise leave it out"
+      })
       .getOrElse("leave it out, and use a table property or a session setting")
   }
 

@@ -52,12 +52,14 @@ private[lakelog] object StreamOptions {
     }
     refuseRef(table)
     if (table.facts.past || Seq("versionasof", "timestampasof").exists(options.containsKey)) {
-      throw Failures.unsupported(
-        s"A stream reads ${table.name} as it changes, not one version of it: give its start by $version or $timestamp.")
+      throw ofPast(table.name)
     }
     val skipsExpired = options.containsKey(failsOnLoss) && !YesOrNo.is(options, failsOnLoss)
     startingAt(options, StreamOptions(limit(options), YesOrNo.is(options, skips), skipsExpired = skipsExpired))
   }
+
+  def ofPast(table: String): Throwable = Failures.unsupported(
+    s"A stream reads $table as it changes, not one version of it: give its start by $version or $timestamp.")
 
   private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>
     throw Failures.unsupported(

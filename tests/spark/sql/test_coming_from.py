@@ -54,7 +54,7 @@ def cases(page: str) -> list[Case]:
 
 ALL = [
     pytest.param(case, id=case.typed[:90])
-    for page in ("coming-from-delta.md", "coming-from-iceberg.md")
+    for page in ("coming-from-delta.md", "coming-from-hudi.md", "coming-from-iceberg.md")
     for case in cases(page)
 ]
 

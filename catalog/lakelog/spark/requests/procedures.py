@@ -32,7 +32,8 @@ class DeclaredColumn(Message, frozen=True, kw_only=True):
 
 class DeclaredProcedure(Message, frozen=True, kw_only=True):
     """`changes`: it may be retried by a token only; `job`: Spark has to work on data first; `asks`: it asks Spark for
-    jobs while it runs, and may be run again wherever it was stopped; `rows`: it changes rows that readers of a table see.
+    jobs while it runs, and may be run again wherever it was stopped; `rows`: it changes rows that readers of a table
+    see.
 
     `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
     """
