@@ -32,6 +32,9 @@ from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
     holds_a_table,
 )
+from lakelog.catalog.maintenance.orphans import (
+    unlinked,
+)
 from lakelog.catalog.maintenance.policies import (
     is_auto,
     namespace_keeps_for,
@@ -81,6 +84,7 @@ __all__ = [
     "purge_replaced",
     "release_lost",
     "settle_origins",
+    "unlinked",
     "vacuum_logs",
     "vacuum_wish",
     "what_to_keep",

@@ -144,7 +144,8 @@ class Procedure:
     finds the job's result in the call. One whose work is `in_parts` is prepared again after each job, with its result,
     until there is nothing to do; `run` then finds the result of the last one. One that
     `asks` has Spark run jobs while it runs itself, as often as it likes; it begins again where the Python process ends,
-    so it goes on with what was committed.
+    so it goes on with what was committed. One that changes `rows` of a table is refused in a session whose writes go to
+    a branch, unless it names a branch.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Procedure:
     prepare: Callable[[Call], AnyJob | None] | None = None
     in_parts: bool = False
     asks: bool = False
+    rows: bool = False
 
     @property
     def only_reports(self) -> bool:
@@ -187,4 +189,5 @@ class Procedure:
             in_transaction=self.in_transaction,
             job=self.prepare is not None,
             asks=self.asks,
+            rows=self.rows,
         )

@@ -165,6 +165,7 @@ _FILES = (
 PROCEDURES = (
     Procedure(
         name="rollback_to_snapshot",
+        rows=True,
         description="Iceberg's word for set_current_version: a table gets the rows of a version.",
         run=_rollback_to_snapshot,
         parameters=(_TABLE, Parameter("snapshot_id", "BIGINT", "the version that has the rows")),
