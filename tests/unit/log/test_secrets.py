@@ -76,8 +76,16 @@ def test_a_quoted_name_that_ends_a_clause_hides_nothing_of_the_next(quote: str) 
     "value", ["hunter2", "'hunter two'", '"hunter two"', "12 34", "hunter", "{'a': 'hunter'}"]
 )
 @pytest.mark.parametrize(
-    "form", ["{{'password': {}}}", '{{"a": 1, "password": {}}}', "  'password': {}\n", "it says {{'token': {}}}", "password={}", "'password' = {}"]
-)  # fmt: skip
+    "form",
+    [
+        "{{'password': {}}}",
+        '{{"a": 1, "password": {}}}',
+        "  'password': {}\n",
+        "it says {{'token': {}}}",
+        "password={}",
+        "'password' = {}",
+    ],
+)
 def test_values_of_quoted_names_are_hidden_all_the_same(form: str, value: str) -> None:
     shown = masked(form.format(value))
     assert "hunter" not in shown and "12" not in shown

@@ -1,4 +1,4 @@
-"""What is restored or copied can be checked, backed up, copied and vacuumed at once; it shares nothing with its source."""
+"""What is restored or copied can be checked, backed up, copied and vacuumed at once, and is apart from its source."""
 
 from __future__ import annotations
 
