@@ -87,8 +87,10 @@ def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> Non
             life.catalog = Catalog(url)
             life.live(steps // 3)
             check_whole(url, f"{why}, after more of a life")
-    now = seen(first)  # with versions that end a transaction, where another client has done that
-    assert now.names == was.names and was.versions.items() <= now.versions.items(), f"seed {seed}: the source"
+    at_last = seen(first)  # with versions that end a transaction, where another client has done that
+    assert at_last.names == was.names and was.versions.items() <= at_last.versions.items(), (
+        f"seed {seed}: the source"
+    )
     then = without_cuts(seen(url), all_said)
     source = Catalog(first)
     source.expire(retain_last=1, dry_run=False)
