@@ -54,7 +54,9 @@ OWN_STATEMENT = "CALL forget (its condition is not kept)"
 OUT_OF_REACH = (
     "older versions of objects that a bucket with versioning, or with object lock, keeps: delete them there",
     "backups, replicas and copies of the warehouse, and metadata exported to or published at other places",
-    "checkpoints of streams, caches and event logs of engines, and tables that were made from these rows",
+    "checkpoints of streams, caches, spilled rows and event logs of engines, and tables that were made from these rows",
+    "rows that an overwrite has written again: they are new rows, and are forgotten only if they match themselves",
+    "temporary folders of lakelog on other machines, and unfinished uploads that a bucket keeps until a rule ends them",
     "files that a write which began before the erasure, and is fenced off, puts after it: the next vacuum deletes them",
 )
 

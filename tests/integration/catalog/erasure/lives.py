@@ -341,7 +341,9 @@ class Life:
             self.table.alter([{"change": "add-column", "name": ["flag"], "type": "string"}])
         before = self.others()
         visible: set[int] = set()
-        ever = {row["k"] for version in self.versions(self.table) for row in rows_of(version)}
+        had = self.to_go(self.table.id)
+        ever = [(row["k"], row["_row_id"]) for each in self.versions(self.table) for row in rows_of(each)]
+        whole = {key for key, _ in ever} - {key for key, id in ever if id not in had}
         unclear = self.unclear()
         done = None
         if self.draw.random() < 0.3:
@@ -359,7 +361,9 @@ class Life:
         wait_for_background()
         self.catalog = client(self.warehouse)
         # A dropped table whose other rows a clone still has is named, and what a creation has left that died.
-        assert all("clones need its files" in each or "no name leads" in each for each in done.left), done.left
+        assert all("clones need its files" in each or "no name leads" in each for each in done.left), (
+            done.left
+        )
         assert self.others() == before, "other rows have changed"
         for name in self.names:
             had = self.to_go(self.catalog.load_table(name).id)
@@ -370,7 +374,7 @@ class Life:
                     left = {row["k"] for row in rows if row["_row_id"] in had}
                     assert not left, f"version {version.version} of {name}, {ref}, still has {left}"
         if not done.left:
-            gone = sorted(ever - visible)
+            gone = sorted(whole - visible)
             values: list[Value] = ["ZQXJ", *map(sentinel, gone), *gone]
             found = found_in(MemoryStore.named(self.warehouse), values)
             found = {key: what for key, what in found.items() if not key.startswith(tuple(unclear))}
