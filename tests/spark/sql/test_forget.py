@@ -64,6 +64,7 @@ def test_rows_are_forgotten_by_jobs(lake):
     lake.sql("CREATE TABLE lake.n.c CLONE lake.n.t")
     said, jobs = forgotten(lake, "n.t")
     assert {row[0] for row in said} >= {"table", "clone", "dropped-table", "lost versions", "out of reach"}
+    assert {row[-1] for row in said} == {True}, "it only reports, and says so"
     assert "receipt" not in {row[0] for row in said} and any("rows in" in text for text in jobs)
     assert rows(lake, "lake.n.t") == [0, 1, 2, 10, 11, 12, 900]
     # A file that no version has, of a write that died.
@@ -77,6 +78,7 @@ def test_rows_are_forgotten_by_jobs(lake):
     assert [row for row in done if row[0] == "left"] == []
     table = next(row for row in done if row[0] == "table")
     assert (table[2], table[4]) == (None, 3), table  # on lines, also marked as deleted
+    assert {row[-1] for row in done} == {False}
     (receipt,) = [row for row in done if row[0] == "receipt"]
     said = json.loads(receipt[2])
     assert said["reference"] == "T-7" and {each["kind"] for each in said["logs"]} >= {"table", "clone"}

@@ -266,7 +266,6 @@ def apply(
                 main=None,
                 adopted=None,
                 clones={},
-                origins=(),
             )
         case HistoryExpired():
             return replace(state, expired=max(state.expired, event.version))
