@@ -28,7 +28,7 @@ from lakelog.catalog.logs import (
     no_progress,
     writing_as,
 )
-from lakelog.catalog.maintenance import expire_logs, purge, what_to_keep
+from lakelog.catalog.maintenance import expire_logs, purge, remove, what_to_keep
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
@@ -126,6 +126,11 @@ class _Forgetting(Looking):
     def do(self, reference: str | None) -> None:
         event = RowsErased(erasure=self.id, filter=self.filter, reference=reference)
         dropped = self.dropped
+        for orphan in self.orphans:
+            if remove(self.tree, orphan):
+                self._released.add(orphan.id)
+            else:
+                self.left.append(f"{orphan.purge.name}, a clone, has got its name meanwhile: call this again")
         # Each before those that keep files for it.
         for log in self.logs:
             dropped = [each for each in dropped if not self._is_purged(each)]

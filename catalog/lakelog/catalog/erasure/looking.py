@@ -29,6 +29,7 @@ from lakelog.catalog.logs import (
     TrackedLog,
     known_path_to,
 )
+from lakelog.catalog.maintenance import Orphan, unfinished
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.parquet import left_folders
 from lakelog.catalog.schema import Predicate
@@ -111,6 +112,7 @@ class Looking:
         self.left: list[str] = []
         self.unreached: list[str] = []
         self._released: set[str] = set()
+        self.orphans: list[Orphan] = []
         self._met: set[str] = set()
         self._read: list[TrackedLog[TableState]] = []
         self._rows: dict[str, RowSet] = {}
@@ -217,6 +219,12 @@ class Looking:
         path = self._path_of(view)
         name = self.tree.logs.url(location) if path is None else quoted(path)
         head = TableHead(self.tree.logs, tracked, view, name)
+        orphan = unfinished(self.tree, tracked, view) if holds else None
+        if orphan is not None:
+            self.orphans.append(orphan)
+            why = "no name leads to it yet: it is purged, and a call that still makes it fails"
+            self.lost.append(Lost(kind="unfinished-clone", name=name, why=why))
+            return
         if view.sealed:
             if holds:
                 self._add_dropped(ErasedLog(head, path, "dropped-table", Held(), is_due=True))
@@ -385,6 +393,8 @@ class Looking:
         links = [each.head.state.link for each in (*self.logs, *self.dropped)]
         places = {link.namespace for link in links if link is not None}
         for url in unlinked_with_rows(self.tree, self._namespaces, places, self.predicate, self._rows.keys()):
+            if url in {each.purge.name for each in self.orphans}:
+                continue  # it is purged
             self.left.append(
                 f"{url}, where no name leads, of a creation that was stopped or is under way, has such rows, or may: a "
                 "vacuum of its namespace deletes it once it is old"

@@ -6,8 +6,8 @@ import msgspec
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be read no more: `kind` is rows, versions, tag, cut, dropped-table, repairs, streams or
-    temporary-folder, `name` which one."""
+    """What can be read no more: `kind` is rows, versions, tag, cut, dropped-table, unfinished-clone, repairs, streams
+    or temporary-folder, `name` which one."""
 
     kind: str
     name: str
