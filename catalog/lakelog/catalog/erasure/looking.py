@@ -6,6 +6,7 @@ a dry run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -40,6 +41,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.stores import ObjectStore
 
 
 @dataclass(slots=True)
@@ -153,7 +155,14 @@ class Looking:
             tracked.forget()
 
     def look_at_temporary_folders(self, *, delete: bool) -> None:
-        """Rows that did not fit into the memory of a process that was killed."""
+        """Rows that did not fit into the memory of a process that was killed, and half of what it was writing."""
+        for store, prefix, url in self._places():
+            keys = [key for key, _ in store.list_leftovers(prefix)]
+            if keys and delete:
+                store.delete(keys)
+            if keys:
+                why = f"{len(keys):,} files of writes that were killed are deleted"
+                self.lost.append(Lost(kind="temporary-files", name=url, why=why))
         found = left_folders(delete=delete)
         for path, size in found.killed.items():
             why = f"{size:,} bytes that a process that was killed has left there are deleted"
@@ -168,6 +177,20 @@ class Looking:
                 f"{len(found.in_use):,} temporary folders of processes that are running, {found.in_use[0]} among them: "
                 "each goes with its process"
             )
+
+    def _places(self) -> Iterator[tuple[ObjectStore, str, str]]:
+        """Yield the folders of tables, and of the logs of their namespaces."""
+        met: set[str] = set()
+        for each in (*self.logs, *self.dropped):
+            tracked, link = each.head.tracked, each.head.state.link
+            yield tracked.store, f"{tracked.prefix}/" if tracked.prefix else "", each.head.url
+            if link is None or link.namespace in met:
+                continue
+            met.add(link.namespace)
+            above = self.tree.logs.namespace(link.namespace)
+            folder = f"{above.prefix}/" if above.prefix else ""
+            for part in ("_log/", "_txn/"):
+                yield above.store, f"{folder}{part}", f"{self.tree.logs.url(link.namespace)}/{part}"
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str) -> ErasedLog:
         self._met.add(head.id)

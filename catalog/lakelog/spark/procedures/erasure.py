@@ -22,7 +22,7 @@ def _forget(call: Call) -> Rows:
     )
     rows: list[tuple[object, ...]] = [
         (
-            each.kind, each.name, each.error, each.files, each.rows, each.past_files, each.versions, each.erased_at,
+            each.kind, each.name, each.details or None, each.files, each.rows, each.past_files, each.versions, each.erased_at,
             each.checked_objects,
         )
         for each in found.tables

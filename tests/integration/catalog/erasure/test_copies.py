@@ -293,3 +293,23 @@ def test_a_clone_that_was_never_linked_is_purged(
     assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
     assert left_in(warehouse) == set()
     assert not [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
+
+
+def test_half_of_what_killed_writes_were_writing_is_deleted(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path), options={"fsync": "off"})
+    catalog.create_namespace("a")
+    folder = Path(people(catalog).location)
+    namespace = folder.parent
+    for place in (
+        folder / "data",
+        folder / "_log",
+        folder / "metadata",
+        namespace / "_log",
+        namespace / "_txn",
+    ):
+        place.mkdir(exist_ok=True)
+        (place / f".lakelog-tmp-{'a' * 26}").write_text(ADA)
+    assert "temporary-files" in {each.kind for each in catalog.forget("a.t", "id = 77").lost}
+    catalog.forget("a.t", "id = 77", dry_run=False)
+    assert not [each for each in tmp_path.rglob(".lakelog-tmp-*") if each.is_file()]
+    assert ids(catalog) == [1, 2, 3]
