@@ -151,7 +151,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     SessionBranch.written(this, info.options).writeBuilder(info)
   }
 
-  private def writeBuilder(info: LogicalWriteInfo): WriteBuilder = {
+  private def writeBuilder(info: LogicalWriteInfo): LakeWriteBuilder = {
     refuseUncomputed()
     PlaceCatalog.check(access.ident, access.catalog, info.options)
     IdentityColumns.refuseGiven(identities, info.schema)
