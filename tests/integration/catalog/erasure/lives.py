@@ -61,8 +61,49 @@ def client(warehouse: str) -> Catalog:
 class Life:
     """A catalog in which a table `a.t` lives. By the table's id, `matched` has the ids of rows that are to go, and
     `marked` those that had the mark by any name; `ever` are the keys of all that ever had it. What an overwrite has
-    written again is another row.
-    """Rows for the columns that the line has now."""
+    written again is another row."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.warehouse = f"memory://{uuid.uuid4().hex}"
+        self.catalog = client(self.warehouse)
+        self.catalog.create_namespace("a")
+        self.catalog.create_namespace("b")
+        mode = self.draw.choice(["copy-on-write", "merge-on-read", "merge-on-read"])
+        self.properties = {f"lakelog.write.{each}.mode": mode for each in ("delete", "update")}
+        self.properties |= self.draw.choice([{}, {"lakelog.bloom-filter.columns": "who,k"}])
+        self.properties |= self.draw.choice([{}, {"lakelog.iceberg": "on"}])
+        self.partitioned = self.draw.choice([[], [], ["region"], ["flag"]])
+        self.number = BASE
+        self.names = ["a.t"]
+        self.marked: dict[str, set[int]] = defaultdict(set)
+        self.ids: dict[str, str] = {}
+        self.ever: set[int] = set()
+        self.done: list[str] = []
+        self.renames = False
+        self._create()
+        self.look()
+
+    def _create(self) -> None:
+        made = self.catalog.create_table(
+            "a.t", SCHEMA, properties=self.properties, partition_by=self.partitioned
+        )
+        made.append(self.rows(3, marked=self.draw.random() < 0.5))
+
+    def new(self) -> int:
+        self.number += 1
+        return self.number
+
+    def rows(self, count: int = 2, marked: bool = False) -> pa.Table:
+        found = []
+        for place in range(count):
+            key = self.new()
+            flag = MARK if marked and not place else None
+            found.append((key, sentinel(key), f"{sentinel(key)}-{self.draw.randint(0, 99)}", flag, "EU"))
+        return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA)
+
+    def given(self, count: int = 2, marked: bool = False) -> pa.Table:
+        """Rows for the columns that the line has now."""
         rows, names = self.rows(count, marked), self.table.arrow_schema.names
         return rows.select([name for name in rows.column_names if name in names])
 
