@@ -87,7 +87,7 @@ def _report(found: Forgotten) -> None:
                 answer.count(each.past_files),
                 answer.count(each.versions),
                 answer.count(each.checked_objects),
-                each.error or "",
+                each.details,
             )
             for each in found.tables
             if each.holds_any or each.versions or each.error

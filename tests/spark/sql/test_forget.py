@@ -98,6 +98,23 @@ def test_rows_are_forgotten_by_jobs(lake):
     assert [row for row in again if row[0] != "lost temporary-folder"] == []
 
 
+def test_copies_that_do_not_match_are_forgotten_too(lake):
+    lake.sql("CREATE TABLE lake.m (id BIGINT, email STRING, flag STRING)")
+    lake.sql("INSERT INTO lake.m SELECT /*+ COALESCE(1) */ id, CONCAT('mail', id), NULL FROM range(4)")
+    lake.sql("UPDATE lake.m SET flag = 'erase' WHERE id = 1")
+    lake.sql("ALTER TABLE lake.m DROP COLUMN email")
+    lake.sql("ALTER TABLE lake.m ADD COLUMN email STRING")
+    call = "CALL lake.system.forget('m', \"flag = 'erase' OR email = 'mail2'\""
+    assert any(row[0] == "lost rows" for row in lake.sql(f"{call})"))
+    done = lake.sql(f"{call}, dry_run => false)")
+    assert [row for row in done if row[0] == "left"] == [] and rows(lake, "lake.m") == [0, 3]
+    files = Path(lake.catalog.load_table("m").location).rglob("*.parquet")
+    values = {
+        value for file in files for column in pq.read_table(file).columns for value in column.to_pylist()
+    }
+    assert {0, 3} <= values and not values & {"erase", "mail1", "mail2"}
+
+
 TYPES = {
     "flag": ("BOOLEAN", "flag", "flag = true", "NOT flag"),
     "tiny": ("TINYINT", "CAST(id AS TINYINT)", "tiny < 2.5", "tiny <> 300"),

@@ -28,7 +28,7 @@ from lakelog.catalog.logs import (
     no_progress,
     writing_as,
 )
-from lakelog.catalog.maintenance import expire_logs, purge, what_to_keep
+from lakelog.catalog.maintenance import expire_logs, purge, remove, what_to_keep
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
@@ -54,7 +54,9 @@ OWN_STATEMENT = "CALL forget (its condition is not kept)"
 OUT_OF_REACH = (
     "older versions of objects that a bucket with versioning, or with object lock, keeps: delete them there",
     "backups, replicas and copies of the warehouse, and metadata exported to or published at other places",
-    "checkpoints of streams, caches and event logs of engines, and tables that were made from these rows",
+    "checkpoints of streams, caches, spilled rows and event logs of engines, and tables that were made from these rows",
+    "rows that an overwrite has written again: they are new rows, and are forgotten only if they match themselves",
+    "temporary folders of lakelog on other machines, and unfinished uploads that a bucket keeps until a rule ends them",
     "files that a write which began before the erasure, and is fenced off, puts after it: the next vacuum deletes them",
 )
 
@@ -124,6 +126,11 @@ class _Forgetting(Looking):
     def do(self, reference: str | None) -> None:
         event = RowsErased(erasure=self.id, filter=self.filter, reference=reference)
         dropped = self.dropped
+        for orphan in self.orphans:
+            if remove(self.tree, orphan):
+                self._released.add(orphan.id)
+            else:
+                self.left.append(f"{orphan.purge.name}, a clone, has got its name meanwhile: call this again")
         # Each before those that keep files for it.
         for log in self.logs:
             dropped = [each for each in dropped if not self._is_purged(each)]

@@ -6,6 +6,7 @@ a dry run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -29,6 +30,7 @@ from lakelog.catalog.logs import (
     TrackedLog,
     known_path_to,
 )
+from lakelog.catalog.maintenance import Orphan, unfinished
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.parquet import left_folders
 from lakelog.catalog.schema import Predicate
@@ -39,6 +41,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.stores import ObjectStore
 
 
 @dataclass(slots=True)
@@ -111,6 +114,7 @@ class Looking:
         self.left: list[str] = []
         self.unreached: list[str] = []
         self._released: set[str] = set()
+        self.orphans: list[Orphan] = []
         self._met: set[str] = set()
         self._read: list[TrackedLog[TableState]] = []
         self._rows: dict[str, RowSet] = {}
@@ -151,7 +155,14 @@ class Looking:
             tracked.forget()
 
     def look_at_temporary_folders(self, *, delete: bool) -> None:
-        """Rows that did not fit into the memory of a process that was killed."""
+        """Rows that did not fit into the memory of a process that was killed, and half of what it was writing."""
+        for store, prefix, url in self._places():
+            keys = [key for key, _ in store.list_leftovers(prefix)]
+            if keys and delete:
+                store.delete(keys)
+            if keys:
+                why = f"{len(keys):,} files of writes that were killed are deleted"
+                self.lost.append(Lost(kind="temporary-files", name=url, why=why))
         found = left_folders(delete=delete)
         for path, size in found.killed.items():
             why = f"{size:,} bytes that a process that was killed has left there are deleted"
@@ -166,6 +177,20 @@ class Looking:
                 f"{len(found.in_use):,} temporary folders of processes that are running, {found.in_use[0]} among them: "
                 "each goes with its process"
             )
+
+    def _places(self) -> Iterator[tuple[ObjectStore, str, str]]:
+        """Yield the folders of tables, and of the logs of their namespaces."""
+        met: set[str] = set()
+        for each in (*self.logs, *self.dropped):
+            tracked, link = each.head.tracked, each.head.state.link
+            yield tracked.store, f"{tracked.prefix}/" if tracked.prefix else "", each.head.url
+            if link is None or link.namespace in met:
+                continue
+            met.add(link.namespace)
+            above = self.tree.logs.namespace(link.namespace)
+            folder = f"{above.prefix}/" if above.prefix else ""
+            for part in ("_log/", "_txn/"):
+                yield above.store, f"{folder}{part}", f"{self.tree.logs.url(link.namespace)}/{part}"
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str) -> ErasedLog:
         self._met.add(head.id)
@@ -217,6 +242,12 @@ class Looking:
         path = self._path_of(view)
         name = self.tree.logs.url(location) if path is None else quoted(path)
         head = TableHead(self.tree.logs, tracked, view, name)
+        orphan = unfinished(self.tree, tracked, view) if holds else None
+        if orphan is not None:
+            self.orphans.append(orphan)
+            why = "no name leads to it yet: it is purged, and a call that still makes it fails"
+            self.lost.append(Lost(kind="unfinished-clone", name=name, why=why))
+            return
         if view.sealed:
             if holds:
                 self._add_dropped(ErasedLog(head, path, "dropped-table", Held(), is_due=True))
@@ -385,6 +416,8 @@ class Looking:
         links = [each.head.state.link for each in (*self.logs, *self.dropped)]
         places = {link.namespace for link in links if link is not None}
         for url in unlinked_with_rows(self.tree, self._namespaces, places, self.predicate, self._rows.keys()):
+            if url in {each.purge.name for each in self.orphans}:
+                continue  # it is purged
             self.left.append(
                 f"{url}, where no name leads, of a creation that was stopped or is under way, has such rows, or may: a "
                 "vacuum of its namespace deletes it once it is old"

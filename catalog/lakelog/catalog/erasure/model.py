@@ -6,8 +6,8 @@ import msgspec
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be read no more: `kind` is rows, versions, tag, cut, dropped-table, repairs, streams or
-    temporary-folder, `name` which one."""
+    """What can be read no more: `kind` is rows, versions, tag, cut, dropped-table, unfinished-clone, repairs, streams,
+    temporary-folder or temporary-files, `name` which one."""
 
     kind: str
     name: str
@@ -41,6 +41,12 @@ class ErasedTable(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def holds_any(self) -> bool:
         return bool(self.files or self.past_files)
+
+    @property
+    def details(self) -> str:
+        """What people are told beside the counts; empty where there is nothing to say."""
+        bounds = f"{self.old_bounds:,} objects have bounds of files that are gone" if self.old_bounds else ""
+        return self.error or bounds
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,6 +33,9 @@ from lakelog.catalog.maintenance.fsck.check import (
     holds_a_table,
 )
 from lakelog.catalog.maintenance.orphans import (
+    Orphan,
+    remove,
+    unfinished,
     unlinked,
 )
 from lakelog.catalog.maintenance.policies import (
@@ -70,6 +73,7 @@ __all__ = [
     "Vacuumed",
     "VersionsBuried",
     "VersionsToBury",
+    "Orphan",
     "adopt_files",
     "all_named",
     "check_warehouse",
@@ -83,7 +87,9 @@ __all__ = [
     "policy_for",
     "purge_replaced",
     "release_lost",
+    "remove",
     "settle_origins",
+    "unfinished",
     "unlinked",
     "vacuum_logs",
     "vacuum_wish",

@@ -112,6 +112,20 @@ def unlinked(
             yield logs.table(location)
 
 
+def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState]) -> Orphan | None:
+    """Return a table to which no name leads yet, whatever its age, to be removed; None where one does, or may again."""
+    link = view.state.link
+    if link is None or view.sealed:
+        return None
+    home = tree.logs.namespace(link.namespace)
+    at_home = home.current()
+    if at_home.sealed or is_known(at_home.state, view.log_id):
+        return None
+    entry = Entry(kind=TABLE, id=view.log_id, location=tracked.location)
+    planned = purge.plan_purge(tree, TABLE, tree.logs.url(tracked.location), entry, link=None, only_look=True)
+    return None if planned is None else Orphan(view.log_id, home, planned)
+
+
 def _unknown(
     logs: LogCache, namespace: Target[NamespaceState], known: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:

@@ -59,8 +59,9 @@ def client(warehouse: str) -> Catalog:
 
 
 class Life:
-    """A catalog in which a table `a.t` lives. `matched` has the ids of rows that are to go, by the table's id, and
-    `marked` those that ever had the mark; what an overwrite has written again is another row."""
+    """A catalog in which a table `a.t` lives. By the table's id, `matched` has the ids of rows that are to go, and
+    `marked` those that had the mark by any name; `ever` are the keys of all that ever had it. What an overwrite has
+    written again is another row."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
@@ -77,6 +78,7 @@ class Life:
         self.names = ["a.t"]
         self.marked: dict[str, set[int]] = defaultdict(set)
         self.ids: dict[str, str] = {}
+        self.ever: set[int] = set()
         self.done: list[str] = []
         self.renames = False
         self._create()
@@ -160,6 +162,9 @@ class Life:
                     continue
             table = self.catalog.load_table(name)
             self.ids[name] = table.id
+            for ref in (None, *table.refs):
+                line = table if ref is None else self.catalog.load_table(name, ref=ref)
+                self.ever |= {row["k"] for row in line.to_arrow().to_pylist() if MARK in row.values()}
 
     def alter(self, *changes: dict[str, Any]) -> None:
         table = self.any_table
@@ -323,7 +328,10 @@ class Life:
             gone = self.to_go(table.id)
             for ref in (None, *(each for each, of in table.refs.items() if of.kind == BRANCH)):
                 line = table if ref is None else self.catalog.load_table(name, ref=ref)
-                kept = [row for row in rows_of(line) if row["_row_id"] not in gone | self.marked[table.id]]
+                # Nothing is held of rows that had the mark at a version of which an expiry that died has left a part.
+                unclear = {row["_row_id"] for row in rows_of(line) if row["k"] in self.ever}
+                unclear |= self.marked[table.id]
+                kept = [row for row in rows_of(line) if row["_row_id"] not in gone | unclear]
                 found[name, ref] = sorted(tuple(map(str, list(row.values())[:-1])) for row in kept)
         return found
 
@@ -341,7 +349,9 @@ class Life:
             self.table.alter([{"change": "add-column", "name": ["flag"], "type": "string"}])
         before = self.others()
         visible: set[int] = set()
-        ever = {row["k"] for version in self.versions(self.table) for row in rows_of(version)}
+        had = self.to_go(self.table.id)
+        ever = [(row["k"], row["_row_id"]) for each in self.versions(self.table) for row in rows_of(each)]
+        whole = {key for key, _ in ever} - {key for key, id in ever if id not in had}
         unclear = self.unclear()
         done = None
         if self.draw.random() < 0.3:
@@ -372,7 +382,7 @@ class Life:
                     left = {row["k"] for row in rows if row["_row_id"] in had}
                     assert not left, f"version {version.version} of {name}, {ref}, still has {left}"
         if not done.left:
-            gone = sorted(ever - visible)
+            gone = sorted(whole - visible)
             values: list[Value] = ["ZQXJ", *map(sentinel, gone), *gone]
             found = found_in(MemoryStore.named(self.warehouse), values)
             found = {key: what for key, what in found.items() if not key.startswith(tuple(unclear))}

@@ -14,8 +14,10 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.erasure.searching import found_in
 from tests.integration.catalog.erasure.test_forgetting import client, store_of
+from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog, Table
+from lakelog.catalog.clones import cloning
 from lakelog.catalog.files import ColumnEstimates, TableEstimates
 from lakelog.catalog.parquet import left_folders, temporary_folder
 from lakelog.log import wait_for_background
@@ -269,3 +271,45 @@ def test_a_folder_of_which_nothing_is_known_is_named(catalog: Catalog, temporary
     said = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
     assert any("lakelog-rows-older" in each for each in said.out_of_reach)
     assert (temporary_folders / "lakelog-rows-older").exists()
+
+
+def test_a_clone_that_was_never_linked_is_purged(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog)
+    promise_all = cloning.promise_all
+
+    def dying(*given: Any) -> None:
+        promise_all(*given)
+        raise Death
+
+    with monkeypatch.context() as patch:
+        # It dies once its source has promised to keep the files.
+        patch.setattr(cloning, "promise_all", dying)
+        with pytest.raises(Death):
+            client(warehouse).clone("a.t", "a.c")
+    said = catalog.forget("a.t", f"email = '{ADA}'")
+    assert any(each.kind == "unfinished-clone" for each in said.lost), said
+    assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
+    assert left_in(warehouse) == set()
+    assert not [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
+
+
+def test_half_of_what_killed_writes_were_writing_is_deleted(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path), options={"fsync": "off"})
+    catalog.create_namespace("a")
+    folder = Path(people(catalog).location)
+    namespace = folder.parent
+    for place in (
+        folder / "data",
+        folder / "_log",
+        folder / "metadata",
+        namespace / "_log",
+        namespace / "_txn",
+    ):
+        place.mkdir(exist_ok=True)
+        (place / f".lakelog-tmp-{'a' * 26}").write_text(ADA)
+    assert "temporary-files" in {each.kind for each in catalog.forget("a.t", "id = 77").lost}
+    catalog.forget("a.t", "id = 77", dry_run=False)
+    assert not [each for each in tmp_path.rglob(".lakelog-tmp-*") if each.is_file()]
+    assert ids(catalog) == [1, 2, 3]
