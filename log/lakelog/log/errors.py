@@ -68,7 +68,6 @@ def _as_raised(cls: type[LakelogError], args: tuple[object, ...], facts: dict[st
     return error
 
 
-
 class ConflictError(LakelogError):
     """Another writer's commit makes this one impossible: redo the work from a fresh snapshot.
 

@@ -31,7 +31,11 @@ def seen(things: dict[str, Any]) -> dict[str, Any]:
     catalog = things.pop("catalog")
     found: dict[str, Any] = {name: ids(each) for name, each in things.items()}
     found["appended"] = ids(things["table"].append(pa.table({"id": [100]})))
-    return {**found, "names": catalog.list_tables(), "writer": list(catalog.load_table("t").history(limit=1))[0].writer}
+    return {
+        **found,
+        "names": catalog.list_tables(),
+        "writer": list(catalog.load_table("t").history(limit=1))[0].writer,
+    }
 
 
 def rows(*numbers: int) -> pa.Table:

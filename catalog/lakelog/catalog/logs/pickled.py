@@ -137,4 +137,6 @@ class OfThisProcess:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         name = type(self).__name__
-        raise TypeError(f"a {name} cannot be pickled or copied, as it belongs to this process: {self._instead}")
+        raise TypeError(
+            f"a {name} cannot be pickled or copied, as it belongs to this process: {self._instead}"
+        )

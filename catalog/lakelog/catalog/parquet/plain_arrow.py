@@ -43,7 +43,9 @@ class PlainStream:
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self._reader = reader
-        self.schema = pa.schema([(field.name, plain_type(field.type, (field.name,))) for field in reader.schema])
+        self.schema = pa.schema(
+            [(field.name, plain_type(field.type, (field.name,))) for field in reader.schema]
+        )
 
     def reader(self, columns: Sequence[int] | None = None) -> pa.RecordBatchReader:
         """Return the rows, with all columns or those at some places.
@@ -197,7 +199,9 @@ class _Form:
         first, count = array.find_physical_offset(), array.find_physical_length()
         ends = array.run_ends.slice(first, count).to_numpy(zero_copy_only=False)
         rows = np.arange(array.offset, array.offset + len(array))
-        return self.of(array.values.slice(first, count), type), pa.array(np.searchsorted(ends, rows, side="right"))
+        return self.of(array.values.slice(first, count), type), pa.array(
+            np.searchsorted(ends, rows, side="right")
+        )
 
     def _struct(self, array: pa.Array, type: pa.DataType) -> pa.Array:
         fields = [type.field(at) for at in range(type.num_fields)]

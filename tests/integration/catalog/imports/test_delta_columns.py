@@ -277,7 +277,11 @@ def test_a_feature_that_no_column_uses_is_no_reason_to_refuse_a_table(
     ("action", "error", "said"),
     [
         (DeltaLog.protocol(reader=4), Unsupported, "needs reader version 4"),
-        (DeltaLog.protocol("catalogOwned-preview"), Unsupported, "needs the feature catalogOwned-preview: only"),
+        (
+            DeltaLog.protocol("catalogOwned-preview"),
+            Unsupported,
+            "needs the feature catalogOwned-preview: only",
+        ),
         (DeltaLog.protocol("catalogManaged"), Unsupported, "needs the feature catalogManaged: only its own"),
         (DeltaLog.protocol("later"), Unsupported, "needs the feature later: lakelog does not know it"),
         (DeltaLog.metadata(column("v", "variant")), Unsupported, "v of the Delta table .* is a variant"),
