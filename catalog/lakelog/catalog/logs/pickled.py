@@ -1,8 +1,9 @@
 """Catalogs, tables and reads on their way to other processes: what opens them again, never what they know.
 
-A pickle has the place, the options, the version and what was asked of it. It has no caches, locks or connections, and no
-secrets: keys in an endpoint and in the writer's facts are left out, and the process that reads the pickle finds
-credentials by its platform's usual chain. Rule: what is opened again is the same table at the same version, or an error.
+A pickle has the place, the options, the version and what was asked of it. It has no caches, locks or connections,
+and no secrets: keys in an endpoint and in the writer's facts are left out, and the process that reads the pickle finds
+credentials by its platform's usual chain. Rule: what is opened again is the same table at the same version, or an
+error.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Opening:
         """Raise InvalidInput for a warehouse that is not in this process."""
         if self.warehouse.startswith("memory:") and self.process != os.getpid():
             raise InvalidInput(
-                f"the warehouse {self.warehouse} is in the memory of another process: give processes one in a folder or "
-                "a bucket"
+                f"the warehouse {self.warehouse} is in the memory of another process: give processes one in a folder "
+                "or a bucket"
             )
 
     def logs(self) -> LogCache:

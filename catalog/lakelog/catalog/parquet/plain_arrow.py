@@ -1,9 +1,9 @@
 """Arrow data as libraries hand it over, in the few forms that the rest of lakelog knows.
 
-Arrow has several forms of the same values: views, large and fixed sizes, dictionaries, run ends, extension types, units.
-`PlainStream` brings each of them into one form, column by column, and refuses by name what it cannot keep as it is.
-Rule: every row that users give comes in through it, and no other module knows those forms. pyarrow's own casts of nested
-types are not used: they store other values for list views, and cannot read dictionaries of views.
+Arrow has several forms of the same values: views, large and fixed sizes, dictionaries, run ends, extension types,
+units. `PlainStream` brings each of them into one form, column by column, and refuses by name what it cannot keep as it
+is. Rule: every row that users give comes in through it, and no other module knows those forms. pyarrow's own casts of
+nested types are not used: they store other values for list views, and cannot read dictionaries of views.
 """
 
 from __future__ import annotations
@@ -266,7 +266,10 @@ class _Places:
 
 
 def unsliced(array: pa.Array) -> pa.Array:
-    """Return plain values as DuckDB can read them: up to 1.5, it reads other rows of structs in slices of nested ones."""
+    """Return plain values as DuckDB can read them.
+
+    Up to 1.5, it reads other rows of a struct that is a part of others, where it begins within its memory.
+    """
     return pa.concat_arrays([array, array.slice(0, 0)]) if _is_misread(array, 0) else array
 
 

@@ -106,7 +106,8 @@ def of_polars() -> Given:
 
 DUCKDB: dict[str, tuple[list[str], list[Any]]] = {
     **{name: (["1", "NULL", "2"], [1, None, 2]) for name in (
-        "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT", "UHUGEINT"
+        "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
+        "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
     )},
     "FLOAT": (["1.5", "NULL", "-2"], [1.5, None, -2.0]),
     "DOUBLE": (["0.1", "NULL", "-2"], [0.1, None, -2.0]),
