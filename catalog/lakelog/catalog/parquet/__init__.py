@@ -85,6 +85,10 @@ from lakelog.catalog.parquet.row_bytes import (
 from lakelog.catalog.parquet.row_order import (
     transformed,
 )
+from lakelog.catalog.parquet.temporary import (
+    left_folders,
+    temporary_folder,
+)
 from lakelog.catalog.parquet.writing import (
     OpenFile,
     codec_of,
@@ -122,6 +126,7 @@ __all__ = [
     "in_order",
     "is_hidden",
     "kept_by_commit",
+    "left_folders",
     "literal_of",
     "new_checks",
     "open_parquet",
@@ -136,6 +141,7 @@ __all__ = [
     "required",
     "rows_written_in",
     "stream_of",
+    "temporary_folder",
     "unsliced",
     "unsliced_batch",
     "with_parts",

@@ -67,6 +67,16 @@ from lakelog.catalog.schema.filters import (
     Filter,
     as_predicate,
 )
+from lakelog.catalog.schema.foreign_properties import (
+    FOREIGN,
+    ForeignPropertyWarning,
+    Verdict,
+    check_for_provider,
+    kept_of_import,
+    page_rows,
+    warn_of_foreign,
+    warn_of_import,
+)
 from lakelog.catalog.schema.generated import (
     check_defined,
     not_generated,
@@ -186,6 +196,7 @@ from lakelog.catalog.schema.schema import (
 )
 from lakelog.catalog.schema.schema_changes import (
     Altered,
+    SetProperty,
     apply_changes,
 )
 from lakelog.catalog.schema.spark_types import (
@@ -231,6 +242,14 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "FOREIGN",
+    "ForeignPropertyWarning",
+    "Verdict",
+    "check_for_provider",
+    "kept_of_import",
+    "page_rows",
+    "warn_of_foreign",
+    "warn_of_import",
     "BLOOM_FPP",
     "BLOOM_NDV",
     "bloom_columns",
@@ -338,6 +357,7 @@ __all__ = [
     "ViewDefinition",
     "WRITE_MODES",
     "Written",
+    "SetProperty",
     "apply_changes",
     "apply_transform",
     "as_predicate",

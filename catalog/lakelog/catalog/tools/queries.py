@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from lakelog.catalog.names import Identifier, identifier
+from lakelog.catalog.parquet import temporary_folder
 from lakelog.catalog.tools.packages import package
 from lakelog.log.errors import InvalidInput
 
@@ -55,8 +55,8 @@ def answer_of(query: str, load: Callable[[Identifier], Rows]) -> Iterator[pa.Rec
     InvalidInput for what is not a query, and for a mistake in it; raises what `load` raises.
     """
     duckdb = package("duckdb", "lakelog sql", "lakelog[sql]")
-    with tempfile.TemporaryDirectory(prefix="lakelog-sql-") as folder:
-        connection = duckdb.connect(":memory:", config={"temp_directory": folder})
+    with temporary_folder("sql") as folder:
+        connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
         try:
             with _as_own(duckdb):
                 tree = _parsed(connection, query)

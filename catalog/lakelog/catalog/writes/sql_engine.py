@@ -8,7 +8,6 @@ itself. Only this module imports DuckDB. It must not know tables, files or commi
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -19,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.parquet import first_line, recast, unsliced, with_parts
+from lakelog.catalog.parquet import first_line, recast, temporary_folder, unsliced, with_parts
 from lakelog.log.errors import InvalidInput, StorageError, Unsupported
 
 MEMORY_MB, MEMORY_MB_MAX = 80, 4096
@@ -93,8 +92,8 @@ class SqlEngine:
     def opened() -> Iterator[SqlEngine]:
         """Return an engine that is there inside."""
         duckdb_module()
-        with tempfile.TemporaryDirectory(prefix="lakelog-rows-") as folder:
-            engine = SqlEngine(Path(folder))
+        with temporary_folder("rows") as folder:
+            engine = SqlEngine(folder)
             try:
                 yield engine
             finally:
