@@ -83,7 +83,7 @@ class Catalog(CatalogBackups, Unchanging):
     process compacts none by itself.
 
     A catalog can be pickled, and so can its tables and their reads: see `logs.pickled`. What opens it again has neither
-    its `observe` nor its `log_options`, but for `proposals`.
+    its `observe` nor its `log_options`, except for `proposals`.
     """
 
     def __init__(

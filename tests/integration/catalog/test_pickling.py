@@ -164,7 +164,7 @@ def kinds(cls: type[LakelogError] = LakelogError) -> Iterator[type[LakelogError]
         yield from kinds(each)
 
 
-@pytest.mark.parametrize("kind", sorted(set(kinds()), key=lambda kind: kind.__name__))
+@pytest.mark.parametrize("kind", sorted(set(kinds()), key=str))
 @pytest.mark.parametrize("again", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy])
 def test_errors_come_back_from_other_processes(
     kind: type[LakelogError], again: Callable[[LakelogError], LakelogError]

@@ -298,7 +298,7 @@ def _mask(array: pa.Array) -> pa.Array | None:
 
 
 def _place_of(array: pa.Array) -> tuple[object, ...]:
-    """Return what tells an array from others in memory."""
+    """Return what distinguishes an array from others in memory."""
     return array.offset, len(array), *(None if each is None else each.address for each in array.buffers())
 
 

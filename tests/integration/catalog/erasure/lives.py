@@ -359,7 +359,9 @@ class Life:
         wait_for_background()
         self.catalog = client(self.warehouse)
         # A dropped table whose other rows a clone still has is named, and what a creation has left that died.
-        assert all("clones need its files" in each or "no name leads" in each for each in done.left), done.left
+        assert all("clones need its files" in each or "no name leads" in each for each in done.left), (
+            done.left
+        )
         assert self.others() == before, "other rows have changed"
         for name in self.names:
             had = self.to_go(self.catalog.load_table(name).id)

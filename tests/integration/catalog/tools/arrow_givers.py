@@ -50,7 +50,7 @@ def of_pandas() -> Given:
         "structs": (pd.Series([{"x": [1]}, None, {"x": None}], dtype=object), [{"x": [1]}, None, {"x": None}]),
         "nothing": (pd.Series([None, None, None], dtype=object), [None, None, None]),
     }  # fmt: skip
-    arrow = {
+    arrow: dict[str, tuple[pa.Array, list[Any]]] = {
         "views": (pa.array(texts, pa.string_view()), texts),
         "dictionary": (pa.array(texts).dictionary_encode(), texts),
         "list": (pa.array([[1], None, []], pa.list_(pa.int32())), [[1], None, []]),

@@ -120,7 +120,9 @@ class IcebergTable:
             snapshot = snapshots[number]
             is_last = number == len(snapshots) - 1
             # What was changed since the newest snapshot is no version of its own: the newest one has it.
-            schema = self._schema if is_last else self._schemas.get(snapshot.get("schema-id"), self._schema)
+            schema = (
+                self._schema if is_last else self._schemas.get(snapshot.get("schema-id", -1), self._schema)
+            )
             came, gone = files.changed(change)
             added = self._entries(came, files, schema, known, columns)
             yield self._version(snapshot, schema, added, gone)
