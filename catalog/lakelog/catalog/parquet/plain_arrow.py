@@ -246,6 +246,7 @@ class _Places:
                 sizes = array.sizes.to_numpy(zero_copy_only=False).astype(np.int64)
             else:
                 starts, sizes = starts[:-1], np.diff(starts)
+        given = sizes
         if array.null_count:
             sizes = np.where(array.is_valid().to_numpy(zero_copy_only=False), sizes, 0)
         ends = np.cumsum(sizes)
@@ -253,8 +254,9 @@ class _Places:
         self._first = int(starts[sizes > 0].min(initial=2**62))
         self._count = int((starts + sizes)[sizes > 0].max(initial=self._first)) - self._first
         places = np.repeat(starts - (ends - sizes) - self._first, sizes) + np.arange(sizes.sum())
-        self.are_whole = len(places) == self._count and not (np.diff(places) != 1).any()
-        self._places = None if self.are_whole else pa.array(places)
+        are_in_order = len(places) == self._count and not (np.diff(places) != 1).any()
+        self.are_whole = are_in_order and bool((given == sizes).all())
+        self._places = None if are_in_order else pa.array(places)
 
     def reached(self, values: pa.Array) -> pa.Array:
         """Return the values from the first to the last that a row has."""

@@ -126,6 +126,11 @@ DUCKDB: dict[str, tuple[list[str], list[Any]]] = {
 }  # fmt: skip
 
 
+if duckdb.__version__.startswith("1.4."):
+    # It hands these over as bytes that only it understands, which are refused.
+    del DUCKDB["UHUGEINT"]
+
+
 def of_duckdb() -> Given:
     forms: dict[str, tuple[Callable[[str], str], Callable[[str], str], Callable[[Any], Any]]] = {
         "": (lambda type: type, lambda sql: sql, lambda value: value),
@@ -154,7 +159,11 @@ def of_duckdb() -> Given:
     connection.execute(
         "CREATE TABLE given AS " + " UNION ALL ".join(f"SELECT {', '.join(row)}" for row in rows)
     )
+    _CONNECTIONS.append(connection)
     return connection.table("given"), kept
 
+
+_CONNECTIONS: list[Any] = []
+"""Relations of DuckDB 1.4 do not keep theirs."""
 
 GIVERS: dict[str, Callable[[], Given]] = {"pandas": of_pandas, "Polars": of_polars, "DuckDB": of_duckdb}

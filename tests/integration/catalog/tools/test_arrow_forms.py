@@ -171,7 +171,7 @@ FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pd.DataFrame({"id": [1], "v": pd.interval_range(0, 1)}), "column v .*interval.*cast it"
     ),
     "two columns of a name": (lambda: pd.DataFrame([[1, 2, 3]], columns=["id", "v", "v"]), "v.*convert the column"),
-    "a series of pandas": (lambda: pd.Series([1], name="v"), "rows of a Series.*give a table"),
+    "a series of pandas": (lambda: pd.Series([1], name="v"), "a Series.*give a"),
     "a series of Polars": (lambda: pl.Series("v", [1]), "rows of a Series.*give a table"),
     "a column of pyarrow": (lambda: pa.chunked_array([[1]]), "rows of a ChunkedArray.*give a table"),
     "DuckDB's interval": (lambda: duckdb.sql("SELECT 1 AS id, INTERVAL 1 DAY AS v"), "column v .*interval.*cast it"),
