@@ -8,10 +8,12 @@ unset PYTHONDONTWRITEBYTECODE
 complain() { printf '\n!! %s\n\n' "$*" >&2; }
 
 # environment FOLDER SPARK EXTRAS [PACKAGE…] installs lakelog with EXTRAS; $python is then that environment's Python.
+# `pinned` has what the versions of its libraries are to be, as arguments for the installer.
+pinned=()
 environment() {
     local folder=$1 spark=$2 extras=$3 base=${PYTHON:-python3} stamp wanted
     shift 3
-    python=$PWD/$folder/bin/python stamp=$folder/.installed-${extras//,/-} wanted="$spark $(cksum <pyproject.toml)"
+    python=$PWD/$folder/bin/python stamp=$folder/.installed-${extras//,/-} wanted="$spark $(cksum <pyproject.toml) ${pinned[*]}"
     if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
     "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version >/dev/null 2>&1 ||
         { complain "Java 17 or newer is needed: install a JRE and put java on PATH, or set JAVA_HOME."; exit 1; }
@@ -25,7 +27,7 @@ environment() {
         [ -x "$python" ] || "$base" -m venv "$folder"
         install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
     fi
-    install --editable ".[$extras]" "pyspark==$spark.*"
+    install --editable ".[$extras]" "pyspark==$spark.*" "${pinned[@]}"
     if [ $# -gt 0 ]; then install --no-deps "$@"; fi
     echo "$wanted" >"$stamp"
 }

@@ -17,11 +17,13 @@ from lakelog.catalog.logs import (
     Cut,
     LogCache,
     Observe,
+    Opening,
     Places,
     Scope,
     Token,
     TrackedLog,
     TransactionLogs,
+    Unchanging,
     chosen_scope,
     no_progress,
     no_such_table,
@@ -68,7 +70,7 @@ from lakelog.log.errors import FormatError, InvalidInput
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
-class Catalog(CatalogBackups):
+class Catalog(CatalogBackups, Unchanging):
     """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
@@ -79,6 +81,9 @@ class Catalog(CatalogBackups):
     `observe` is called with an `Observation` of each operation, in the thread that ends it: see `logs.observing`.
     `maintenance` (on-demand, auto) holds for tables for which no property `lakelog.maintenance` does; with off, this
     process compacts none by itself.
+
+    A catalog can be pickled, and so can its tables and their reads: see `logs.pickled`. What opens it again has neither
+    its `observe` nor its `log_options`, except for `proposals`.
     """
 
     def __init__(
@@ -105,6 +110,19 @@ class Catalog(CatalogBackups):
         logs.after_commit = committed
         logs.gather_rows = gathered_rows
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
+        self._logs.opening = Opening.without_secrets(
+            reopen=_reopened,
+            warehouse=logs.warehouse,
+            options=options,
+            writer=writer,
+            as_of=as_of,
+            as_of_namespace=identifier(as_of_namespace),
+            maintenance=maintenance,
+            proposals=logs.log_options.proposals,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self._logs.opening,)
 
     # Several changes at once
 
@@ -492,6 +510,19 @@ def _identifiers(table: Name | None, namespace: Name | None) -> tuple[Identifier
     return (
         None if table is None else table_identifier(table),
         None if namespace is None else identifier(namespace),
+    )
+
+
+def _reopened(opening: Opening) -> Catalog:
+    opening.check_process()
+    return Catalog(
+        opening.warehouse,
+        options=opening.options,
+        writer=opening.writer,
+        log_options=LogOptions(proposals=opening.proposals),
+        as_of=opening.as_of,
+        as_of_namespace=opening.as_of_namespace,
+        maintenance=opening.maintenance,
     )
 
 

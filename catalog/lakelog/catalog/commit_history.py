@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import ClassVar
 
+from lakelog.catalog.logs import OfThisProcess
 from lakelog.catalog.pictures import what
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.times import time_text
 from lakelog.catalog.tools import ROWS_MAX, as_html
 
 
-class History(Iterator[HistoryEntry]):
+class History(Iterator[HistoryEntry], OfThisProcess):
     """Changes, the newest first, which are read from the log while they are taken.
 
     A notebook shows those that were taken. Where none was, it shows the newest one, which costs one round of requests.
     """
+
+    _instead: ClassVar[str] = "give list(…) of it, or the table"
 
     def __init__(
         self, name: str, entries: Iterator[HistoryEntry], newest: Callable[[], Iterator[HistoryEntry]]

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from lakelog.catalog.logs import Token
+from lakelog.catalog.logs import OfThisProcess, Token
 from lakelog.catalog.writes import Clause, Does, Rows
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Merge(Generic[T]):
+class Merge(OfThisProcess, Generic[T]):
     """What happens to rows of a table and of a source. Of the clauses about the same rows, the first applies whose
     predicate is true, or that has none.
 
@@ -35,6 +35,8 @@ class Merge(Generic[T]):
     of the same name, except those in `except_cols`: an update leaves columns alone that the source does not have, an
     inserted row gets their default or NULL.
     """
+
+    _instead: ClassVar[str] = "give the table and the source"
 
     _apply: Callable[[Sequence[Clause], Token | None], T]
     _clauses: tuple[Clause, ...] = ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.logs import TableHead, observed, watched
+from lakelog.catalog.logs import PickledHead, TableHead, Unchanging, observed, watched
 from lakelog.catalog.parquet import ID_FIELDS, read_files
 from lakelog.catalog.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down, terms
 from lakelog.catalog.schema import (
@@ -27,7 +28,7 @@ _MOST_ROWS = 2**63 - 1
 
 
 @observed(lambda scan: scan._head.logs, lambda scan: scan._head.name, apart_from=("narrowed",))
-class Scan(ArrowRows):
+class Scan(ArrowRows, Unchanging):
     """A prepared read: it makes no request to the store before a method is called."""
 
     def __init__(
@@ -55,6 +56,10 @@ class Scan(ArrowRows):
         self._row_ids = row_ids
         self._columns = None if columns is None else [metadata.schema.find((name,)).name for name in columns]
         self._predicate = None if predicate is None else bind(predicate, metadata.schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        head = PickledHead.of(self._head, "a read")
+        return _unpickled, (head, self._columns, self._filter, self._limit, self._row_ids)
 
     def plan(self) -> pa.Table:
         """Return the data files that may hold rows of this scan, one row for each file."""
@@ -155,3 +160,13 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
             return
         yield batch.slice(0, missing)
         missing -= batch.num_rows
+
+
+def _unpickled(
+    head: PickledHead,
+    columns: Sequence[str] | None,
+    filter: Predicate | None,
+    limit: int | None,
+    row_ids: bool,
+) -> Scan:
+    return Scan(head.head(), columns, filter, limit, row_ids=row_ids)

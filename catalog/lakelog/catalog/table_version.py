@@ -16,7 +16,7 @@ from lakelog.catalog.audit import author_of_text, read_metadata
 from lakelog.catalog.changelog import Asked, Changes, changelog_of
 from lakelog.catalog.commit_history import History
 from lakelog.catalog.files import TableEstimates
-from lakelog.catalog.logs import TableHead, observed, watched
+from lakelog.catalog.logs import PickledHead, TableHead, Unchanging, observed, watched
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.pictures import definition_of
 from lakelog.catalog.planning import TopRows, Values, bind, left_out_by_partition
@@ -56,12 +56,15 @@ from lakelog.log.errors import InvalidInput
     lambda table: table.name,
     apart_from=("scan", "history", "inspect", "iceberg_obstacles", "can_overwrite"),
 )
-class TableVersion(ArrowRows):
+class TableVersion(ArrowRows, Unchanging):
     """One version of a table. One that was opened by a name belongs to that name: see `TableRenamed`."""
 
     def __init__(self, head: TableHead, *, of_the_past: bool = False) -> None:
         self.head = head
         self.is_past = of_the_past
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (type(self), PickledHead.of(self.head, "a table"), self.is_past)
 
     @property
     def identifier(self) -> Identifier | None:
@@ -395,3 +398,7 @@ class TableVersion(ArrowRows):
     def can_overwrite(self, filter: Filter) -> bool:
         """Return whether `overwrite` accepts this filter: whether lakelog knows exactly which rows it matches."""
         return file_changes.is_understood(as_predicate(filter), self.schema)
+
+
+def _unpickled(made: type[TableVersion], head: PickledHead, is_past: bool) -> TableVersion:
+    return made(head.head(), of_the_past=is_past)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
@@ -23,6 +23,7 @@ from lakelog.catalog.logs import (
     LineLog,
     LogCache,
     LogChange,
+    OfThisProcess,
     TableHead,
     Token,
     TransactionLog,
@@ -50,7 +51,7 @@ from lakelog.log.errors import (
 
 
 @observed(lambda transaction: transaction._overlay)
-class Transaction(CatalogNames, OutsideOnly):
+class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
     """A catalog as of now, with changes that no other reader sees before `commit`. Made by `Catalog.begin`.
 
     `isolation` is snapshot or serializable; None leaves it to the property `lakelog.isolation` of each table. Under
@@ -58,6 +59,8 @@ class Transaction(CatalogNames, OutsideOnly):
     properties; not lists of dropped objects, nor numbers and times of versions); under snapshot, if anything that it
     writes has changed in a way that the conflict matrix does not allow.
     """
+
+    _instead: ClassVar[str] = "begin another one there, or give it the catalog"
 
     def __init__(self, under: LogCache, isolation: str | None = None) -> None:
         self._isolation = isolation

@@ -17,7 +17,7 @@
 A message says what happened, to which object, and the next step. `kind` is stable and made for programs.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lakelog.log.secrets import masked
 
@@ -55,6 +55,17 @@ class LakelogError(Exception):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.message!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workers send errors to other processes: with all that they know, and without the secrets of their texts.
+        args = (self.message, *self.args[1:]) if self.args else ()
+        return _as_raised, (type(self), args, self.__dict__)
+
+
+def _as_raised(cls: type[LakelogError], args: tuple[object, ...], facts: dict[str, Any]) -> LakelogError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(facts)
+    return error
 
 
 class ConflictError(LakelogError):

@@ -20,7 +20,7 @@ from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.row_filter import evaluate
 from lakelog.catalog.schema import schema_from_spark
 from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, plain_type
+from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type
 from lakelog.catalog.writes.sql_expressions import Scope, parsed
 from lakelog.log.errors import LakelogError
 
@@ -123,7 +123,7 @@ def test_texts_of_expressions_and_of_filters_mean_what_they_mean_in_spark(lake: 
     expressions, filters = listed(EXPRESSIONS), listed(FILTERS)
     rows = made.to_arrow().sort_by("id")
     expected = in_spark(lake, rows, [*expressions, *filters])
-    carried = pa.schema([(each.name, carried_type(plain_type(each.type, each.name))) for each in rows.schema])
+    carried = pa.schema([(each.name, carried_type(each.type)) for each in rows.schema])
     with SqlEngine.opened() as engine:
         engine.keep("target", carried, rows.cast(carried).to_batches())
         scope = Scope(target=made.schema, is_bare=True)

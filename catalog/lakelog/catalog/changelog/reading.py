@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from lakelog.catalog.changelog.changelog import Changelog
 from lakelog.catalog.changelog.file_diffs import FileDiff
 from lakelog.catalog.changelog.net_changes import as_updates, net, without_copies
-from lakelog.catalog.logs import watched
+from lakelog.catalog.logs import PickledHead, Unchanging, watched
 from lakelog.catalog.parquet import ID_FIELDS, read_files
 from lakelog.log.errors import InvalidInput
 
 
-class Changes:
+class Changes(Unchanging):
     """Changes that are prepared to be read: no data file is requested before its rows are needed.
 
     Each is a row with the table's columns, `_change_type` (`insert` or `delete`; with `updates` also `update_preimage`
@@ -44,6 +45,11 @@ class Changes:
                 raise InvalidInput(
                     f"the table's column {field.name} has the name of a column of its changes: rename it to read them"
                 )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        head = PickledHead.of(self._log.newest, "changes")
+        versions = self._log.first, self._log.last
+        return _unpickled, (head, *versions, self._columns, self._net, self._updates)
 
     @property
     def schema(self) -> pa.Schema:
@@ -118,3 +124,9 @@ def _runs(diffs: Sequence[FileDiff]) -> Iterator[list[FileDiff]]:
             run.append(diff)
     if run:
         yield run
+
+
+def _unpickled(
+    head: PickledHead, first: int, last: int, columns: Sequence[str] | None, net: bool, updates: bool
+) -> Changes:
+    return Changes(Changelog(head.head(), first, last), columns, net=net, updates=updates)

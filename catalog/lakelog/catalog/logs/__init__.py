@@ -85,6 +85,12 @@ from lakelog.catalog.logs.own_folders import (
 from lakelog.catalog.logs.own_links import (
     linked_elsewhere,
 )
+from lakelog.catalog.logs.pickled import (
+    OfThisProcess,
+    Opening,
+    PickledHead,
+    Unchanging,
+)
 from lakelog.catalog.logs.places import (
     Places,
     has_likely_places,
@@ -130,6 +136,10 @@ from lakelog.catalog.logs.writer_now import (
 )
 
 __all__ = [
+    "OfThisProcess",
+    "Opening",
+    "PickledHead",
+    "Unchanging",
     "Changed",
     "known_path_to",
     "write_vectors",

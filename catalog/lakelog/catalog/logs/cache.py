@@ -108,6 +108,8 @@ class LogCache:
         self.clocks = Clocks(places, log_options.clock_us)
         self.after_commit: Callable[[LogCache, TrackedLog[Any], View[Any]], None] = _nothing
         self.gather_rows: GatherRows | None = None
+        self.opening: object | None = None
+        """What opens them again in another process; None: nothing does."""
         in_parallel = log_options.in_parallel
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:

@@ -1,9 +1,9 @@
 """Arrow data as libraries hand it over, in the few forms that the rest of lakelog knows.
 
-Arrow has several forms of the same values: views, large and fixed sizes, dictionaries, run ends, extension types, units.
-`PlainStream` brings each of them into one form, column by column, and refuses by name what it cannot keep as it is.
-Rule: every row that users give comes in through it, and no other module knows those forms. pyarrow's own casts of nested
-types are not used: they store other values for list views, and cannot read dictionaries of views.
+Arrow has several forms of the same values: views, large and fixed sizes, dictionaries, run ends, extension types,
+units. `PlainStream` brings each of them into one form, column by column, and refuses by name what it cannot keep as it
+is. Rule: every row that users give comes in through it, and no other module knows those forms. pyarrow's own casts of
+nested types are not used: they store other values for list views, and cannot read dictionaries of views.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class PlainStream:
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self._reader = reader
-        self.schema = pa.schema([(field.name, plain_type(field.type, (field.name,))) for field in reader.schema])
+        self.schema = pa.schema(
+            [(field.name, plain_type(field.type, (field.name,))) for field in reader.schema]
+        )
 
     def reader(self, columns: Sequence[int] | None = None) -> pa.RecordBatchReader:
         """Return the rows, with all columns or those at some places.
@@ -197,7 +199,9 @@ class _Form:
         first, count = array.find_physical_offset(), array.find_physical_length()
         ends = array.run_ends.slice(first, count).to_numpy(zero_copy_only=False)
         rows = np.arange(array.offset, array.offset + len(array))
-        return self.of(array.values.slice(first, count), type), pa.array(np.searchsorted(ends, rows, side="right"))
+        return self.of(array.values.slice(first, count), type), pa.array(
+            np.searchsorted(ends, rows, side="right")
+        )
 
     def _struct(self, array: pa.Array, type: pa.DataType) -> pa.Array:
         fields = [type.field(at) for at in range(type.num_fields)]
@@ -242,6 +246,7 @@ class _Places:
                 sizes = array.sizes.to_numpy(zero_copy_only=False).astype(np.int64)
             else:
                 starts, sizes = starts[:-1], np.diff(starts)
+        given = sizes
         if array.null_count:
             sizes = np.where(array.is_valid().to_numpy(zero_copy_only=False), sizes, 0)
         ends = np.cumsum(sizes)
@@ -249,8 +254,9 @@ class _Places:
         self._first = int(starts[sizes > 0].min(initial=2**62))
         self._count = int((starts + sizes)[sizes > 0].max(initial=self._first)) - self._first
         places = np.repeat(starts - (ends - sizes) - self._first, sizes) + np.arange(sizes.sum())
-        self.are_whole = len(places) == self._count and not (np.diff(places) != 1).any()
-        self._places = None if self.are_whole else pa.array(places)
+        are_in_order = len(places) == self._count and not (np.diff(places) != 1).any()
+        self.are_whole = are_in_order and bool((given == sizes).all())
+        self._places = None if are_in_order else pa.array(places)
 
     def reached(self, values: pa.Array) -> pa.Array:
         """Return the values from the first to the last that a row has."""
@@ -262,7 +268,10 @@ class _Places:
 
 
 def unsliced(array: pa.Array) -> pa.Array:
-    """Return plain values as DuckDB can read them: up to 1.5, it reads other rows of structs in slices of nested ones."""
+    """Return plain values as DuckDB can read them.
+
+    Up to 1.5, it reads other rows of a struct that is a part of others, where it begins within its memory.
+    """
     return pa.concat_arrays([array, array.slice(0, 0)]) if _is_misread(array, 0) else array
 
 
@@ -291,7 +300,7 @@ def _mask(array: pa.Array) -> pa.Array | None:
 
 
 def _place_of(array: pa.Array) -> tuple[object, ...]:
-    """Return what tells an array from others in memory."""
+    """Return what distinguishes an array from others in memory."""
     return array.offset, len(array), *(None if each is None else each.address for each in array.buffers())
 
 

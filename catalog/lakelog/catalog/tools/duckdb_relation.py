@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lakelog.catalog.parquet import unsliced_batch
 from lakelog.catalog.planning import Bound, Unevaluable, bind, by_bytes, evaluate, unknown_parts
 from lakelog.catalog.schema import columns_of, from_arrow_expression
-from lakelog.catalog.parquet import unsliced_batch
 from lakelog.catalog.tools.narrowed import Narrowed
 from lakelog.catalog.tools.packages import package
 from lakelog.log.errors import LakelogError

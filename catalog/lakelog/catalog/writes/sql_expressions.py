@@ -209,7 +209,8 @@ class _Parser:
         """Return a part as text, by DuckDB, with columns as `_named` found them."""
         empty = {"type": "EMPTY", "alias": "", "sample": None, "query_location": 0}
         node: Node = {
-            "type": "SELECT_NODE", "modifiers": [], "cte_map": {"map": []}, "select_list": [{**as_written(part), "alias": ""}],
+            "type": "SELECT_NODE", "modifiers": [], "cte_map": {"map": []},
+            "select_list": [{**as_written(part), "alias": ""}],
             "from_table": empty, "where_clause": None, "group_expressions": [], "group_sets": [],
             "aggregate_handling": "STANDARD_HANDLING", "having": None, "sample": None, "qualify": None,
         }  # fmt: skip

@@ -261,15 +261,35 @@ def test_what_is_demanded_of_writers_is_noted(log: DeltaLog) -> None:
     assert all(not field.metadata for name, field in columns.items() if name != "code")
 
 
+@pytest.mark.parametrize("feature", ["variantType", "variantShredding"])
+@pytest.mark.parametrize("preview", ["", "-preview"])
+def test_a_feature_that_no_column_uses_is_no_reason_to_refuse_a_table(
+    feature: str, preview: str, log: DeltaLog
+) -> None:
+    log.commit(0, log.protocol(*READER, feature + preview), log.metadata(column("id", "long")))
+    assert source_of(log.folder).live({}, None).added == ()
+    log.commit(1, log.metadata(column("id", "long"), column("v", "variant")))
+    with pytest.raises(Unsupported, match="v of the Delta table .* is a variant"):
+        source_of(log.folder)
+
+
 @pytest.mark.parametrize(
     ("action", "error", "said"),
     [
         (DeltaLog.protocol(reader=4), Unsupported, "needs reader version 4"),
-        (DeltaLog.protocol("variantType"), Unsupported, "needs the feature variantType: "),
-        (DeltaLog.protocol("variantType-preview"), Unsupported, "needs the feature variantType-preview: "),
+        (
+            DeltaLog.protocol("catalogOwned-preview"),
+            Unsupported,
+            "needs the feature catalogOwned-preview: only",
+        ),
         (DeltaLog.protocol("catalogManaged"), Unsupported, "needs the feature catalogManaged: only its own"),
         (DeltaLog.protocol("later"), Unsupported, "needs the feature later: lakelog does not know it"),
         (DeltaLog.metadata(column("v", "variant")), Unsupported, "v of the Delta table .* is a variant"),
+        (
+            DeltaLog.metadata(column("s", struct_of(column("v", "variant")))),
+            Unsupported,
+            "s.v of the Delta table .* is a variant",
+        ),
         (DeltaLog.metadata(column("v", "void")), Unsupported, "v cannot be stored"),
         (DeltaLog.metadata(), Unsupported, "has no columns"),
         (

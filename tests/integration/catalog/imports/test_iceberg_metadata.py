@@ -112,6 +112,7 @@ def test_a_partition_field_that_lakelog_does_not_have_is_named(folder: Folder, c
     metadata = json.loads(Path(table.metadata_location).read_bytes())
     field = {"source-id": 1, "field-id": 1000, "name": "z", "transform": "zorder[3]"}
     metadata["partition-specs"].append({"spec-id": 1, "fields": [field]})
+    metadata["default-spec-id"] = 1
     path = folder.folder / "metadata/v1.metadata.json"
     path.write_text(json.dumps(metadata))
     with pytest.raises(Unsupported, match=r"the partition field z of the source is by zorder\[3\]"):

@@ -329,8 +329,9 @@ def test_what_lakelog_cannot_have_is_refused_by_name(
     assert "clashes with" in refusal(
         spoiled(folder, lambda it: it["schemas"][0]["fields"][1].update(name="ID")), LakelogError
     )
-    assert "is encrypted" in refusal(
-        spoiled(folder, lambda it: it.update({"encryption-keys": [{"key-id": "1"}]}))
+    assert "is encrypted" in refusal(spoiled(folder, lambda it: it["snapshots"][0].update({"key-id": "1"})))
+    assert "by zorder[n], which" in refusal(
+        spoiled(folder, lambda it: it["partition-specs"][0]["fields"].append(OTHER_PART))
     )
     assert "version 4 of Iceberg's format" in refusal(
         spoiled(folder, lambda it: it.update({"format-version": 4})), InvalidInput
@@ -342,6 +343,34 @@ def test_what_lakelog_cannot_have_is_refused_by_name(
     (data,) = (folder.folder / "data").glob("*.parquet")
     shutil.move(data, tmp_path)
     assert f"has the data file {data}, which is not there" in refusal(table.metadata_location, NotFound)
+
+
+OTHER_PART = {"name": "z", "transform": "zorder[n]", "source-id": 2, "field-id": 2000}
+
+
+def test_what_a_table_declares_and_does_not_use_is_no_reason_to_refuse_it(
+    folder: Folder, catalog: Catalog
+) -> None:
+    table = folder.create(pa.schema([("id", pa.int64()), ("n", pa.int32())]))
+    table.append(pa.table({"id": [1], "n": pa.array([1], pa.int32())}))
+    table.append(pa.table({"id": [2], "n": pa.array([2], pa.int32())}))
+
+    def declared(it: dict[str, Any]) -> None:
+        it["encryption-keys"] = [{"key-id": "1"}]
+        it["partition-specs"].append({"spec-id": 7, "fields": [OTHER_PART]})
+        later = {"id": 9, "name": "v", "required": False, "type": "variant"}
+        it["schemas"].append({"type": "struct", "schema-id": 7, "fields": [later]})
+
+    def declared_then(it: dict[str, Any]) -> None:
+        declared(it)
+        it["snapshots"][0]["schema-id"] = 7
+
+    path = spoiled(folder, declared)
+    assert catalog.import_table(path, "t", format="iceberg").rows == 2
+    path = spoiled(folder, declared_then)
+    with pytest.raises(Unsupported, match="the column v is variant.*import fewer versions"):
+        catalog.import_table(path, "then", format="iceberg")
+    assert catalog.import_table(path, "now", format="iceberg", versions=1).rows == 2
 
 
 def test_two_metadata_files_of_one_number_are_not_guessed_between(folder: Folder, catalog: Catalog) -> None:

@@ -23,7 +23,7 @@ DIGITS = [Decimal("1.25"), Decimal("-3.50"), None, Decimal("0.00")]
 
 @dataclass(frozen=True)
 class Column:
-    """`kept` are the values that a read returns. `stored` is the type of the table's column; None: that of the array."""
+    """`kept` are the values that a read returns, `stored` is the type of the table's column; None: the array's."""
 
     name: str
     array: pa.Array

@@ -14,14 +14,18 @@ READER_FEATURES = frozenset(
         "typeWidening-preview",
         "v2Checkpoint",
         "vacuumProtocolCheck",
+        "variantShredding",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
     )
 )
-"""Each is done wherever it shows: a type that lakelog does not widen to, for example, is refused with its column."""
+"""Each is done wherever it shows, or refused there: a column that is a variant, or was widened to a type that lakelog
+does not widen to, is named. A feature of which nothing shows whether it is used is not among them."""
 
 _WHY = {
     "catalogManaged": "only its own catalog knows its newest commits: drop the feature, or copy the rows by a query",
     "catalogOwned-preview": "only its own catalog knows its newest commits: copy the rows by a query",
-    "variantType": "lakelog does not read the variants of other writers' files in place: copy the rows by a query",
 }
 _OTHERWISE = (
     "lakelog does not know it: drop the feature (ALTER TABLE … DROP FEATURE), or copy the rows by a query"

@@ -12,6 +12,7 @@ from typing import Any
 
 from lakelog.catalog.iceberg import DATA, DELETED, avro_name, from_partition, partition_names, read_all
 from lakelog.catalog.imports.iceberg.documents import as_metadata
+from lakelog.catalog.imports.iceberg.schemas import Declared
 from lakelog.catalog.schema import PartitionSpec, Scalar
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
@@ -56,7 +57,7 @@ class Change:
 class Manifests:
     """Reads the manifests of one table."""
 
-    def __init__(self, read: Read, specs: Mapping[int, PartitionSpec]) -> None:
+    def __init__(self, read: Read, specs: Declared[PartitionSpec]) -> None:
         self._read = read
         self._specs = specs
         self._known: dict[str, Mapping[str, Any]] = {}
@@ -107,7 +108,9 @@ class Manifests:
         _refuse_encrypted(record, path)
         file = read_all(self._read(path))
         spec_id = record.get("partition_spec_id")
-        spec = self._specs.get(int(file.header.get("partition-spec-id", 0)) if spec_id is None else spec_id)
+        number = int(file.header.get("partition-spec-id", 0)) if spec_id is None else spec_id
+        self._specs.check_used(number)
+        spec = self._specs.get(number)
         if spec is None:
             raise FormatError(f"the manifest {path} has a partitioning that the table does not have")
         names = partition_names(file.schema)

@@ -7,8 +7,9 @@ refused by name. Source: the specification of Iceberg's table format, version 3,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -49,6 +50,26 @@ _FIXED = re.compile(r"fixed\[\d+\]")
 _TYPED = {"date": "DATE", "time": "TIME", "timestamp_ntz": "TIMESTAMP_NTZ", "timestamp": "TIMESTAMP"}
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class Declared(dict[int, T]):
+    """What a source declares, by its id. What lakelog does not have is refused where it is used, and else left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._refused: dict[int, Unsupported] = {}
+
+    def add(self, id: int, make: Callable[[], T]) -> None:
+        try:
+            self[id] = make()
+        except Unsupported as error:
+            self._refused[id] = error
+
+    def check_used(self, id: int | None) -> None:
+        """Raise Unsupported for what cannot be used."""
+        if id in self._refused:
+            raise self._refused[id]
 
 
 def schema_from(document: Json, last_id: int) -> Schema:
@@ -150,29 +171,36 @@ def _literal(value: Any, type: AtomicType) -> str | None:
 # Partitionings
 
 
-def specs_from(document: Json, columns: Sequence[Schema]) -> dict[int, PartitionSpec]:
+def specs_from(document: Json, columns: Sequence[Schema]) -> Declared[PartitionSpec]:
     """Return the partitionings of a table by their ids. `columns` are all schemas that it is known to have had.
 
     Fields without values (void) and of columns that no schema has are left out: partitions only help to find files.
     """
     said = document.get("partition-specs") or [{"spec-id": 0, "fields": document.get("partition-spec", [])}]
-    specs: dict[int, PartitionSpec] = {}
+    now = document.get("default-spec-id", 0)
+    specs: Declared[PartitionSpec] = Declared()
     known: dict[int, PartitionField] = {}
-    for each in said:
-        fields = []
-        for number, part in enumerate(each["fields"]):
-            field = _part(part, FIRST_FIELD_ID + number, columns)
-            if field is None:
-                continue
-            other = known.setdefault(field.id, field)
-            if (other.source_id, other.transform) != (field.source_id, field.transform):
-                raise Unsupported(
-                    f"the source gives the id {field.id} to the partition fields {other.name} and {field.name}, which "
-                    "differ, as in tables of version 1: copy its rows by CREATE TABLE … AS SELECT"
-                )
-            fields.append(field)
-        specs[each["spec-id"]] = PartitionSpec(id=each["spec-id"], fields=tuple(fields))
+    # The present one is used, whatever is wrong with others.
+    for each in sorted(said, key=lambda each: each["spec-id"] != now):
+        specs.add(each["spec-id"], partial(_spec, each, columns, known))
     return specs
+
+
+def _spec(said: Json, columns: Sequence[Schema], known: dict[int, PartitionField]) -> PartitionSpec:
+    fields = []
+    for number, part in enumerate(said["fields"]):
+        field = _part(part, FIRST_FIELD_ID + number, columns)
+        if field is None:
+            continue
+        other = known.get(field.id, field)
+        if (other.source_id, other.transform) != (field.source_id, field.transform):
+            raise Unsupported(
+                f"the source gives the id {field.id} to the partition fields {other.name} and {field.name}, which "
+                "differ, as in tables of version 1: copy its rows by CREATE TABLE … AS SELECT"
+            )
+        fields.append(field)
+    known.update((field.id, field) for field in fields)
+    return PartitionSpec(id=said["spec-id"], fields=tuple(fields))
 
 
 def _part(said: Json, id: int, columns: Sequence[Schema]) -> PartitionField | None:

@@ -7,7 +7,7 @@ its statistics with it. Rule: what is not certain is left out or refused, never 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, BinaryIO
 
 import msgspec
@@ -20,7 +20,7 @@ from lakelog.catalog.imports.iceberg.deleted_rows import DeletedRows
 from lakelog.catalog.imports.iceberg.documents import Document, OpenUrl, as_metadata, document_of, place_of
 from lakelog.catalog.imports.iceberg.file_columns import Footers
 from lakelog.catalog.imports.iceberg.manifests import Change, Entry, Manifests, twice_there
-from lakelog.catalog.imports.iceberg.schemas import mapped_names, schema_from, specs_from
+from lakelog.catalog.imports.iceberg.schemas import Declared, mapped_names, schema_from, specs_from
 from lakelog.catalog.imports.source import SourceVersion
 from lakelog.catalog.schema import Schema, with_schema
 from lakelog.log.errors import FormatError, NotFound, Unsupported
@@ -53,16 +53,16 @@ class IcebergTable:
         self.properties: Mapping[str, str] = {
             name: str(value) for name, value in (document.get("properties") or {}).items()
         }
-        if document.get("encryption-keys"):
-            raise Unsupported(
-                f"the Iceberg table at {self.url} is encrypted, which lakelog does not read: copy its rows by "
-                "CREATE TABLE … AS SELECT"
-            )
         last_id = document["last-column-id"]
         said = document.get("schemas") or [document["schema"]]
-        self._schemas = {each.get("schema-id", 0): schema_from(each, last_id) for each in said}
-        self._schema = self._schemas[document.get("current-schema-id", next(iter(self._schemas)))]
+        self._schemas: Declared[Schema] = Declared()
+        for each in said:
+            self._schemas.add(each.get("schema-id", 0), partial(schema_from, each, last_id))
+        current = document.get("current-schema-id", said[0].get("schema-id", 0))
+        self._schemas.check_used(current)
+        self._schema = self._schemas[current]
         self._specs = specs_from(document, list(self._schemas.values()))
+        self._specs.check_used(document.get("default-spec-id", 0))
         self._spec = self._specs[document.get("default-spec-id", 0)]
         mapping = self.properties.get(_MAPPING)
         self._footers = Footers(self.url, self._open_url, None if mapping is None else mapped_names(mapping))
@@ -102,13 +102,27 @@ class IcebergTable:
         known: Mapping[str, DataFile],
         columns: Schema | None,
     ) -> Iterator[SourceVersion]:
+        if any(each.get("key-id") is not None for each in snapshots):
+            raise Unsupported(
+                f"the Iceberg table at {self.url} is encrypted, which lakelog does not read: copy its rows by "
+                "CREATE TABLE … AS SELECT"
+            )
+        for snapshot in snapshots[:-1]:
+            try:
+                self._schemas.check_used(snapshot.get("schema-id"))
+            except Unsupported as error:
+                raise Unsupported(
+                    f"{error.message}, or import fewer versions, where newer ones have no such column"
+                ) from None
         manifests = Manifests(self._bytes, self._specs)
         files = _Files(DeletedRows(self._open, _name_of))
         for number, change in enumerate(manifests.changes(snapshots)):
             snapshot = snapshots[number]
             is_last = number == len(snapshots) - 1
             # What was changed since the newest snapshot is no version of its own: the newest one has it.
-            schema = self._schema if is_last else self._schemas.get(snapshot.get("schema-id"), self._schema)
+            schema = (
+                self._schema if is_last else self._schemas.get(snapshot.get("schema-id", -1), self._schema)
+            )
             came, gone = files.changed(change)
             added = self._entries(came, files, schema, known, columns)
             yield self._version(snapshot, schema, added, gone)
@@ -128,7 +142,7 @@ class IcebergTable:
             operation=summary.get("operation"),
             schema=schema,
             spec=with_schema(self._spec, schema),
-            specs=tuple(with_schema(spec, schema) for spec in self._specs.values()),
+            specs=tuple(with_schema(spec, schema) for _, spec in sorted(self._specs.items())),
             added=tuple(added),
             removed=tuple(removed),
         )
