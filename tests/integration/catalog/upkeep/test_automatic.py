@@ -379,7 +379,7 @@ def endless(head, goal, files, groups, check, **how):
         time.sleep(0.02)
 
 automatic.step = endless
-automatic.END_S = 1e6  # what does not end because it is told to, never does
+automatic.END_S = 1e6  # a step that does not end by itself would run on
 catalog = Catalog(sys.argv[1], options={"fsync": "off"})
 catalog.create_namespace("shop")
 schema = pa.schema({"id": pa.int64()})
