@@ -48,7 +48,7 @@ class Files:
     @staticmethod
     def of(lake: Lake, name: str) -> Files:
         table = lake.catalog.load_table(name)
-        plan = table.plan()
+        plan = table.head.all_files()
         found = lake.sql(f"SELECT k, _file FROM lake.{name}")
         keys = [[k for k, file in found if file.endswith(path)] for path in plan["path"].to_pylist()]
         assert sorted(k for some in keys for k in some) == sorted(k for k, _ in found)
@@ -73,11 +73,15 @@ def decide(lake: Lake, plain: str, names: Sequence[str], conditions: Sequence[st
                 report.understood += 1
                 said = evaluate(bound, rows).to_pylist()
                 if said != [truth[k] for k in keys]:
-                    report.found.append(f"{condition}\n    is {predicate}, of which rows say {said}, and Spark {truth}")
+                    report.found.append(
+                        f"{condition}\n    is {predicate}, of which rows say {said}, and Spark {truth}"
+                    )
             for files in tables:
                 report.files += files.plan.num_rows
                 found = match(files.plan, bound, files.table.specs, in_part=True)
-                for inside, every, none in zip(files.keys, found.all.to_pylist(), found.none.to_pylist(), strict=True):
+                for inside, every, none in zip(
+                    files.keys, found.all.to_pylist(), found.none.to_pylist(), strict=True
+                ):
                     report.proven += every or none
                     true = [truth[k] is True for k in inside]
                     if every and not all(true) or none and any(true):
@@ -92,6 +96,7 @@ def _asked(
 ) -> Iterator[tuple[list[str], list[dict[int, Truth]], list[Predicate | None]]]:
     """Yield conditions with what they are of each row, by its key, and as Spark hands them down. What Spark refuses is
     left out."""
+    conditions = [each for each in conditions if _is_condition(lake, plain, each)]
     waiting = [conditions[at : at + AT_ONCE] for at in range(0, len(conditions), AT_ONCE)]
     while waiting:
         some = waiting.pop()
@@ -107,6 +112,14 @@ def _asked(
         yield some, truths, predicates
 
 
+def _is_condition(lake: Lake, plain: str, condition: str) -> bool:
+    try:
+        lake.frame(f"SELECT k FROM {plain} WHERE {condition}")
+    except PySparkException:
+        return False
+    return True
+
+
 def _handed_down(lake: Lake, query: str) -> list[Predicate | None]:
     """Return the outputs of a query as Spark hands conditions down, None where it fails."""
     adapter: Any = lake.spark._jvm.org.apache.spark.sql.lakelog
@@ -119,5 +132,7 @@ def _handed_down(lake: Lake, query: str) -> list[Predicate | None]:
             found.append(None)  # it has no name for an AND of what is no condition
             continue
         known = Predicate.from_json(adapter.Predicates.toPython(handed._1()).asText())
-        found.append(known if handed._2().isEmpty() else known & Predicate("SPARK:what it does not hand down"))
+        found.append(
+            known if handed._2().isEmpty() else known & Predicate("SPARK:what it does not hand down")
+        )
     return found

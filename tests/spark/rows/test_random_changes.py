@@ -1,5 +1,5 @@
-"""Rows that are deleted, updated and overwritten by a random condition are those that Spark finds by it in a plain Parquet
-table, whatever lakelog decides from metadata, and whatever Spark hands down of the condition."""
+"""Rows that are deleted, updated and overwritten by a random condition are those that Spark finds by it in a plain
+Parquet table, whatever lakelog decides from metadata, and whatever Spark hands down of the condition."""
 
 from __future__ import annotations
 
@@ -192,10 +192,12 @@ def built(lake: Lake, seed: int) -> Iterator[World]:
 def decided(world: World, count: int) -> Decided:
     """Decide about so many conditions, a batch for each of some settings."""
     report, chance = Decided(), world.chance
-    while report.conditions < count:
+    for _ in range(-(-count // AT_ONCE)):
         # As a DELETE has it: where texts are padded as they are read, Spark pads them before it hands anything down.
         settings = {key: chance.choice(choices) for key, choices in SETTINGS.items()}
-        settings |= {"spark.sql.readSideCharPadding": "false"}
+        # And what fails for one row would fail for all conditions of a batch.
+        ansi = chance.choice(["true", "false", "false", "false"])
+        settings |= {"spark.sql.readSideCharPadding": "false", "spark.sql.ansi.enabled": ansi}
         some = [conditions.condition(chance) for _ in range(AT_ONCE)]
         with set_to(world.lake, settings):
             before = len(report.found)

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-def matching_files(
-    head: TableHead, bound: Bound, *, in_part: bool = False
-) -> tuple[pa.Table, pa.Table]:
+def matching_files(head: TableHead, bound: Bound, *, in_part: bool = False) -> tuple[pa.Table, pa.Table]:
     """Return the files of which all rows certainly match, and those of which some may.
 
     Unsupported for a condition that lakelog does not know, unless it may be known `in_part`, as somebody else finds the
@@ -95,8 +93,8 @@ class PartialFiles:
             )
         if others.num_rows and unknown_parts(self._found[1]):
             raise CommitConflict(
-                f"the overwrite of {self._base.name} replaces rows that a compaction has moved meanwhile, by a condition "
-                "that only its engine can evaluate. Nothing was changed: run the statement again",
+                f"the overwrite of {self._base.name} replaces rows that a compaction has moved meanwhile, by a "
+                "condition that only its engine can evaluate. Nothing was changed: run the statement again",
                 version=current.version,
             )
         there = set(files["path"].to_pylist())
