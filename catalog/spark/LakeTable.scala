@@ -214,8 +214,16 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   private def isPossible(
       question: wire.Expression => wire.Request[wire.Possible], predicates: Array[Predicate]): Boolean =
-    !predicates.exists(FileNames.areIn(_, physical.metadata)) &&
+    predicates.forall(knows) && !predicates.exists(FileNames.areIn(_, physical.metadata)) &&
     access.ask(question(Predicates.toPython(predicates.toSeq))).possible
+
+  /**
+   * Whether a condition is on columns that the table has. What is there twice, as in `upper(s) BETWEEN 'A' AND 'B'`, Spark
+   * computes once, as a column of a plan, and hands down what the statement asks of that one.
+   */
+  def knows(predicate: Predicate): Boolean = predicate.references.forall(column => columnNames(column.fieldNames.head))
+
+  private lazy val columnNames = schema.fieldNames.toSet ++ metadataColumns.map(_.name)
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     access.change(wire.Delete(written.facts.reference, predicate = Predicates.toPython(predicates.toSeq)))

@@ -32,7 +32,7 @@ private[lakelog] final class LakeScanBuilder(
   private var aggregates: Option[AggregateScan] = None
 
   override def pushPredicates(pushed: Array[Predicate]): Array[Predicate] = {
-    predicates = pushed
+    predicates = pushed.filter(table.knows)
     pushed
   }
 

@@ -1,4 +1,4 @@
-"""Random conditions over columns of every type, fields of structs too: what Spark hands down of them, and what it does not.
+"""Random conditions over columns of every type, fields of structs too: what Spark hands down, and what it does not.
 
 They are texts of SQL, the same for every table with these columns. A condition may fail, as a cast may.
 """
@@ -93,7 +93,8 @@ def condition(chance: random.Random, depth: int = 0) -> str:
         case 4:
             return f"NOT ({condition(chance, depth + 1)})"
         case 5:
-            return f"({condition(chance, depth + 1)}) {chance.choice(['IS TRUE', 'IS NOT TRUE', '<=> NULL', '<=> true'])}"
+            test = chance.choice(["IS TRUE", "IS NOT TRUE", "<=> NULL", "<=> true"])
+            return f"({condition(chance, depth + 1)}) {test}"
         case 6 | 7:
             word = chance.choice(["AND", "OR"])
             return f"(({condition(chance, depth + 1)}) {word} ({condition(chance, depth + 1)}))"

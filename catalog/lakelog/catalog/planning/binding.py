@@ -315,8 +315,8 @@ def _is_text(literal: Literal) -> bool:
 
 
 def _is_padded(term: Term, kind: AtomicType, literal: Literal) -> bool:
-    """Return whether a text is compared as if it were as long as its column. So it is where Spark does so: beside a column
-    of type CHAR, but neither beside a field of a struct nor beside a transform.
+    """Return whether a text is compared as if it were as long as its column. It is where Spark does so: beside a
+    column of type CHAR, but neither beside a field of a struct nor beside a transform.
 
     Blanks behind a VARCHAR count. Spark's own texts come as such: what it compares so is padded by then.
     """

@@ -93,8 +93,8 @@ class PartialFiles:
             )
         if others.num_rows and unknown_parts(self._found[1]):
             raise CommitConflict(
-                f"the overwrite of {self._base.name} replaces rows that a compaction has moved meanwhile, by a condition "
-                "that only its engine can evaluate. Nothing was changed: run the statement again",
+                f"the overwrite of {self._base.name} replaces rows that a compaction has moved meanwhile, by a "
+                "condition that only its engine can evaluate. Nothing was changed: run the statement again",
                 version=current.version,
             )
         there = set(files["path"].to_pylist())

@@ -189,7 +189,7 @@ def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_fo
     stay = copied_files(
         table.head, table.plan_partial(asked["filter"]), bind(col("id").is_in([3, 7]), table.schema), write
     )
-    found = {"deletes": [positions(path, [3, 7])], "copies": stay if copies(table) else None}
+    found: dict[str, Any] = {"deletes": [positions(path, [3, 7])], "copies": stay if copies(table) else None}
     after = table.commit_write(write, **found, **asked)
     assert ids(after) == [0, 1, 2, 4, 5, 6, 8, 9, *range(10, 20)]
     # What is not known may be true of rows that others add, and of those that were moved; not of others.
