@@ -16,7 +16,7 @@ TESTS = {
     "ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
     "CurvePlace": "sql/test_cluster.py::test_one_job_and_one_commit_put_all_partitions_in_order",
     "ErrorInternals": "sql/test_create.py::test_an_external_table_has_to_have_a_location",
-    "DefaultsInRows": "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
+    "OldRowDefaults": "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
     "FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",
     "JobInternals": (
         "sql/test_compute_statistics.py::"

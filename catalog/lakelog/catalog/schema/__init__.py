@@ -193,6 +193,7 @@ from lakelog.catalog.schema.spark_types import (
 )
 from lakelog.catalog.schema.sql_literals import (
     parse_literal,
+    text_literal,
 )
 from lakelog.catalog.schema.stored_types import (
     ready,
@@ -388,6 +389,7 @@ __all__ = [
     "sort_order_from",
     "spec_from_transforms",
     "state_of",
+    "text_literal",
     "to_arrow",
     "transform_to_json",
     "type_from_arrow",
