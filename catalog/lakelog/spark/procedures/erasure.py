@@ -41,6 +41,7 @@ def _forget(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="forget",
+        rows=True,
         description="Erase rows from all that a table has or had, and commit a receipt; or say what that would do.",
         run=_forget,
         parameters=(
