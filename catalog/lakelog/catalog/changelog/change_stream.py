@@ -69,7 +69,8 @@ class ChangeStream(Stream):
     def _next(self, position: Position, limits: Limits, until: Position | None) -> Position:
         position = _of_changes(position)
         last = self._last if until is None else min(self._last, until.version - 1)
-        spent, here = Spent(), position
+        spent = Spent()
+        here: Position = position
         if here.whole:
             files = self._whole(here.version)
             for size, rows in zip(files["size"].to_pylist(), files["rows"].to_pylist(), strict=True):
