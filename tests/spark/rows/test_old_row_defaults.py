@@ -79,7 +79,7 @@ def expected(cells: list[tuple[str, str]], ids: tuple[int, ...]) -> str:
 
 
 def shown(cells: list[tuple[str, str]]) -> str:
-    """Return all columns as texts, which tell both zeros and all NaNs apart."""
+    """Return all columns as texts, by which both zeros and all NaNs differ."""
 
     def text(i: int, type: str) -> str:
         return f"hex(c{i})" if type == "BINARY" else f"CAST(c{i} AS STRING)"

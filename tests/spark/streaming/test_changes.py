@@ -125,7 +125,7 @@ def test_a_batch_has_what_a_query_reads_of_the_same_versions(lake, streams, mode
     )
     lake.sql("CALL lake.system.rollback_to_version(table => 't', version => 5)")
     lake.sql("DELETE FROM lake.t WHERE x = 1050")
-    columns = ["_commit_version", "_commit_timestamp", "_change_type", "_row_id", "_row_version", "x"]
+    columns = ["_commit_version", "_commit_timestamp", "_change_type", "_row_id", "_version", "x"]
     text = f"concat_ws(' ', {', '.join(columns)})"
 
     def of(reader, **more: Any):
@@ -146,8 +146,9 @@ def test_a_batch_has_what_a_query_reads_of_the_same_versions(lake, streams, mode
 
 
 def plan_of(query: Any) -> str:
-    """Return the plan of a query's last batch."""
-    return str(query._jsq.explainInternal(False))
+    """Return the plan of a query's last batch, as it was made and as it ran."""
+    execution = query._jsq.streamingQuery().lastExecution()
+    return execution.sparkPlan().toString() + execution.executedPlan().toString()
 
 
 @pytest.mark.adapter
@@ -166,7 +167,7 @@ def test_versions_that_only_insert_are_not_compared(table, streams, options):
     table.sql("INSERT INTO lake.t VALUES (5)")
     assert not any(word in last_plan() for word in ("Exchange", "Sort", "Aggregate", "Window", "Compared"))
     table.sql("UPDATE lake.t SET x = 6 WHERE x = 5")
-    assert all(word in last_plan() for word in ("Exchange", "Sort", "ComparedChanges"))
+    assert "ComparedChanges" in last_plan()
 
 
 @pytest.mark.adapter
