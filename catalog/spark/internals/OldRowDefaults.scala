@@ -19,7 +19,7 @@ import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 /**
  * What rows have in columns that their file lacks: the default that the column was added with.
  *
- * Spark's readers are told of no defaults, as they get some of them wrong. The reader of columns takes only decimals whose
+ * Spark's readers learn of no defaults, as they get some of them wrong. The reader of columns takes only decimals whose
  * digits fit into 64 bits, and no binary values. The reader of rows takes the columns that a file lacks for the last ones of
  * all that are read. So the values are set here, by the columns that are in the file's footer.
  */

@@ -145,10 +145,11 @@ def test_a_batch_has_what_a_query_reads_of_the_same_versions(lake, streams, mode
     assert [sorted(batch) for batch in by_version] == [sorted(batch) for batch in each if batch]
 
 
-def plan_of(query: Any) -> str:
-    """Return the plan of a query's last batch, as it was made and as it ran."""
-    execution = query._jsq.streamingQuery().lastExecution()
-    return execution.sparkPlan().toString() + execution.executedPlan().toString()
+def stages_of(lake, query: Any) -> int:
+    """Return in how many stages a query has run."""
+    tracker = lake.spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
+    return len({stage for job in jobs for stage in job.stageIds})
 
 
 @pytest.mark.adapter
@@ -156,18 +157,18 @@ def plan_of(query: Any) -> str:
 def test_versions_that_only_insert_are_not_compared(table, streams, options):
     changes = frame(table, **options)
 
-    def last_plan() -> str:
+    def stages() -> int:
         writer = changes.writeStream.format("noop").option("checkpointLocation", streams.checkpoint("c"))
         query = streams.kept(writer.trigger(availableNow=True).start())
         query.awaitTermination()
         assert query.lastProgress["stateOperators"] == []
-        return plan_of(query)
+        return stages_of(table, query)
 
-    assert not any(word in last_plan() for word in ("Exchange", "Sort", "Aggregate", "Window", "Compared"))
+    assert stages() == 1
     table.sql("INSERT INTO lake.t VALUES (5)")
-    assert not any(word in last_plan() for word in ("Exchange", "Sort", "Aggregate", "Window", "Compared"))
+    assert stages() == 1
     table.sql("UPDATE lake.t SET x = 6 WHERE x = 5")
-    assert "ComparedChanges" in last_plan()
+    assert stages() > 1
 
 
 @pytest.mark.adapter

@@ -72,7 +72,7 @@ private final class RowGroups(rows: Iterator[InternalRow], number: Int) extends 
   private def take(): InternalRow = if (rows.hasNext) rows.next().copy() else null
 }
 
-/** One change of a row, as a query is to be told of it. */
+/** One change of a row, as a query gets it. */
 private[lakelog] final case class RowChange(row: InternalRow, version: Long, rowVersion: Long, change: String)
 
 /**
