@@ -11,12 +11,11 @@ TESTS = {
     "AdapterLog": "test_child.py::test_a_child_killed_while_idle_is_started_again",
     "ArrowInternals": "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say",
     "CachedTables": "sql/test_procedures.py::test_what_is_cached_is_read_anew_after_a_procedure_changed_it",
-    "CheckpointMark": "streaming/test_sink.py::test_a_checkpoint_past_a_restored_table_is_refused",
     "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
     "ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
     "CurvePlace": "sql/test_cluster.py::test_one_job_and_one_commit_put_all_partitions_in_order",
     "ErrorInternals": "sql/test_create.py::test_an_external_table_has_to_have_a_location",
-    "DefaultsInRows": "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
+    "OldRowDefaults": "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
     "FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",
     "JobInternals": (
         "sql/test_compute_statistics.py::"
@@ -40,7 +39,6 @@ TESTS = {
     "SettingInternals": "rows/test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
     "SourceFiles": _RACES,
     "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
-    "StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
     "TransformExpression": "rows/test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
     "WriteInternals": "rows/test_writes.py::test_the_sessions_settings_do_not_change_what_files_hold",
     "functions/BoundSqlFunction": (
@@ -71,6 +69,10 @@ TESTS = {
         "sql/test_evolution.py::"
         "test_partition_fields_are_added_replaced_and_dropped_and_all_rows_stay_readable"
     ),
+    "streams/CheckpointMark": "streaming/test_sink.py::test_a_checkpoint_past_a_restored_table_is_refused",
+    "streams/ComparedChanges": "streaming/test_changes.py::test_updates_are_shown_as_such",
+    "streams/ComparedChangesExec": "streaming/test_changes.py::test_updates_are_shown_as_such",
+    "streams/StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
     "statements/WritesByName": (
         "test_renamed_tables.py::test_a_statement_goes_to_the_table_that_got_its_name_while_it_ran"
     ),

@@ -53,6 +53,9 @@ private[lakelog] final class ChangesScan(
   }
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
+    if (ComparedChanges.isCompared(changes.asked)) throw Failures.unsupported(
+      s"A stream compares changes of ${table.name} with lakelog's session extension only: add " +
+        s"${classOf[LakeExtensions].getName} to spark.sql.extensions, or set the option deduplicationMode to none.")
     isStream = true
     new LakeStream(table, required, StreamOptions.ofChanges(options, changes))
   }

@@ -3,7 +3,6 @@ package org.apache.spark.sql.lakelog
 import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, ChangelogRange, Column}
-import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
 import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.ScanBuilder
@@ -25,9 +24,6 @@ private[lakelog] final class LakeChangelog(
 
   /** Where a stream of them ends. */
   def end: wire.ChangesEnd = facts.end
-
-  /** Whether Spark compares the changes of a row with each other. */
-  val isCompared: Boolean = asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
 
   /** What a change is read as. */
   val schema: StructType = withIds(table.schema)

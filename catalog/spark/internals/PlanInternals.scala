@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, Deduplicat
 import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal, PredicateHelper, SubqueryExpression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
-import org.apache.spark.sql.catalyst.plans.logical.{Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table}
@@ -21,9 +21,13 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   private def state = SparkSession.active.sessionState
 
-  /** What Spark makes of a plan that it has not seen yet; AnalysisException where it refuses it. */
+  /**
+   * What Spark makes of a plan that it has not seen yet; AnalysisException where it refuses it. Rules of the analyzer ask too,
+   * in which Spark would not compute defaults.
+   */
   def analyzed(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): LogicalPlan =
-    session.asInstanceOf[SparkSession].sessionState.analyzer.executeAndCheck(plan, new QueryPlanningTracker)
+    AnalysisHelper.allowInvokingTransformsInAnalyzer(
+      session.asInstanceOf[SparkSession].sessionState.analyzer.executeAndCheck(plan, new QueryPlanningTracker))
 
   /** What Spark's parser, with all extensions of the session, makes of a statement. */
   def parsed(text: String): LogicalPlan = state.sqlParser.parsePlan(text)

@@ -31,8 +31,15 @@ private[lakelog] object ReadInternals {
 
   private def conf: SQLConf = SettingInternals.conf
 
-  /** Of a predicate that is neither AND, OR nor NOT: of an OR, Spark drops a side that it has no filter for. */
-  def v1Filter(predicate: Predicate): Option[Filter] = PredicateUtils.toV1(predicate)
+  /**
+   * Of a predicate that is neither AND, OR nor NOT: of an OR, Spark drops a side that it has no filter for. Its dates and times
+   * are those of the newer classes, as the older ones have no days between the Julian and the Gregorian calendar.
+   */
+  def v1Filter(predicate: Predicate): Option[Filter] = {
+    val settings = conf.clone()
+    settings.setConf(SQLConf.DATETIME_JAVA8API_ENABLED, true)
+    SQLConf.withExistingConf(settings)(PredicateUtils.toV1(predicate))
+  }
 
   /** Whether Parquet files of that schema are read in columns, by the session's settings. */
   def readsColumns(schema: StructType): Boolean =
@@ -57,16 +64,16 @@ private[lakelog] object ReadInternals {
     if (configuration.getBoolean(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, true)) {
       configuration.setIfUnset(ParquetInputFormat.DICTIONARY_FILTERING_ENABLED, "false")
     }
-    val inColumns = ParquetUtils.isBatchReadSupportedForSchema(conf, StructType(schema.fields ++ constants.fields))
-    val defaults = if (inColumns) None else DefaultsInRows.of(schema, constants)
-    val columns = if (defaults.isEmpty) schema else DefaultsInRows.without(schema)
+    val defaults = OldRowDefaults.of(schema)
+    val columns = OldRowDefaults.without(schema)
+    val all = StructType(columns.fields ++ constants.fields)
     val scan = ParquetScan(
       session, configuration, null, columns, columns, constants, filters,
       new CaseInsensitiveStringMap(properCalendar.asJava))
     scan.createReaderFactory() match {
       case files: ParquetPartitionReaderFactory =>
         val broadcast = session.sparkContext.broadcast(new SerializableConfiguration(configuration))
-        new KnownFilesReaderFactory(files, broadcast, position, defaults, wanted.filter(_ => asksFilters))
+        new KnownFilesReaderFactory(files, broadcast, all, position, defaults, wanted.filter(_ => asksFilters))
       case other => throw new IllegalStateException(s"Spark reads Parquet files by a ${other.getClass}")
     }
   }
@@ -79,8 +86,8 @@ private[lakelog] object ReadInternals {
    * Bloom filters, only the part that may have what is `wanted`.
    */
   private final class KnownFilesReaderFactory(
-      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration], position: Option[Int],
-      defaults: Option[DefaultsInRows], wanted: Option[BloomCondition])
+      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration], all: StructType,
+      position: Option[Int], defaults: Option[OldRowDefaults], wanted: Option[BloomCondition])
     extends PartitionReaderFactory {
 
     override def supportColumnarReads(partition: InputPartition): Boolean = files.supportColumnarReads(partition)
@@ -104,15 +111,16 @@ private[lakelog] object ReadInternals {
 
       override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] =
         part(file).fold[PartitionReader[InternalRow]](new NothingToRead) { part =>
-          val rows = files.buildReader(part)
-          val whole = defaults.fold(rows)(_.set(part.toPath, configuration.value.value, rows))
+          val rows = files.buildReader(part.file)
+          val whole = defaults.fold(rows)(_.inRows(part.columns, all, rows))
           deleted(file).fold(whole)(new LiveRows(whole, position.get, _))
         }
 
       override def buildColumnarReader(file: PartitionedFile): PartitionReader[ColumnarBatch] =
         part(file).fold[PartitionReader[ColumnarBatch]](new NothingToRead) { part =>
-          deleted(file).fold(files.buildColumnarReader(part))(
-            new LiveBatches(files.buildColumnarReader(part), position.get, _))
+          val batches = files.buildColumnarReader(part.file)
+          val whole = defaults.fold(batches)(_.inColumns(part.columns, batches))
+          deleted(file).fold(whole)(new LiveBatches(whole, position.get, _))
         }
 
       private def deleted(file: PartitionedFile): Option[RoaringBitmap] =
@@ -120,20 +128,29 @@ private[lakelog] object ReadInternals {
           .map(_.asInstanceOf[DeletionVector].load(configuration.value.value))
 
       /** What is to be read of the part of a file that a task has; None for nothing. */
-      private def part(file: PartitionedFile): Option[KnownFile] = {
+      private def part(file: PartitionedFile): Option[CheckedPart] = {
         val footer = file.otherConstantMetadataColumnValues.get(FooterCrc).map(_.asInstanceOf[Long])
         val hadoop = configuration.value.value
-        wanted match {
-          case None => Some(new KnownFile(file, Footers.check(file.toPath, file.fileSize, footer, hadoop)))
-          case Some(condition) =>
-            Footers.checked(file.toPath, file.fileSize, footer, hadoop) { (status, opened) =>
+        if (wanted.isEmpty && defaults.isEmpty) {
+          val status = Footers.check(file.toPath, file.fileSize, footer, hadoop)
+          Some(CheckedPart(new KnownFile(file, status), Set.empty))
+        } else Footers.checked(file.toPath, file.fileSize, footer, hadoop) { (status, opened) =>
+          val columns = if (defaults.isEmpty) Set.empty[String] else OldRowDefaults.columnsOf(opened.footer)
+          val place = wanted match {
+            case None => Some((file.start, file.length))
+            case Some(condition) =>
               new BloomFilters(opened, condition, counts, hadoop).narrowed(file.start, file.length)
-                .map { case (start, length) => new KnownFile(file.copy(start = start, length = length), status) }
-            }
+          }
+          place.map { case (start, length) =>
+            CheckedPart(new KnownFile(file.copy(start = start, length = length), status), columns)
+          }
         }
       }
     }
   }
+
+  /** What is to be read of a file that was checked; its `columns` where some have defaults. */
+  private final case class CheckedPart(file: KnownFile, columns: Set[String])
 
   private val FooterCrc = "lakelog.footer"
   private val Deletes = "lakelog.deletes"

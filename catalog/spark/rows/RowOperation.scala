@@ -25,6 +25,8 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
 
   override def description(): String = s"lakelog ${kind.name.toLowerCase(Locale.ROOT)} of ${table.name}"
 
+  override def toString: String = description()
+
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     val together = ReadTogether.joined(table)
     new LakeScanBuilder(table, together, options, use, scan => reads = Some((scan, together)))
@@ -44,6 +46,9 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
   extends RequiresDistributionAndOrdering {
 
   protected val order = new RowOrder(table.facts)
+
+  /** Spark shows this in plans. */
+  override def toString: String = description()
 
   override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.all
 

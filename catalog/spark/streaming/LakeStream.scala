@@ -26,7 +26,7 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
 
   @volatile private var head: Option[Offset] = None
   @volatile private var until: Option[Offset] = None
-  @volatile private var planned: Option[(Offset, Offset, PlannedFiles)] = None
+  @volatile private var planned: Option[(Offset, Offset, wire.StreamBatchFiles, PlannedFiles)] = None
 
   override def initialOffset(): Offset = first
 
@@ -37,22 +37,11 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
   override def prepareForTriggerAvailableNow(): Unit =
     until = Some(StreamPosition(ask(wire.StreamHead(stream)).position))
 
-  override def latestOffset(start: Offset, limit: ReadLimit): Offset =
-    try {
-      val answer = ask(wire.StreamNext(stream, start.json, StreamOptions.limits(limit), until.map(_.json)))
-      head = Some(StreamPosition(answer.head))
-      val end = StreamPosition(answer.position)
-      mayHoldBack = options.isCompared && end.json != start.json
-      end
-    } catch {
-      case _: LakelogException if mayHoldBack =>
-        // What Spark still compares comes out of a batch without data, before the query stops for the reason at hand.
-        mayHoldBack = false
-        start
-    }
-
-  /** Whether Spark may still have changes of the last batch. */
-  @volatile private var mayHoldBack = false
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
+    val answer = ask(wire.StreamNext(stream, start.json, StreamOptions.limits(limit), until.map(_.json)))
+    head = Some(StreamPosition(answer.head))
+    StreamPosition(answer.position)
+  }
 
   override def latestOffset(): Offset =
     throw new IllegalStateException("A source with limits is asked for its latest offset within them")
@@ -60,24 +49,27 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
   override def reportLatestOffset(): Offset = head.orNull
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] =
-    reading.partitions(filesBetween(start, end))
+    reading.partitions(between(start, end)._2)
+
+  /** What may be among the changes of a batch. */
+  def among(start: Offset, end: Offset): wire.StreamBatchFiles = between(start, end)._1
 
   /** Spark has planned the batch before it asks. */
   override def createReaderFactory(): PartitionReaderFactory = reading.factory(
-    planned.getOrElse(throw new IllegalStateException("Nothing was planned that is to be read"))._3)
+    planned.getOrElse(throw new IllegalStateException("Nothing was planned that is to be read"))._4)
 
   override def commit(end: Offset): Unit = {}
 
   override def stop(): Unit = {}
 
-  private def filesBetween(start: Offset, end: Offset): PlannedFiles = synchronized {
+  private def between(start: Offset, end: Offset): (wire.StreamBatchFiles, PlannedFiles) = synchronized {
     planned match {
-      case Some((`start`, `end`, files)) => files
+      case Some((`start`, `end`, among, files)) => (among, files)
       case _ =>
-        val files = failing(
-          table.access.channel.files(wire.StreamFiles(stream, start.json, end.json), table.facts.location))
-        planned = Some((start, end, files))
-        files
+        val (among, files) = failing(
+          table.access.channel.withFiles(wire.StreamFiles(stream, start.json, end.json), table.facts.location))
+        planned = Some((start, end, among, files))
+        (among, files)
     }
   }
 

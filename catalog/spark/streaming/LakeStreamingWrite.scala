@@ -15,6 +15,8 @@ private[lakelog] final class LakeStreamingWrite(batch: LakeBatchWrite, batches: 
     batch.commit(messages)
   }
 
+  override def toString: String = batch.toString
+
   override def abort(number: Long, messages: Array[WriterCommitMessage]): Unit = batch.abort(messages)
 }
 

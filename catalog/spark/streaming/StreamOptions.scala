@@ -8,16 +8,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. `changes` is there
- * where it reads changes, and says up to which version or time, and whether Spark compares them.
+ * where it reads changes, and says up to which version or time.
  */
 private[lakelog] final case class StreamOptions(
     limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[Either[Long, String]] = None,
     startingTimestampUs: Option[Long] = None,
-    changes: Option[wire.StreamOfChanges] = None, skipsExpired: Boolean = false) {
-
-  /** Whether Spark compares changes with each other, and keeps some for that. */
-  def isCompared: Boolean = changes.exists(_.compared)
-}
+    changes: Option[wire.ChangesEnd] = None, skipsExpired: Boolean = false)
 
 private[lakelog] object StreamOptions {
 
@@ -74,8 +70,7 @@ private[lakelog] object StreamOptions {
   def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {
     refuseRef(changes.table)
     def after(isIn: Boolean): Int = if (isIn) 0 else 1
-    val stream = StreamOptions(
-      limit(options), skipsChanges = false, changes = Some(wire.StreamOfChanges(changes.end, changes.isCompared)))
+    val stream = StreamOptions(limit(options), skipsChanges = false, changes = Some(changes.end))
     changes.asked.range match {
       case range if LakeChangelog.startsLatest(range) => stream.copy(startingVersion = Some(Right("latest")))
       case range: VersionRange =>

@@ -123,28 +123,16 @@ private[lakelog] object Form extends Companion[Form] {
   override def of(json: JObject): Form = Form(take[String](json, "form"))
 }
 
-/** A stream that reads changes. `compared`: Spark compares the changes of a row with each other. */
-private[lakelog] final case class StreamOfChanges(end: ChangesEnd, compared: Boolean)
-  extends Message {
-  override def members: Members = List("end" -> put(end), "compared" -> put(compared))
-}
-
-private[lakelog] object StreamOfChanges extends Companion[StreamOfChanges] {
-  override def of(json: JObject): StreamOfChanges = StreamOfChanges(
-    take[ChangesEnd](json, "end"),
-    take[Boolean](json, "compared"))
-}
-
 /**
- * About a stream that reads a table: `version` is what its query has loaded, `form` that of its columns. Without
- * `changes` it reads rows that are added.
+ * About a stream that reads a table: `version` is what its query has loaded, `form` that of its columns. With `changes`
+ * it reads changes up to that end, without it rows that are added.
  */
 private[lakelog] final case class OfStream(
     table: LoadedTable,
     name: String,
     form: String,
     skipsChanges: Boolean,
-    changes: Option[StreamOfChanges] = None,
+    changes: Option[ChangesEnd] = None,
     skipsExpired: Boolean = false)
   extends Message {
   override def members: Members = table.members ++ List(
@@ -161,7 +149,7 @@ private[lakelog] object OfStream extends Companion[OfStream] {
     take[String](json, "name"),
     take[String](json, "form"),
     take[Boolean](json, "skips_changes"),
-    takeIfAny[StreamOfChanges](json, "changes"),
+    takeIfAny[ChangesEnd](json, "changes"),
     takeIfAny[Boolean](json, "skips_expired").getOrElse(false))
 }
 
@@ -255,9 +243,9 @@ private[lakelog] object Next extends Companion[Next] {
 
 /** The files between two positions, as an Arrow stream. */
 private[lakelog] final case class StreamFiles(stream: OfStream, start: String, end: String)
-  extends Request[Done]("stream_files") {
+  extends Request[StreamBatchFiles]("stream_files") {
   override def members: Members = stream.members ++ List("start" -> put(start), "end" -> put(end))
-  override def answer(json: JObject): Done = Done.of(json)
+  override def answer(json: JObject): StreamBatchFiles = StreamBatchFiles.of(json)
 }
 
 private[lakelog] object StreamFiles extends Companion[StreamFiles] {
@@ -265,4 +253,20 @@ private[lakelog] object StreamFiles extends Companion[StreamFiles] {
     OfStream.of(json),
     take[String](json, "start"),
     take[String](json, "end"))
+}
+
+/** What may be among the changes of a batch, whose files are beside. */
+private[lakelog] final case class StreamBatchFiles(mayCarry: Boolean, mayUpdate: Boolean, mayRepeat: Boolean)
+  extends Message {
+  override def members: Members = List(
+    "may_carry" -> put(mayCarry),
+    "may_update" -> put(mayUpdate),
+    "may_repeat" -> put(mayRepeat))
+}
+
+private[lakelog] object StreamBatchFiles extends Companion[StreamBatchFiles] {
+  override def of(json: JObject): StreamBatchFiles = StreamBatchFiles(
+    take[Boolean](json, "may_carry"),
+    take[Boolean](json, "may_update"),
+    take[Boolean](json, "may_repeat"))
 }

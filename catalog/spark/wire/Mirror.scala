@@ -215,7 +215,7 @@ private[lakelog] object Mirror {
     "StatisticsComputed" -> (StatisticsComputed.of _: JObject => Message),
     "Step" -> (Step.of _: JObject => Message),
     "StreamBatch" -> (StreamBatch.of _: JObject => Message),
-    "StreamOfChanges" -> (StreamOfChanges.of _: JObject => Message),
+    "StreamBatchFiles" -> (StreamBatchFiles.of _: JObject => Message),
     "Streams" -> (Streams.of _: JObject => Message),
     "SystemTables" -> (SystemTables.of _: JObject => Message),
     "TableChange" -> (TableChange.of _: JObject => Message),

@@ -9,7 +9,8 @@ private[lakelog] final case class FilesWritten(files: Array[String], values: Arr
 
 /** The driver's part of a write: it prepares the tasks and commits their files at once. */
 private[lakelog] final class LakeBatchWrite(
-    table: LakeTable, info: LogicalWriteInfo, operation: WriteOperation, commit: FileCommit) extends BatchWrite {
+    table: LakeTable, info: LogicalWriteInfo, operation: WriteOperation, commit: FileCommit, description: String)
+  extends BatchWrite {
 
   private val together = ReadTogether.known(table)
 
@@ -19,6 +20,8 @@ private[lakelog] final class LakeBatchWrite(
       IdentityValues.starts(table.identities, nextValues, physical.numPartitions)))
 
   private lazy val nextValues = if (table.identities.isEmpty) Map.empty[Long, BigInt] else commit.nextValues
+
+  override def toString: String = description
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = commit(messages, operation)
 

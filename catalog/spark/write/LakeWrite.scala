@@ -15,6 +15,9 @@ private[lakelog] final class LakeWrite(
 
   override def description(): String = s"lakelog ${operation.name} to ${table.name}"
 
+  /** Spark shows this in plans. */
+  override def toString: String = description()
+
   override def supportedCustomMetrics(): Array[CustomMetric] =
     if (commit.isReported) WriteMetrics.all else Array(WriteMetrics.written)
 
@@ -31,7 +34,7 @@ private[lakelog] final class LakeWrite(
   override def toBatch: BatchWrite = batch
 
   /** Made while the statement is optimised, which leads to what it reads. */
-  private val batch = new LakeBatchWrite(table, info, operation, commit)
+  private val batch = new LakeBatchWrite(table, info, operation, commit, description())
 
   override def toStreaming: StreamingWrite = commit match {
     case batches: BatchCommit => new LakeStreamingWrite(batch, batches)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
-from tests.spark.sql.rows import in_mode
+from tests.spark.sql.rows import MODES, in_mode
 
 RAW = {"deduplicationMode": "none"}
 
@@ -88,22 +88,87 @@ def test_what_cannot_be_where_a_stream_begins_and_ends_is_refused(table, streams
 
 
 @pytest.mark.adapter
-def test_net_changes_leave_out_what_came_and_went(table, streams):
-    options = {"startingVersion": 2, "deduplicationMode": "netChanges"}
-    with pytest.raises(Exception, match="(?i)state store|RocksDB"):
-        streams.batches(frame(table, **options))
-    conf, provider = table.spark.conf, "spark.sql.streaming.stateStore.providerClass"
-    conf.set(provider, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
-    try:
-        net = frame(table, **options)
-        assert all_of(streams.batches(net, "c")) == ["2 insert 1", "3 insert 20"]
-        table.sql("UPDATE lake.t SET x = 10 WHERE x = 1")
-        table.sql("INSERT INTO lake.t VALUES (5)")
-        table.sql("DELETE FROM lake.t WHERE x = 5")
-        table.sql("DELETE FROM lake.t WHERE x = 20")
-        assert all_of(streams.batches(net, "c")) == ["5 delete 1", "5 insert 10", "8 delete 20"]
-    finally:
-        conf.unset(provider)
+@pytest.mark.parametrize("updates", [False, True])
+def test_net_changes_leave_out_what_came_and_went(table, streams, updates):
+    net = frame(table, startingVersion=2, deduplicationMode="netChanges", computeUpdates=updates)
+    assert all_of(streams.batches(net, "c")) == ["2 insert 1", "3 insert 20"]
+    table.sql("UPDATE lake.t SET x = 10 WHERE x = 1")
+    table.sql("INSERT INTO lake.t VALUES (5)")
+    table.sql("DELETE FROM lake.t WHERE x = 5")
+    table.sql("DELETE FROM lake.t WHERE x = 20")
+    before, after = ("update_preimage", "update_postimage") if updates else ("delete", "insert")
+    assert all_of(streams.batches(net, "c")) == sorted([f"5 {before} 1", f"5 {after} 10", "8 delete 20"])
+    table.sql("UPDATE lake.t SET x = 11 WHERE x = 10")
+    table.sql("CALL lake.system.rollback_to_version(table => 't', version => 8)")
+    assert streams.batches(net, "c") == []
+
+
+COMPARED: list[dict[str, Any]] = [
+    {}, {"computeUpdates": True}, {"deduplicationMode": "netChanges"},
+    {"deduplicationMode": "netChanges", "computeUpdates": True},
+]  # fmt: skip
+
+
+@pytest.mark.adapter
+@pytest.mark.parametrize("options", COMPARED, ids=["copies", "updates", "net", "net updates"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_batch_has_what_a_query_reads_of_the_same_versions(lake, streams, mode, options):
+    lake.sql(f"CREATE TABLE lake.t (x INT) {in_mode(mode)}")
+    lake.sql("INSERT INTO lake.t SELECT /*+ COALESCE(1) */ int(id) FROM range(20)")
+    lake.sql("UPDATE lake.t SET x = x + 100 WHERE x % 3 = 0")
+    lake.sql("INSERT INTO lake.t VALUES (50), (51)")
+    lake.sql("UPDATE lake.t SET x = x + 1000 WHERE x IN (50, 103, 4)")
+    lake.sql("DELETE FROM lake.t WHERE x % 2 = 0")
+    lake.sql(
+        "MERGE INTO lake.t USING (SELECT explode(array(1, 7, 60)) AS k) ON x = k WHEN MATCHED AND k = 1 THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET x = 700 WHEN NOT MATCHED THEN INSERT (x) VALUES (k)"
+    )
+    lake.sql("CALL lake.system.rollback_to_version(table => 't', version => 5)")
+    lake.sql("DELETE FROM lake.t WHERE x = 1050")
+    columns = ["_commit_version", "_commit_timestamp", "_change_type", "_row_id", "_version", "x"]
+    text = f"concat_ws(' ', {', '.join(columns)})"
+
+    def of(reader, **more: Any):
+        return reader.options(startingVersion=2, **options, **more).changes(f"{lake.name}.t").selectExpr(text)
+
+    whole = sorted(row[0] for row in of(lake.spark.read, endingVersion=9).collect())
+    assert all_of(streams.batches(of(lake.spark.readStream))) == whole
+    each = [
+        [
+            row[0]
+            for row in lake.spark.read.options(startingVersion=version, endingVersion=version, **options)
+            .changes(f"{lake.name}.t").selectExpr(text).collect()
+        ]
+        for version in range(2, 10)
+    ]  # fmt: skip
+    by_version = streams.batches(of(lake.spark.readStream, maxFilesPerTrigger=1))
+    assert [sorted(batch) for batch in by_version] == [sorted(batch) for batch in each if batch]
+
+
+def stages_of(lake, query: Any) -> int:
+    """Return in how many stages a query has run."""
+    tracker = lake.spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
+    return len({stage for job in jobs for stage in job.stageIds})
+
+
+@pytest.mark.adapter
+@pytest.mark.parametrize("options", COMPARED, ids=["copies", "updates", "net", "net updates"])
+def test_versions_that_only_insert_are_not_compared(table, streams, options):
+    changes = frame(table, **options)
+
+    def stages() -> int:
+        writer = changes.writeStream.format("noop").option("checkpointLocation", streams.checkpoint("c"))
+        query = streams.kept(writer.trigger(availableNow=True).start())
+        query.awaitTermination()
+        assert query.lastProgress["stateOperators"] == []
+        return stages_of(table, query)
+
+    assert stages() == 1
+    table.sql("INSERT INTO lake.t VALUES (5)")
+    assert stages() == 1
+    table.sql("UPDATE lake.t SET x = 6 WHERE x = 5")
+    assert stages() > 1
 
 
 @pytest.mark.adapter

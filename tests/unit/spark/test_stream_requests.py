@@ -67,7 +67,7 @@ def test_an_idle_trigger_costs_one_request_after_the_end_of_changes_too(fresh, r
     end_us = dispatch.catalog.load_table("t").timestamp_us
     for number in range(3):
         write(dispatch, facts, number)
-    changes = {"end": {"last": None, "last_us": end_us}, "compared": True}
+    changes = {"last": None, "last_us": end_us}
     position = stream(dispatch, facts, "stream_start", changes=changes, starting_version=1)["position"]
     end = stream(dispatch, facts, "stream_next", position=position, changes=changes)["position"]
     assert json.loads(end)["version"] == 2

@@ -8,9 +8,8 @@ the end of the versions, and five more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -245,13 +244,12 @@ class Changelog:
         self,
         predicate: Filter | None = None,
         versions: Collection[int] | None = None,
-        time_of: Callable[[FileDiff], int] = attrgetter("time_us"),
     ) -> pa.Table:
         """Return the files with the changes of these versions (None: all), in order, without those that cannot match.
 
         They have the columns of `plan_scan`, and are to be read by `schema`. Only kinds of change, versions and times
-        are compared with the predicate. `time_of` returns the time of a version in microseconds. Reads the vectors of
-        files whose deleted rows changed.
+        are compared with the predicate. Reads the vectors of files whose deleted
+        rows changed.
         """
         bound = None if predicate is None else bind(as_predicate(predicate), self.schema)
         wanted = [
@@ -260,7 +258,7 @@ class Changelog:
             if versions is None or diff.version in versions
         ]
         rows = [
-            as_change(entry, change, diff.version, time_of(diff), self.newest.name)
+            as_change(entry, change, diff.version, diff.time_us, self.newest.name)
             for diff, change, found in in_order(wanted, self._entries, _VECTORS_AT_ONCE)
             for entry in found
         ]

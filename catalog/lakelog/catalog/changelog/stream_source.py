@@ -34,6 +34,16 @@ RESTORED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The files between two positions, and whether several changes of one row may be in them: see `Changelog`."""
+
+    files: pa.Table
+    may_carry: bool = False
+    may_update: bool = False
+    may_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """A stream over a table, whose newest version for the present request is `table`.
 
@@ -172,6 +182,9 @@ class Stream:
                     return here.moved(seen.version, taken)
             here = here.moved(seen.version + 1)
         return here if here.version > last else here.moved(last + 1)
+
+    def batch(self, start: Position, end: Position) -> Batch:
+        return Batch(files=self.files(start, end))
 
     def files(self, start: Position, end: Position) -> pa.Table:
         """Return the files (in the form of `plan_scan`) between two positions, in the order of the stream."""

@@ -7,6 +7,7 @@ field, what a missing one holds and how atomic values are converted. Only what c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Protocol
 
 import numpy as np
@@ -130,6 +131,9 @@ def default_values(field: Field, sql: str | None, length: int, *, physical: bool
     """Return `length` times the literal `sql`, or NULL for None."""
     type = type_to_arrow(field.type, physical=physical)
     value = None if sql is None else parse_literal(sql, field.type)
+    if isinstance(value, timedelta):
+        # Arrow refuses the longest ones as they are.
+        return pa.repeat(pa.scalar(value // timedelta(microseconds=1), pa.int64()).cast(type), length)
     return _nulls(length, type) if value is None else pa.repeat(pa.scalar(value, type), length)
 
 

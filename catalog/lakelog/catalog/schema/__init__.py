@@ -207,6 +207,7 @@ from lakelog.catalog.schema.spark_types import (
 )
 from lakelog.catalog.schema.sql_literals import (
     parse_literal,
+    text_literal,
 )
 from lakelog.catalog.schema.stored_types import (
     ready,
@@ -413,6 +414,7 @@ __all__ = [
     "spec_from_transforms",
     "state_of",
     "storage_of",
+    "text_literal",
     "to_arrow",
     "transform_to_json",
     "too_deep",

@@ -41,7 +41,7 @@ from lakelog.catalog.schema.properties import (
 )
 from lakelog.catalog.schema.schema import Schema, bind_field, check_column_name, check_fields, dotted, find_in
 from lakelog.catalog.schema.spark_types import SparkType, checked_type
-from lakelog.catalog.schema.sql_literals import parse_literal
+from lakelog.catalog.schema.sql_literals import parse_literal, text_literal
 from lakelog.catalog.schema.table_changes import (
     AddColumn,
     AddConstraint,
@@ -316,13 +316,11 @@ def _default_of_added(change: AddColumn, type: Type) -> Default | None:
                 f"a default of the nested field {dotted(change.name)} is not supported: leave it out, and give whole "
                 "columns defaults"
             )
-        if type == AtomicType("binary"):
-            raise Unsupported(
-                f"a default of the BINARY column {dotted(change.name)} is not supported, as Spark cannot read it for "
-                "existing rows: leave it out"
-            )
         exists = default.exists if default.exists is not None else default.current
         value = None if exists is None else parse_literal(exists, type)
+        if isinstance(value, str) and isinstance(type, AtomicType) and type.family == "char":
+            # With its blanks, which the values of other rows keep when the column becomes a VARCHAR or STRING.
+            exists = text_literal(value)
         default = Default(current=default.current, exists=exists)
     else:
         value = None

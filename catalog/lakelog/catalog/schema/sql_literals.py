@@ -14,6 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
+
 from lakelog.catalog.schema.types import COLLATED, AtomicType, Type
 from lakelog.log.errors import InvalidInput
 
@@ -60,7 +62,8 @@ def _parse(text: str, whole: str) -> Any:
         return {"null": None, "true": True, "false": False}[lowered]
     if match := _NUMBER.fullmatch(text):
         number = Decimal(match[1] + match[2])
-        return float(number) if (match[3] or "").lower() in ("d", "f") else number
+        suffix = (match[3] or "").lower()
+        return _rounded(float(number), suffix == "f") if suffix in ("d", "f") else number
     if match := _STRING.fullmatch(text):
         return unquoted(match[0])
     if (collated := _COLLATED_LITERAL.fullmatch(text)) and (match := _STRING.fullmatch(collated[1])):
@@ -90,6 +93,12 @@ def unquoted(text: str) -> str:
     written = re.sub(_ESCAPED, _escape, body.replace(quote * 2, quote))
     # Two escapes may be the two halves of one character.
     return written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def text_literal(text: str) -> str:
+    """Return the string literal that stands for `text`."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -158,15 +167,20 @@ def interval_value(text: str, whole: str) -> Any:
 def _cast(value: Any, name: str, whole: str) -> Any:
     """Return what Spark's CAST makes of a literal in its own rendering of defaults."""
     name = re.sub(r"\s", "", name.lower())
-    if isinstance(value, str) and name in ("float", "double"):
-        return float(value.replace("Infinity", "inf"))
-    if isinstance(value, Decimal) and name in ("float", "double"):
-        return float(value)
+    if isinstance(value, str | Decimal) and name in ("float", "double"):
+        number = float(value.replace("Infinity", "inf") if isinstance(value, str) else value)
+        return _rounded(number, name == "float")
     if isinstance(value, str) and name in ("date", "timestamp", "timestamp_ntz", "time"):
         return typed_value(name, value, whole)
     if isinstance(value, str) and name == "binary":
         return value.encode()
     return value
+
+
+def _rounded(number: float, is_single: bool) -> float:
+    """Return a number as its own type holds it, whatever wider type the column has since."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number)) if is_single else number
 
 
 def _integer(value: Any, type: AtomicType) -> int | None:

@@ -11,7 +11,6 @@ from lakelog.spark.frames import Beside
 from lakelog.spark.handles import on_ref
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import changes as ask
-from lakelog.spark.requests.base import Done
 
 
 def form(at: OpenCatalog, asked: ask.StreamForm) -> ask.Form:
@@ -36,9 +35,13 @@ def next_batch(at: OpenCatalog, asked: ask.StreamNext) -> ask.Next:
     return ask.Next(position=end.to_json(), head=stream.head().to_json())
 
 
-def files(at: OpenCatalog, asked: ask.StreamFiles) -> tuple[Done, Beside]:
+def files(at: OpenCatalog, asked: ask.StreamFiles) -> tuple[ask.StreamBatchFiles, Beside]:
     stream = _stream(at, asked)
-    return Done(), files_in_arrow(stream.files(stream.position(asked.start), stream.position(asked.end)))
+    batch = stream.batch(stream.position(asked.start), stream.position(asked.end))
+    among = ask.StreamBatchFiles(
+        may_carry=batch.may_carry, may_update=batch.may_update, may_repeat=batch.may_repeat
+    )
+    return among, files_in_arrow(batch.files)
 
 
 def _stream(at: OpenCatalog, asked: ask.OfStream) -> Stream:
@@ -50,8 +53,7 @@ def _stream(at: OpenCatalog, asked: ask.OfStream) -> Stream:
             table=table, name=asked.name, form=form, since=since, versions=versions, skips_changes=asked.skips_changes,
             skips_expired=asked.skips_expired,
         )  # fmt: skip
-    end, compared = asked.changes.end, asked.changes.compared
+    end = asked.changes
     return ChangeStream(
         table=table, name=asked.name, form=form, since=since, versions=versions, last=end.last, last_us=end.last_us,
-        compared=compared,
     )  # fmt: skip

@@ -130,7 +130,7 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(of_changes.StreamStart, of_changes.Position, streams.start),
     _entry(of_changes.StreamHead, of_changes.Position, streams.head),
     _entry(of_changes.StreamNext, of_changes.Next, streams.next_batch),
-    _with_bytes(of_changes.StreamFiles, base.Done, streams.files),
+    _with_bytes(of_changes.StreamFiles, of_changes.StreamBatchFiles, streams.files),
     _entry(of_refs.CreateRef, base.Done, refs.create),
     _entry(of_refs.DropRef, base.Done, refs.drop),
     _with_bytes(of_partitions.ListPartitions, base.Done, partitions.list_partitions),

@@ -49,23 +49,16 @@ class PlanChanges(OfLoaded, frozen=True, kw_only=True, tag="plan_changes"):
     predicate: Expression
 
 
-class StreamOfChanges(Message, frozen=True, kw_only=True):
-    """A stream that reads changes. `compared`: Spark compares the changes of a row with each other."""
-
-    end: ChangesEnd
-    compared: bool
-
-
 class OfStream(OfLoaded, frozen=True, kw_only=True):
     """About a stream that reads a table: `version` is what its query has loaded, `form` that of its columns.
 
-    Without `changes` it reads rows that are added.
+    With `changes` it reads changes up to that end, without it rows that are added.
     """
 
     name: str
     form: str
     skips_changes: bool
-    changes: StreamOfChanges | None = None
+    changes: ChangesEnd | None = None
     skips_expired: bool = False
 
 
@@ -122,3 +115,11 @@ class StreamFiles(OfStream, frozen=True, kw_only=True, tag="stream_files"):
 
     start: str
     end: str
+
+
+class StreamBatchFiles(Answer, frozen=True, kw_only=True):
+    """What may be among the changes of a batch, whose files are beside."""
+
+    may_carry: bool
+    may_update: bool
+    may_repeat: bool

@@ -1,11 +1,10 @@
-"""The changes of a table as a stream: whole versions, at times that grow from batch to batch, also when retried."""
+"""The changes of a table as a stream: whole versions, the same when retried."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-import msgspec
 import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
@@ -82,27 +81,40 @@ def test_versions_are_never_torn_apart(table: Table) -> None:
     assert [{version for version, _, _ in batch} for batch in two] == [{2, 3}, {4, 5}]
 
 
-def test_each_batch_has_later_times_than_all_before_it(table: Table) -> None:
+def test_changes_have_the_times_of_their_versions(table: Table) -> None:
     source = stream(table)
-    # Commits of this test are less than a millisecond apart, or have the times of a clock that is ahead.
     for limits in (Limits(files=1), ALL):
-        latest = 0
         for batch in batches(source, source.start(version=1), limits):
-            times: dict[int, int] = {}
-            for version, time in zip(
-                batch["_commit_version"].to_pylist(),
-                batch["_commit_timestamp"].cast(pa.int64()).to_pylist(),
-                strict=True,
-            ):
-                assert times.setdefault(version, time) == time >= table.at(version=version).timestamp_us
-                assert time % 1000 == 0 and time > latest
-            latest = max(times.values())
-    ahead = msgspec.structs.replace(source.start(version=5), time_ms=10**13)
-    [batch] = batches(source, ahead)
-    assert set(batch["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {(10**13 + 1) * 1000}
-    exact = stream(table, compared=False)
-    [batch] = batches(exact, exact.start(version=5))
-    assert set(batch["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {table.timestamp_us}
+            times = batch["_commit_timestamp"].cast(pa.int64()).to_pylist()
+            for version, time in zip(batch["_commit_version"].to_pylist(), times, strict=True):
+                assert time == table.at(version=version).timestamp_us
+    [whole] = batches(source, source.start())
+    assert set(whole["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {table.timestamp_us}
+
+
+def test_a_batch_says_whether_a_row_may_have_several_changes(table: Table) -> None:
+    """Version 2 and 3 insert, version 4 deletes, version 5 updates."""
+    source = stream(table.append(rows(range(30, 31))))
+
+    def among(first: int | None, last: int) -> tuple[bool, bool]:
+        start = source.start(version=first)
+        end = source.next(start, ALL, until=source.start(version=last + 1))
+        batch = source.batch(start, end)
+        assert batch.may_carry <= batch.may_update
+        return batch.may_update, batch.may_repeat
+
+    assert among(2, 3) == among(6, 6) == among(None, 6) == (False, False)
+    assert among(4, 4) == (False, False)
+    assert among(3, 4) == (False, True)
+    assert among(5, 5) == (True, False)
+    assert among(2, 6) == (True, True)
+
+
+def test_rows_of_the_contents_may_change_in_the_same_batch(table: Table) -> None:
+    start = stream(table).start()
+    source = stream(deleted(table, [5]))
+    batch = source.batch(start, source.next(start, ALL))
+    assert (batch.may_update, batch.may_repeat) == (False, True)
 
 
 def test_a_first_batch_is_the_same_for_a_reader_that_has_forgotten_where_it_began(table: Table) -> None:

@@ -29,6 +29,7 @@ from lakelog.catalog.schema import (
     dotted,
     parse_literal,
     result_type,
+    text_literal,
 )
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
@@ -163,8 +164,7 @@ def _literal(value: Any, type: AtomicType) -> str | None:
         case str() if type.family in _TYPED:
             return f"{_TYPED[type.family]} '{value}'"
         case str():
-            escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
+            return text_literal(value)
     return None
 
 
