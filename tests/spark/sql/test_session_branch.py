@@ -172,6 +172,31 @@ def test_an_audit_is_published_by_a_fast_forward(shop: Lake):
     assert in_python(shop) == [(1, "d"), (2, "b"), (3, "c")]
 
 
+def test_what_is_cached_of_a_line_is_not_read_of_another(shop: Lake):
+    def rows() -> list[tuple]:
+        return sorted(shop.sql("SELECT id, k FROM lake.a.t"))
+
+    before = rows()
+    audited = [*before, (3, "c")]
+    try:
+        shop.sql("CACHE TABLE lake.a.t")
+        shop.sql("SET spark.wap.branch = audit")
+        shop.sql("INSERT INTO lake.a.t VALUES (3, 'c')")
+        assert rows() == audited
+        shop.sql("RESET spark.wap.branch")
+        assert rows() == before
+        shop.sql("UNCACHE TABLE lake.a.t")
+        shop.sql("SET spark.wap.branch = audit")
+        shop.sql("CACHE TABLE lake.a.t")
+        assert rows() == audited
+        shop.sql("RESET spark.wap.branch")
+        assert rows() == before
+        shop.sql("INSERT INTO lake.a.t SELECT id + 10, k FROM lake.a.t")
+        assert in_python(shop) == [*before, (11, "a"), (12, "b")]
+    finally:
+        shop.spark.catalog.clearCache()
+
+
 def test_one_write_names_one_branch(shop: Lake):
     for name in ("mine", "other"):
         shop.sql(f"ALTER TABLE lake.a.t CREATE BRANCH {name}")
