@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.connector.write.LogicalWriteInfo
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -145,13 +145,13 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     all.estimateStatistics().sizeInBytes().getAsLong
   }
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+  override def newWriteBuilder(info: LogicalWriteInfo): LakeWriteBuilder = {
     refuseStreaming()
     refuseTag()
     SessionBranch.written(this, info.options).writeBuilder(info)
   }
 
-  private def writeBuilder(info: LogicalWriteInfo): WriteBuilder = {
+  private def writeBuilder(info: LogicalWriteInfo): LakeWriteBuilder = {
     refuseUncomputed()
     PlaceCatalog.check(access.ident, access.catalog, info.options)
     IdentityColumns.refuseGiven(identities, info.schema)

@@ -50,7 +50,7 @@ private[lakelog] object LakeExtensions {
       PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
-  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources, OverwriteByRows)
 
   /** What carries statements out in another way than Spark does. */
   val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, QuickRows, WritesByName.Strategy)

@@ -12,6 +12,7 @@ from lakelog.catalog.schema.arrow_types import (
     is_list,
     schema_from_arrow,
     schema_to_arrow,
+    storage_of,
     type_from_arrow,
     type_to_arrow,
 )
@@ -184,12 +185,14 @@ from lakelog.catalog.schema.properties import (
     value_of,
 )
 from lakelog.catalog.schema.schema import (
+    DEPTH_LIMIT,
     Schema,
     assign_ids,
     bind_field,
     check_fields,
     dotted,
     physical_name,
+    too_deep,
 )
 from lakelog.catalog.schema.schema_changes import (
     Altered,
@@ -308,6 +311,7 @@ __all__ = [
     "STATISTICS",
     "CLUSTER_DEPTH",
     "DELETED_RATIO",
+    "DEPTH_LIMIT",
     "KEEP_FOR",
     "AUTO",
     "MAINTENANCE",
@@ -408,8 +412,10 @@ __all__ = [
     "sort_order_from",
     "spec_from_transforms",
     "state_of",
+    "storage_of",
     "to_arrow",
     "transform_to_json",
+    "too_deep",
     "type_from_arrow",
     "type_from_spark",
     "type_to_arrow",

@@ -29,6 +29,8 @@ R = TypeVar("R", bound=AnyResult)
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 
+DRY_RUN = "dry_run"
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -55,6 +57,11 @@ class Column:
     name: str
     type: str
     comment: str = ""
+
+
+_ONLY_REPORTED = Column(
+    DRY_RUN, "BOOLEAN", "true: nothing was changed, this is what would be done with dry_run => false"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +161,16 @@ class Procedure:
     asks: bool = False
     rows: bool = False
 
+    @property
+    def only_reports(self) -> bool:
+        """Whether it changes nothing unless it is told to: then its answer says which of the two it has done."""
+        return any(each.name == DRY_RUN and each.default == "true" for each in self.parameters)
+
+    def answer(self, call: Call) -> Rows:
+        """Return the rows of the result, as it is declared."""
+        rows = self.run(call)
+        return [(*row, call[DRY_RUN]) for row in rows] if self.only_reports else rows
+
     def declaration(self) -> DeclaredProcedure:
         """Return all that Spark needs to know."""
         return DeclaredProcedure(
@@ -163,7 +180,10 @@ class Procedure:
                 DeclaredParameter(name=p.name, type=p.type, default=p.default, comment=p.comment)
                 for p in self.parameters
             ),
-            columns=tuple(DeclaredColumn(name=c.name, type=c.type, comment=c.comment) for c in self.columns),
+            columns=tuple(
+                DeclaredColumn(name=c.name, type=c.type, comment=c.comment)
+                for c in (*self.columns, *((_ONLY_REPORTED,) if self.only_reports else ()))
+            ),
             changes=self.changes is not None,
             session=self.session,
             in_transaction=self.in_transaction,

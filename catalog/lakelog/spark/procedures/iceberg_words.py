@@ -159,7 +159,7 @@ _FILES = (
     Column("deleted_data_files_count", "BIGINT"),
     Column("deleted_data_files_bytes", "BIGINT"),
     Column("deleted_objects_count", "BIGINT", "all others except commits"),
-    Column("waiting_files_count", "BIGINT", "of writes that may be under way"),
+    Column("waiting_files_count", "BIGINT", "of writes of the last 3 days: they may be under way"),
 )
 
 PROCEDURES = (
