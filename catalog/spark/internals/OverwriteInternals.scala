@@ -20,7 +20,8 @@ private[lakelog] object OverwriteInternals extends PredicateHelper {
    * condition: as if all rows of that were replaced, so that Spark hands nothing down.
    */
   def replaced(plan: LogicalPlan)(other: (Table, Expression) => Option[Table]): LogicalPlan = plan.transformDown {
-    case overwrite: OverwriteByExpression if overwrite.write.isEmpty => overwrite.table match {
+    case overwrite: OverwriteByExpression if overwrite.write.isEmpty =>
+      overwrite.table match {
         case relation: DataSourceV2Relation => other(relation.table, overwrite.deleteExpr) match {
             case None => overwrite
             case Some(table) =>

@@ -24,10 +24,11 @@ private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWri
 
   /** Others are found by rows: see [[OverwriteByRows]], which is not there in each session. */
   override def canOverwrite(predicates: Array[Predicate]): Boolean =
-    predicates.find(each => !table.canOverwrite(Array(each))).forall(unknown => throw Failures.unsupported(
-      s"${table.name} cannot be overwritten by the condition ${Predicates.words(unknown)} in a session without lakelog's " +
-        "extension, by which Spark finds the rows of such a condition: set spark.sql.extensions to " +
-        s"${classOf[LakeExtensions].getName}, or compare columns with values."))
+    predicates.find(each => !table.canOverwrite(Array(each))).forall(unknown =>
+      throw Failures.unsupported(
+        s"${table.name} cannot be overwritten by the condition ${Predicates.words(unknown)} in a session without lakelog's " +
+          "extension, by which Spark finds the rows of such a condition: set spark.sql.extensions to " +
+          s"${classOf[LakeExtensions].getName}, or compare columns with values."))
 
   override def overwrite(predicates: Array[Predicate]): WriteBuilder = replacing(RowsToReplace.of(predicates.toSeq))
 

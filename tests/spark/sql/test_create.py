@@ -53,11 +53,15 @@ def test_what_has_no_effect_is_said_once(lake, log):
         "CREATE TABLE lake.v (a INT) USING Parquet",
     ):
         lake.sql(statement)
-    lake.spark.range(1).write.format("typo").saveAsTable(f"{lake.name}.w")
+    lake.spark.range(1).writeTo(f"{lake.name}.w").using("typo").create()
+    with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):  # Spark looks there itself.
+        lake.spark.range(1).write.format("typo").saveAsTable(f"{lake.name}.w")
     lake.spark.range(1).write.saveAsTable(f"{lake.name}.x")
     said = log.toString()
     assert said.count("kept as a word") == 2
-    assert said.count("USING nosuchformat is kept as a word") == said.count("USING typo is kept as a word") == 1
+    assert (
+        said.count("USING nosuchformat is kept as a word") == said.count("USING typo is kept as a word") == 1
+    )
     assert "the property delta.checkpointInterval is Delta's, and has no effect on a lakelog table" in said
     assert "lakelog's word for it is lakelog.write.merge.mode" in said
 

@@ -59,7 +59,9 @@ WRITES: dict[str, Callable[[Lake, str, object], object]] = {
         f"MERGE INTO lake.{t} t USING (SELECT 1L AS id, 'z' AS k) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET k = s.k WHEN NOT MATCHED THEN INSERT *"
     ),
-    "insert of its rows": lambda lake, t, _: lake.sql(f"INSERT INTO lake.{t} SELECT id + 10, k FROM lake.{t}"),
+    "insert of its rows": lambda lake, t, _: lake.sql(
+        f"INSERT INTO lake.{t} SELECT id + 10, k FROM lake.{t}"
+    ),
     "delete by its rows": lambda lake, t, _: lake.sql(
         f"DELETE FROM lake.{t} WHERE id IN (SELECT max(id) FROM lake.{t})"
     ),
@@ -247,12 +249,12 @@ def test_the_option_branch_of_a_write_is_obeyed(shop: Lake, tmp_path):
         assert in_python(shop) == before, f"{name} went live"
         assert in_python(shop, branch) == [*before, (9, "i")], f"{name} is lost"
         assert shop.spark.read.option("branch", branch).table(table).count() == 3
-    for write in (
+    for refused in (
         lambda: frame(shop).write.mode("overwrite").option("branch", "b0").saveAsTable(table),
         lambda: frame(shop).writeTo(table).option("branch", "b0").createOrReplace(),
         lambda: frame(shop).writeTo(f"{shop.name}.a.new").option("branch", "b0").create(),
         lambda: shop.spark.readStream.option("branch", "b0").table(table),
     ):
         with pytest.raises(PySparkException, match="branch"):
-            write()
+            refused()
     assert in_python(shop) == before and not shop.catalog.table_exists("a.new")
