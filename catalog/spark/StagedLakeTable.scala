@@ -5,6 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.connector.catalog.{StagedTable, TableCatalog}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.LogicalWriteInfo
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * A table that no reader sees until its one commit, which carries its metadata and the files written to it.
@@ -34,7 +35,10 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: wire.Stage
     new LakeWriteBuilder(this, info, commitOfFiles)
   }
 
-  def refuseUnknown(info: LogicalWriteInfo): Unit = refuseUnknown(info.options, "write", obeyedOptions)
+  def refuseUnknown(info: LogicalWriteInfo): Unit = refuseUnknownInWrite(info.options)
+
+  override private[lakelog] def refuseUnknownInWrite(options: CaseInsensitiveStringMap): Unit =
+    refuseUnknown(options, "write", obeyedOptions)
 
   /** Keeps the files that are written, for the table's commit. */
   def commitOfFiles: FileCommit =

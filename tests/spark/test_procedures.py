@@ -91,6 +91,9 @@ def test_a_procedure_is_only_in_the_namespace_system(echo):
         with pytest.raises(AnalysisException) as error:
             echo.sql(f"CALL {place}('a')")
         assert error.value.getCondition() == "ROUTINE_NOT_FOUND"
+    for place, hint in (("system.ecco", "did you mean .*system.echo"), ("a.echo", "in the namespace system")):
+        with pytest.raises(AnalysisException, match=hint):
+            echo.sql(f"CALL lake.{place}('a')")
     with pytest.raises(AnalysisException, match="`system`.`ecco`"):
         echo.sql("DESCRIBE PROCEDURE lake.system.ecco")
     assert echo.sql("CALL lake.system.ECHO('a')")[0][0] == "a"

@@ -33,7 +33,7 @@ private[lakelog] object LakeExtensions {
    * that is not its own. Spark applies them again and again until nothing changes.
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
+    Seq(SessionBranch.Early, ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
       NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */

@@ -138,9 +138,8 @@ private[lakelog] object ForeignWords {
   def refuseProcedure(catalog: String, ident: Identifier, known: Iterable[String]): Unit = {
     val name = ident.name.toLowerCase(Locale.ROOT)
     val system = SchemaInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace))
-    def refuse(instead: String) =
-      throw Failures.invalid(
-        s"lakelog has no procedure ${ident.name}: ${instead.replace("CALL system.", s"CALL $system.")}.")
+    def refuse(instead: String) = throw ErrorInternals.noSuchRoutine(
+      catalog +: ident.namespace.toSeq :+ ident.name, instead.replace("CALL system.", s"CALL $system."))
     Procedures.get(name).foreach(refuse)
     if (!LakeCatalog.isSystem(ident.namespace) && known.exists(_ == name))
       refuse(s"its procedures are in the namespace system, so use CALL system.$name(…)")

@@ -49,6 +49,15 @@ private[lakelog] object ErrorInternals {
   def noSuchRoutine(name: Seq[String]): AnalysisException =
     new AnalysisException("ROUTINE_NOT_FOUND", Map("routineName" -> name.map(QuotingUtils.quoteIdentifier).mkString(".")))
 
+  /** The same, with what there is instead. */
+  def noSuchRoutine(name: Seq[String], instead: String): AnalysisException = {
+    val routine = name.map(QuotingUtils.quoteIdentifier).mkString(".")
+    new AnalysisException(
+      s"[ROUTINE_NOT_FOUND] The routine $routine cannot be found: $instead.", None, None, None,
+      Some("ROUTINE_NOT_FOUND"),
+      Map("routineName" -> routine), Array.empty[QueryContext])
+  }
+
   def noTableFunction(name: Seq[String]): Throwable = new AnalysisException(
     errorClass = "UNRESOLVABLE_TABLE_VALUED_FUNCTION", messageParameters = Map("name" -> DataTypeErrors.toSQLId(name)),
     origin = CurrentOrigin.get)

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.lakelog
 
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -34,6 +37,24 @@ private[lakelog] object SessionBranch {
   def read(table: LakeTable): LakeTable =
     if (table.facts.ref.isDefined || table.facts.past) table
     else branch.filter(_ => isEnabled(table)).flatMap(name => ifThere(table, name)).getOrElse(table)
+
+  /**
+   * Makes the branch that a statement will write to before any of its names is resolved: what it reads of the same table has to be
+   * on that branch too.
+   */
+  object Early extends (SparkSession => Rule[LogicalPlan]) {
+    override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+      override val ruleName: String = "lakelog.SessionBranch.Early"
+
+      override def apply(plan: LogicalPlan): LogicalPlan = {
+        branch.filterNot(_ => StatementInternals.isExplained).foreach { name =>
+          WritesByName.names(plan).flatMap(LakeNames.table).filter(table => table.facts.ref.isEmpty && isEnabled(table))
+            .foreach(made(_, name))
+        }
+        plan
+      }
+    }
+  }
 
   /** What a write with these options changes where it names the table. */
   def written(table: LakeTable, options: CaseInsensitiveStringMap): LakeTable = {

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, UnsupportedOperationException
+from pyspark.errors import AnalysisException, PySparkException, UnsupportedOperationException
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
@@ -43,6 +43,49 @@ def test_options_of_a_file_source_are_kept_and_warned_of(lake, log):
     assert lake.sql("SELECT * FROM lake.t") == [(1,)] and lake.catalog.load_table("t").provider == "csv"
     said = "The options header, sep are kept as properties and have no effect: they are for files of csv"
     assert said in log.toString()
+
+
+def test_what_has_no_effect_is_said_once(lake, log):
+    for statement in (
+        "CREATE TABLE lake.t (a INT) USING nosuchformat TBLPROPERTIES ('write.merge.mode' = 'copy-on-write')",
+        "CREATE TABLE lake.u (a INT) USING NoSuchFormat TBLPROPERTIES ('delta.checkpointInterval' = '9')",
+        "ALTER TABLE lake.u SET TBLPROPERTIES ('write.merge.mode' = 'copy-on-write')",
+        "CREATE TABLE lake.v (a INT) USING Parquet",
+    ):
+        lake.sql(statement)
+    lake.spark.range(1).writeTo(f"{lake.name}.w").using("typo").create()
+    with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):  # Spark looks there itself.
+        lake.spark.range(1).write.format("typo").saveAsTable(f"{lake.name}.w")
+    lake.spark.range(1).write.saveAsTable(f"{lake.name}.x")
+    said = log.toString()
+    assert said.count("kept as a word") == 2
+    assert (
+        said.count("USING nosuchformat is kept as a word") == said.count("USING typo is kept as a word") == 1
+    )
+    assert "the property delta.checkpointInterval is Delta's, and has no effect on a lakelog table" in said
+    assert "lakelog's word for it is lakelog.write.merge.mode" in said
+
+
+def test_properties_that_must_not_be_ignored_are_refused_in_each_statement(lake):
+    bad = "'delta.appendOnly' = 'true'"
+    rows = lake.spark.range(1)
+    lake.sql("CREATE TABLE lake.t (id BIGINT)")
+    for act in (
+        lambda: lake.sql(f"CREATE TABLE lake.u (a INT) TBLPROPERTIES ({bad})"),
+        lambda: lake.sql(f"CREATE TABLE lake.u (a INT) USING delta OPTIONS ({bad})"),
+        lambda: lake.sql(f"CREATE TABLE lake.u TBLPROPERTIES ({bad}) AS SELECT 1 AS a"),
+        lambda: lake.sql(f"CREATE OR REPLACE TABLE lake.t (a INT) TBLPROPERTIES ({bad})"),
+        lambda: lake.sql(f"REPLACE TABLE lake.t TBLPROPERTIES ({bad}) AS SELECT 1 AS a"),
+        lambda: lake.sql(f"CREATE TABLE lake.u LIKE lake.t TBLPROPERTIES ({bad})"),
+        lambda: lake.sql(f"ALTER TABLE lake.t SET TBLPROPERTIES ({bad})"),
+        lambda: rows.writeTo(f"{lake.name}.u").tableProperty("delta.appendOnly", "true").create(),
+        lambda: rows.write.option("delta.appendOnly", "true").saveAsTable(f"{lake.name}.u"),
+    ):
+        with pytest.raises(PySparkException, match=r"delta\.appendOnly"):
+            act()
+    assert not lake.catalog.table_exists("u") and lake.catalog.load_table("t").version == 1
+    with pytest.raises(AnalysisException, match="rows with equal keys all stay"):
+        lake.sql("CREATE TABLE lake.u (a INT) USING hudi TBLPROPERTIES (primaryKey = 'a')")
 
 
 def test_like_copies_what_sparks_own_catalog_copies(lake, memory, tmp_path):

@@ -174,6 +174,31 @@ def test_an_audit_is_published_by_a_fast_forward(shop: Lake):
     assert in_python(shop) == [(1, "d"), (2, "b"), (3, "c")]
 
 
+def test_what_is_cached_of_a_line_is_not_read_of_another(shop: Lake):
+    def rows() -> list[tuple]:
+        return sorted(shop.sql("SELECT id, k FROM lake.a.t"))
+
+    before = rows()
+    audited = [*before, (3, "c")]
+    try:
+        shop.sql("CACHE TABLE lake.a.t")
+        shop.sql("SET spark.wap.branch = audit")
+        shop.sql("INSERT INTO lake.a.t VALUES (3, 'c')")
+        assert rows() == audited
+        shop.sql("RESET spark.wap.branch")
+        assert rows() == before
+        shop.sql("UNCACHE TABLE lake.a.t")
+        shop.sql("SET spark.wap.branch = audit")
+        shop.sql("CACHE TABLE lake.a.t")
+        assert rows() == audited
+        shop.sql("RESET spark.wap.branch")
+        assert rows() == before
+        shop.sql("INSERT INTO lake.a.t SELECT id + 10, k FROM lake.a.t")
+        assert in_python(shop) == [*before, (11, "a"), (12, "b")]
+    finally:
+        shop.spark.catalog.clearCache()
+
+
 def test_one_write_names_one_branch(shop: Lake):
     for name in ("mine", "other"):
         shop.sql(f"ALTER TABLE lake.a.t CREATE BRANCH {name}")
@@ -224,12 +249,12 @@ def test_the_option_branch_of_a_write_is_obeyed(shop: Lake, tmp_path):
         assert in_python(shop) == before, f"{name} went live"
         assert in_python(shop, branch) == [*before, (9, "i")], f"{name} is lost"
         assert shop.spark.read.option("branch", branch).table(table).count() == 3
-    for write in (
+    for refused in (
         lambda: frame(shop).write.mode("overwrite").option("branch", "b0").saveAsTable(table),
         lambda: frame(shop).writeTo(table).option("branch", "b0").createOrReplace(),
         lambda: frame(shop).writeTo(f"{shop.name}.a.new").option("branch", "b0").create(),
         lambda: shop.spark.readStream.option("branch", "b0").table(table),
     ):
         with pytest.raises(PySparkException, match="branch"):
-            write()
+            refused()
     assert in_python(shop) == before and not shop.catalog.table_exists("a.new")

@@ -119,7 +119,7 @@ def test_it_begins_at_the_time_of_a_version(table, streams):
         ({"maxFilesPerTrigger": 0}, "above 0"),
         ({"maxBytesPerTrigger": "much"}, "such as 64m"),
         ({"readChangeFeed": "true"}, "spark.readStream.changes"),
-        ({"ignoreDeletes": "true"}, "does not know the read option 'ignoredeletes'"),
+        ({"ignoreDeletes": "true"}, "does not know the read option 'ignoreDeletes': use skipChange"),
     ],
     ids=str,
 )

@@ -68,12 +68,8 @@ from lakelog.catalog.schema.filters import (
     as_predicate,
 )
 from lakelog.catalog.schema.foreign_properties import (
-    FOREIGN,
-    ForeignPropertyWarning,
-    Verdict,
     check_for_provider,
     kept_of_import,
-    page_rows,
     warn_of_foreign,
     warn_of_import,
 )
@@ -243,12 +239,8 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
-    "FOREIGN",
-    "ForeignPropertyWarning",
-    "Verdict",
     "check_for_provider",
     "kept_of_import",
-    "page_rows",
     "warn_of_foreign",
     "warn_of_import",
     "BLOOM_FPP",

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.AnalysisContext
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog, TableCatalog}
 
@@ -25,6 +25,13 @@ private[lakelog] object LakeNames {
     def isOfLake(parts: Seq[String]): Boolean = parts match {
       case CatalogAndIdentifier(catalog, _) => LakeCatalog.of(catalog).nonEmpty
       case _ => false
+    }
+
+    def table(parts: Seq[String]): Option[LakeTable] = parts match {
+      case CatalogAndIdentifier(catalog: TableCatalog, ident) if LakeCatalog.of(catalog).isDefined =>
+        try Some(catalog.loadTable(ident)).collect { case table: LakeTable => table }
+        catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+      case _ => None
     }
 
     def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] = parts match {
@@ -52,6 +59,9 @@ private[lakelog] object LakeNames {
 
   /** Whether there is a lakelog table of that name. */
   def isThere(parts: Seq[String]): Boolean = new Names(state.catalogManager).isThere(parts)
+
+  /** The lakelog table of that name, as a statement reads it, if there is one. */
+  def table(parts: Seq[String]): Option[LakeTable] = new Names(state.catalogManager).table(parts)
 
   /** Whether it is, or could be, a lakelog table: the session catalog has others beside them. */
   def isTable(parts: Seq[String]): Boolean = new Names(state.catalogManager).isTable(parts)

@@ -5,7 +5,7 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable}
+import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, MonotonicallyIncreasingID}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -83,19 +83,26 @@ private[lakelog] object WritesByName {
   }
 
   /** Whether the table to write to is still a name. One that a DataFrame has loaded is another's choice already. */
-  private def isWriteByName(plan: LogicalPlan): Boolean = {
-    val target = plan match {
-      case insert: InsertIntoStatement => Some(insert.table)
-      case write: V2WriteCommand => Some(write.table)
-      case delete: DeleteFromTable => Some(delete.table)
-      case update: UpdateTable => Some(update.table)
-      case merge: MergeIntoTable => Some(merge.targetTable)
-      case truncate: TruncateTable => Some(truncate.table)
-      case replace: ReplaceTableAsSelect => Some(replace.name)
-      case replace: ReplaceTable => Some(replace.name)
-      case _ => None
-    }
-    target.exists(!_.exists(PlanInternals.TableOf.unapply(_).isDefined))
+  private def isWriteByName(plan: LogicalPlan): Boolean =
+    writtenBy(plan).exists(!_.exists(PlanInternals.TableOf.unapply(_).isDefined))
+
+  /** The names of the tables to which a plan adds rows, or whose rows it changes, before any of its names is resolved. */
+  def names(plan: LogicalPlan): Seq[Seq[String]] = plan.collect {
+    case statement @ (_: InsertIntoStatement | _: V2WriteCommand | _: DeleteFromTable | _: UpdateTable |
+        _: MergeIntoTable) => writtenBy(statement).toSeq
+  }.flatten.flatMap(_.collect { case name: UnresolvedRelation => name.multipartIdentifier })
+
+  /** What names the table that a statement writes to. */
+  private def writtenBy(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+    case insert: InsertIntoStatement => Some(insert.table)
+    case write: V2WriteCommand => Some(write.table)
+    case delete: DeleteFromTable => Some(delete.table)
+    case update: UpdateTable => Some(update.table)
+    case merge: MergeIntoTable => Some(merge.targetTable)
+    case truncate: TruncateTable => Some(truncate.table)
+    case replace: ReplaceTableAsSelect => Some(replace.name)
+    case replace: ReplaceTable => Some(replace.name)
+    case _ => None
   }
 
   /**

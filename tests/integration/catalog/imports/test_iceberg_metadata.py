@@ -16,7 +16,7 @@ from tests.integration.catalog.imports.written import Folder
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.imports.iceberg import manifests
-from lakelog.catalog.schema import ForeignPropertyWarning
+from lakelog.catalog.schema.foreign_properties import ForeignPropertyWarning
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 

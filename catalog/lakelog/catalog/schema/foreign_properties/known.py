@@ -1,20 +1,15 @@
-"""Table properties of Delta, Iceberg and Hudi, and what becomes of each on a lakelog table.
+"""Which table properties Delta, Iceberg and Hudi have, and what becomes of each on a lakelog table: the one list.
 
-A property that protects rows, deletes them or says what they are is obeyed, or refused with lakelog's word for it. One
-that only makes things quicker is kept as it is, with a warning that it does nothing. `FOREIGN` is the one list: the
-page `docs/properties.md` and the tests are made from it. Pure.
+The page `docs/properties.md` and the tests are made from it. It must not know how a property is checked. Pure.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import partial
-
-from lakelog.log.errors import InvalidInput
 
 
 class Verdict(Enum):
@@ -47,10 +42,7 @@ class ForeignProperty:
         return any(fnmatchcase(value.strip().lower(), each) for each in self.fine)
 
 
-class ForeignPropertyWarning(UserWarning):
-    """A property of another format is kept and does nothing."""
-
-
+KEYS = "rows with equal keys all stay: write by MERGE INTO, or by upsert from Python"
 _KEEP_FOR = "set lakelog.maintenance.keep-for, an age such as 30d"
 _MODES = "lakelog.write.delete.mode, lakelog.write.update.mode and lakelog.write.merge.mode"
 _ISOLATION = "set lakelog.isolation to snapshot or serializable"
@@ -59,7 +51,6 @@ _FILE_SIZE = "lakelog.write.target-file-size-bytes"
 _CODEC = "lakelog.write.parquet.compression-codec"
 _MAINTENANCE = "lakelog.maintenance = auto"
 _ICEBERG = "lakelog.iceberg = on"
-_KEYS = "rows with equal keys all stay: write by MERGE INTO, or by upsert from Python"
 _PLACE = "files stay under the table's own location: give that by LOCATION"
 
 
@@ -172,7 +163,7 @@ def _of_iceberg() -> Iterator[ForeignProperty]:
         _ISOLATION,
         fine="snapshot",
     )
-    yield from refused("write.upsert.enabled", _KEYS, fine="false")
+    yield from refused("write.upsert.enabled", KEYS, fine="false")
     yield from refused(
         "write.metadata.metrics.default write.metadata.metrics.column.*",
         "statistics may have values of a column, and lakelog.write.statistics.columns only adds some: leave it out",
@@ -227,7 +218,7 @@ def _of_hudi() -> Iterator[ForeignProperty]:
         "hoodie.datasource.write.operation hoodie.datasource.write.insert.drop.duplicates "
         "hoodie.combine.before.insert hoodie.combine.before.upsert "
         "hoodie.datasource.write.payload.class hoodie.record.merge.* hoodie.write.record.merge.*",
-        _KEYS,
+        KEYS,
     )
     yield from refused(
         "hoodie.clean.* hoodie.cleaner.* hoodie.keep.min.commits hoodie.keep.max.commits hoodie.archive.*",
@@ -247,87 +238,3 @@ def _of_hudi() -> Iterator[ForeignProperty]:
 
 FOREIGN: tuple[ForeignProperty, ...] = (*_of_delta(), *_of_iceberg(), *_of_hudi())
 """All that are known; the first one that matches a name counts."""
-
-
-def foreign_property(name: str) -> ForeignProperty | None:
-    """Return what is known of a property's name; None for one that no other format has."""
-    return next((each for each in FOREIGN if each.matches(name)), None)
-
-
-def refusal(name: str, value: str) -> str | None:
-    """Return why a property cannot be set to that value; None if it can."""
-    known = foreign_property(name)
-    if known is None or known.verdict is not Verdict.REFUSED or known.is_fine(value):
-        return None
-    return f"the property {name} is {known.format}'s, and lakelog does not obey it: {known.says}"
-
-
-_OF_HUDI = frozenset(("primarykey", "precombinefield", "orderingfields"))
-"""Names without a prefix: they are Hudi's for a table that is created USING hudi."""
-
-
-def check_for_provider(properties: Mapping[str, str], provider: str | None) -> None:
-    """Raise InvalidInput for a property by which the provider of a statement would choose among rows."""
-    for name in properties:
-        if provider is not None and provider.lower() == "hudi" and name.lower() in _OF_HUDI:
-            raise InvalidInput(f"the property {name} is Hudi's, and lakelog does not obey it: {_KEYS}")
-
-
-def check_foreign(properties: Mapping[str, str]) -> None:
-    """Raise InvalidInput for a property of another format that must not be ignored."""
-    for name, value in properties.items():
-        if (text := refusal(name, value)) is not None:
-            raise InvalidInput(text)
-
-
-def notes_on(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is to be said about properties of other formats that are kept and do nothing."""
-    for name, value in properties.items():
-        known = foreign_property(name)
-        if known is None or known.verdict is not Verdict.NO_EFFECT or known.is_fine(value):
-            continue
-        instead = f"lakelog's word for it is {known.says}" if known.says else "leave it out"
-        yield f"the property {name} is {known.format}'s, and has no effect on a lakelog table: {instead}"
-
-
-def warn_of_foreign(properties: Mapping[str, str]) -> None:
-    """Warn of properties of other formats that do nothing, by Python's own rule once for each text."""
-    for note in notes_on(properties):
-        warnings.warn(note, ForeignPropertyWarning, stacklevel=2)
-
-
-def warn_of_import(note: str) -> None:
-    """Warn of what an imported table does not have, where nothing else reports it."""
-    warnings.warn(note, ForeignPropertyWarning, stacklevel=2)
-
-
-def kept_of_import(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the properties that an imported table keeps, and what is to be said of the others."""
-    dropped = {name: text for name, value in properties.items() if (text := refusal(name, value)) is not None}
-    kept = {name: value for name, value in properties.items() if name not in dropped}
-    return kept, [f"{text}; the imported table does not have it" for text in dropped.values()]
-
-
-def page_rows() -> Iterator[str]:
-    """Yield the rows of the page's table, in the order of `FOREIGN`; names of one meaning are in one row."""
-    before: ForeignProperty | None = None
-    names: list[str] = []
-    for each in (*FOREIGN, None):
-        same = before is not None and each is not None and _meaning(before) == _meaning(each)
-        if before is not None and not same:
-            yield _row(before, names)
-            names = []
-        if each is not None:
-            names.append(f"`{each.name}`")
-        before = each
-
-
-def _meaning(known: ForeignProperty) -> tuple[object, ...]:
-    return (known.format, known.verdict, known.says, known.fine)
-
-
-def _row(known: ForeignProperty, names: list[str]) -> str:
-    except_for = (
-        f", unless it is {' or '.join(f'`{value}`' for value in sorted(known.fine))}" if known.fine else ""
-    )
-    return f"| {known.format} | {', '.join(names)} | {known.verdict.value}{except_for} | {known.says} |"
