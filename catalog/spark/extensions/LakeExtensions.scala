@@ -34,23 +34,22 @@ private[lakelog] object LakeExtensions {
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
-      NestedLengths.Statement, MadeValues.Statement)
+      NestedLengths.Statement, MadeValues.Statement, FactsInMerges.Set)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements,
       ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
-      SessionNames, ShowBoth, StreamedTexts)
+      SessionNames, ShowBoth, StreamedTexts, FactsInMerges)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(WritesByName.Late, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues,
-      MergeChecks,
-      PaddedDeletes, ShowsByPattern)
+      MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
-  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, QuickRows, WritesByName.Strategy)
+  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, QuickRows, WritesByName.Strategy, KeptRows)
 }

@@ -22,6 +22,7 @@ from lakelog.catalog.schema import (
     Schema,
     Type,
     check_fields,
+    refuse_names_of_spark,
     children,
     dotted,
     is_iceberg_promotion,
@@ -60,6 +61,7 @@ def columns_of(version: SourceVersion, known: Schema | None) -> Schema:
     lakelog does not take.
     """
     check_fields(version.schema.fields)
+    refuse_names_of_spark(set(version.schema.names) - set(() if known is None else known.names))
     older = {} if known is None else {field.id: (path, field) for path, field in known.walk()}
     fields = tuple(_column(field, older) for field in version.schema.fields)
     last_id = max(version.schema.last_id, 0 if known is None else known.last_id)
