@@ -51,5 +51,6 @@ private[lakelog] object LakeExtensions {
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
-  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables, QuickRows, WritesByName.Strategy, KeptRows)
+  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] =
+    Seq(ShowCreateTables, QuickRows, WritesByName.Strategy, KeptRows)
 }

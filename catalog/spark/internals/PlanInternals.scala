@@ -117,10 +117,11 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   /** A table that is read with other columns. */
   def withColumns(
-      relation: LogicalPlan, columns: Seq[AttributeReference] => Seq[AttributeReference]): LogicalPlan = relation match {
-    case relation: DataSourceV2Relation => relation.copy(output = columns(relation.output))
-    case other => other
-  }
+      relation: LogicalPlan, columns: Seq[AttributeReference] => Seq[AttributeReference]): LogicalPlan =
+    relation match {
+      case relation: DataSourceV2Relation => relation.copy(output = columns(relation.output))
+      case other => other
+    }
 
   /** A table that a DataFrame has loaded by a name, or a place, with its options. */
   object LoadedFrom {

@@ -81,9 +81,9 @@ private[lakelog] object RepeatableRows {
     case KeptRows(_, child, None) => isRepeatedly(child, orFiles)
     case cached: InMemoryRelation => isRepeatedly(cached.cacheBuilder.logicalPlan, orFiles)
     case files: LogicalRelation => orFiles && (files.relation match {
-        case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
-        case _ => false
-      })
+          case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
+          case _ => false
+        })
     case relation: DataSourceV2Relation =>
       relation.table.isInstanceOf[LakeTable] || orFiles && relation.table.isInstanceOf[FileTable]
     case _ => false

@@ -40,7 +40,8 @@ private object CopyOnWrite {
    * part of the session extension. Spark pads texts of CHAR columns above the scan, and takes the padded column for the
    * scan's own when it looks for the files of a DELETE: then it finds no such column.
    */
-  def canLookFirst(table: LakeTable, kind: Command): Boolean = SessionInternals.hasExtension && canLookPadded(table, kind)
+  def canLookFirst(table: LakeTable, kind: Command): Boolean =
+    SessionInternals.hasExtension && canLookPadded(table, kind)
 
   private def canLookPadded(table: LakeTable, kind: Command): Boolean =
     kind != Command.DELETE || !SettingInternals.readSideCharPadding ||

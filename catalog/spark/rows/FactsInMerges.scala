@@ -49,7 +49,8 @@ private[lakelog] object FactsInMerges extends (SparkSession => Rule[LogicalPlan]
       if (!isWide) merge
       else merge.copy(
         targetTable = merge.targetTable.resolveOperatorsUp {
-          case relation @ PlanInternals.TableOf(_: LakeTable) => PlanInternals.withColumns(relation, _.filterNot(isFact))
+          case relation @ PlanInternals.TableOf(_: LakeTable) =>
+            PlanInternals.withColumns(relation, _.filterNot(isFact))
         },
         matchedActions = set(merge.matchedActions),
         notMatchedActions = set(merge.notMatchedActions),

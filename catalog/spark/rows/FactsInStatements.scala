@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, If, Literal, NamedExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, WriteDelta}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, V2WriteCommand, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -35,6 +35,13 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
             condition = read.condition(delta.condition),
             query = updated(table, read.rows),
             groupFilterCondition = delta.groupFilterCondition.map(read.inLook))
+        }
+      // A MERGE that only inserts.
+      case write: V2WriteCommand => write.table match {
+          case PlanInternals.TableOf(table: LakeTable)
+              if write.query.exists(plan => plan.missingInput.exists(fact(table, _).isDefined)) =>
+            write.withNewQuery(new FactsRead(table, write.query).rows)
+          case _ => write
         }
     }
   }

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, AttributeReference, Exists, Expression, OuterReference}
+import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 
@@ -10,11 +11,20 @@ import org.apache.spark.sql.connector.write.RowLevelOperationTable
  */
 private[lakelog] final class FactsRead(table: LakeTable, query: LogicalPlan) {
 
+  /** What a MERGE that only inserts looks its rows up in: it reads the table as any query does. */
+  private val looked = query.collectFirst { case Join(_, right, LeftAnti, _, _) => right }
+
+  private def isTarget(plan: LogicalPlan): Boolean = plan match {
+    case PlanInternals.TableOf(_: RowLevelOperationTable) => true
+    case PlanInternals.TableOf(_: LakeTable) => looked.exists(_ eq plan)
+    case _ => false
+  }
+
   private def isFact(column: Attribute): Boolean = table.physical.metadata.fact(column.name).isDefined
 
   /** Those that the statement reads anyway. A schema that has evolved has others by the same names. */
   private val there = query.collect {
-    case relation @ PlanInternals.TableOf(_: RowLevelOperationTable) => relation.output.filter(isFact)
+    case plan if isTarget(plan) => plan.output.filter(isFact)
   }.headOption.getOrElse(Nil)
 
   /** Those, and those that the statement names beside them. */
@@ -42,7 +52,7 @@ private[lakelog] final class FactsRead(table: LakeTable, query: LogicalPlan) {
 
   /** The part of a plan that reads the table's rows, with these columns too. */
   private def reading(plan: LogicalPlan, columns: Seq[AttributeReference]): LogicalPlan = plan match {
-    case relation @ PlanInternals.TableOf(_: RowLevelOperationTable) =>
+    case relation if isTarget(relation) =>
       PlanInternals.withColumns(relation, output => output ++ columns.filterNot(relation.outputSet.contains))
     case project: Project if reads(project) =>
       val missing = columns.filterNot(project.outputSet.contains)
@@ -51,10 +61,7 @@ private[lakelog] final class FactsRead(table: LakeTable, query: LogicalPlan) {
     case other => other
   }
 
-  private def reads(plan: LogicalPlan): Boolean = plan.exists {
-    case PlanInternals.TableOf(_: RowLevelOperationTable) => true
-    case _ => false
-  }
+  private def reads(plan: LogicalPlan): Boolean = plan.exists(isTarget)
 
   /** A condition on the table's rows. */
   def condition(condition: Expression): Expression = condition.transform {
@@ -68,7 +75,8 @@ private[lakelog] final class FactsRead(table: LakeTable, query: LogicalPlan) {
   def inLook(look: Expression): Expression = look match {
     case exists: Exists => exists.plan match {
         case filter: Filter =>
-          val columns = filter.missingInput.toSeq.collect { case column: AttributeReference if isFact(column) => column }
+          val columns =
+            filter.missingInput.toSeq.collect { case column: AttributeReference if isFact(column) => column }
           val seen = source.filter(_ => filter.child.exists(_.missingInput.nonEmpty)).getOrElse(filter.child)
           val columnsSeen = AttributeMap(filter.child.output.zip(seen.output))
           val outer = filter.condition.transformDown {

@@ -3,8 +3,8 @@ package org.apache.spark.sql.lakelog
 import scala.collection.mutable
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, PredicateHelper, SubqueryExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, WriteDelta}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, PredicateHelper, SubqueryExpression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter, Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, SubqueryAlias, Union, View, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
@@ -128,7 +128,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
       }
       val query = write.query.transform { case part => part.mapExpressions(stored) }
       val look = firstLook(write).filter(_ => operation.looksFirst).map(stored)
-      val isSame = subqueries(stored(write.condition)).forall(RepeatableRows.areSame)
+      val isSame = subqueries(stored(write.condition)).forall(isFixed)
       if (!isSame && write.isInstanceOf[ReplaceData] && operation.command == Command.UPDATE) throw Failures.unsupported(
         s"The condition of the UPDATE of ${operation.name} has a subquery that could give other rows each time that it is " +
           "computed, and that depends on rows of the table: write its rows to a table first, and name that.")
@@ -168,6 +168,16 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
           .fold(kept(below, store))(Filter(_, kept(below, store)))
       case other => other.mapChildren(kept(_, store))
     }
+
+  /** Whether subqueries give the same rows again, of those that they read: what is below them is stored, or does so itself. */
+  private def isFixed(expression: Expression): Boolean =
+    !expression.exists(_.isInstanceOf[UserDefinedExpression]) && subqueries(expression).forall(isFixed)
+
+  private def isFixed(plan: LogicalPlan): Boolean = RepeatableRows.areSame(plan) || (plan match {
+    case _: Aggregate | _: Filter | _: Project | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>
+      plan.expressions.forall(part => part.deterministic && isFixed(part)) && plan.children.forall(isFixed)
+    case _ => false
+  })
 
   private def isOuter(plan: LogicalPlan): Boolean =
     plan.expressions.exists(_.exists {

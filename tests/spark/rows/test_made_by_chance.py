@@ -72,8 +72,13 @@ def test_a_merge_that_only_inserts_and_one_of_a_file_name_work(table, mode, tmp_
 def test_a_condition_that_is_another_one_each_time_is_refused_in_one_line(table, mode):
     lake = table
     before = rows(lake)
-    for statement in ("DELETE FROM lake.t WHERE rand() < 0.5", "UPDATE lake.t SET d = 1 WHERE k > 1 AND uuid() > 'a'"):
-        with pytest.raises(Exception, match=r"condition of the (DELETE|UPDATE) of \S+ has (rand|uuid)\(\)") as error:
+    for statement in (
+        "DELETE FROM lake.t WHERE rand() < 0.5",
+        "UPDATE lake.t SET d = 1 WHERE k > 1 AND uuid() > 'a'",
+    ):
+        with pytest.raises(
+            Exception, match=r"condition of the (DELETE|UPDATE) of \S+ has (rand|uuid)\(\)"
+        ) as error:
             lake.sql(statement)
         assert "RelationV2" not in str(error.value)
     with pytest.raises(Exception, match="NON_DETERMINISTIC"):

@@ -49,7 +49,9 @@ def test_columns_with_names_of_others_keep_their_values(lake, mode):
     def row(k):
         return ", ".join(map(str, [k, *expected[k]]))
 
-    lake.sql(f"INSERT INTO lake.t SELECT /*+ COALESCE(1) */ * FROM VALUES {', '.join(f'({row(k)})' for k in expected)}")
+    lake.sql(
+        f"INSERT INTO lake.t SELECT /*+ COALESCE(1) */ * FROM VALUES {', '.join(f'({row(k)})' for k in expected)}"
+    )
 
     def check():
         assert {k: list(rest) for k, *rest in lake.sql("SELECT * FROM lake.t")} == expected
@@ -71,7 +73,9 @@ def test_columns_with_names_of_others_keep_their_values(lake, mode):
     check()
     table = lake.catalog.load_table("t")
     assert {row.pop("k"): list(row.values()) for row in table.to_arrow().to_pylist()} == expected
-    lake.sql("UPDATE lake.t SET `_version` = 1 WHERE ___row_id >= 0 AND __file LIKE '%parquet' AND ___pos >= 0")
+    lake.sql(
+        "UPDATE lake.t SET `_version` = 1 WHERE ___row_id >= 0 AND __file LIKE '%parquet' AND ___pos >= 0"
+    )
     assert lake.sql("SELECT DISTINCT `_version` FROM lake.t") == [(1,)]
 
 

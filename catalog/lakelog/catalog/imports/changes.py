@@ -22,12 +22,12 @@ from lakelog.catalog.schema import (
     Schema,
     Type,
     check_fields,
-    refuse_names_of_spark,
     children,
     dotted,
     is_iceberg_promotion,
     is_widening,
     physical_name,
+    refuse_names_of_spark,
     with_children,
     with_schema,
 )

@@ -179,8 +179,8 @@ def refuse_names_of_spark(names: Iterable[str]) -> None:
     for name in names:
         if name.lower() in OF_SPARK or name.lower().startswith(PREFIX_OF_SPARK):
             raise InvalidInput(
-                f"a column cannot be called {name}, because Spark adds a column of that name to the rows that an UPDATE "
-                "or MERGE changes: choose another name"
+                f"a column cannot be called {name}, because Spark adds a column of that name to the rows that an "
+                "UPDATE or MERGE changes: choose another name"
             )
 
 
