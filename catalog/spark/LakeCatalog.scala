@@ -177,7 +177,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     RefTables.orElse[Relation](ident, onRef(asked, ident)) {
       asked.ask(wire.LoadRelation(about(ident))) match {
         case Left(found) => loadedView(ident, found.view)
-        case Right(facts) => table(ident, asked, facts)
+        case Right(facts) => SessionBranch.read(table(ident, asked, facts))
       }
     }
   }
@@ -310,6 +310,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
       order: Seq[wire.StatedField] = Nil): StagedLakeTable =
     failures.table(ident) {
+      SessionBranch.refuseLive(
+        s"a table that is made or replaced with its rows, ${SchemaInternals.quoted(named(ident))},")
       val asked = channel
       val staged = whole(ident)(
         asked.ask(wire.StageTable(toBe(kind, ident, schema, partitions, properties, constraints, order))))
@@ -321,6 +323,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       properties: JMap[String, String], constraints: Array[Constraint], order: Seq[wire.StatedField]): wire.ToBe = {
     refuseSystem(ident.namespace)
     checkNew(constraints)
+    Option(properties.get(TableCatalog.PROP_PROVIDER)).foreach(ForeignWords.warnOfProvider(named(ident), _))
     Requests.newTable(kind, about(ident), schema, partitions, properties)
       .copy(sortBy = order.map(Right(_)), constraints = constraints.toSeq.map(Constraints.stated(_, schema)))
   }
@@ -345,7 +348,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def loadProcedure(ident: Identifier): UnboundProcedure = {
     val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
     named.map(new LakeProcedure(_, session, failures, new ProcedureJobs(catalogName, options, failures)))
-      .getOrElse(throw ErrorInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
+      .getOrElse {
+        ForeignWords.refuseProcedure(catalogName, ident, procedures.keys)
+        throw ErrorInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name)
+      }
   }
 
   private lazy val procedures: Map[String, ProcedureDeclaration] =
@@ -406,9 +412,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   // ---- asking
 
-  private[lakelog] def about(ident: Identifier): wire.Named =
-    if (Locations.isPath(ident)) wire.Named(location = Some(ident.name))
-    else wire.Named(identifier = Some(ident.namespace.toSeq :+ ident.name))
+  private[lakelog] def about(ident: Identifier): wire.Named = LakeCatalog.about(ident)
 
   private[lakelog] def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
 
@@ -426,6 +430,11 @@ private[lakelog] object LakeCatalog {
     case session: LakeSessionCatalog => Some(session.lake)
     case _ => None
   }
+
+  /** How requests name what Spark names so. */
+  def about(ident: Identifier): wire.Named =
+    if (Locations.isPath(ident)) wire.Named(location = Some(ident.name))
+    else wire.Named(identifier = Some(ident.namespace.toSeq :+ ident.name))
 
   /** The namespace of procedures, which users cannot create. */
   val SystemNamespace = "system"

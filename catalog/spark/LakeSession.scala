@@ -68,7 +68,8 @@ private[lakelog] final class LakeSession(
   def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
-  def call(procedure: ProcedureDeclaration, arguments: wire.FreeJson, jobs: ProcedureJobs): Seq[Seq[wire.FreeJson]] =
+  def call(procedure: ProcedureDeclaration, arguments: wire.FreeJson, jobs: ProcedureJobs): Seq[Seq[wire.FreeJson]] = {
+    if (procedure.changesRows) SessionBranch.refuseCall(procedure.name, wire.JsonValues.text(arguments, "table"))
     procedure.session match {
       case Some("begins") => begin(procedure, arguments)
       case Some("commits") => commit(procedure)
@@ -84,6 +85,7 @@ private[lakelog] final class LakeSession(
         if (procedure.changes) CachedTables.refresh(plugin)
         rows
     }
+  }
 
   private def begin(procedure: ProcedureDeclaration, arguments: wire.FreeJson): Seq[Seq[wire.FreeJson]] = synchronized {
     Option(open.get).foreach { transaction =>

@@ -9,13 +9,17 @@ import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.connector.write.LogicalWriteInfo
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** How a table that was loaded reaches Python, and what its errors and files are called. */
+/**
+ * How a table that was loaded reaches Python, and what its errors and files are called. One on the branch of a session has the
+ * facts of the table `itself`, which was named.
+ */
 private[lakelog] final case class TableAccess(
-    catalog: String, ident: Identifier, channel: Channel, failures: Failures, options: Map[String, String]) {
+    catalog: String, ident: Identifier, channel: Channel, failures: Failures, options: Map[String, String],
+    itself: Option[TableFacts] = None) {
 
   def hadoopSettings: Map[String, String] = Locations.hadoopSettings(options)
 
@@ -38,6 +42,18 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   with SupportsMetadataColumns with LakePartitions with LakeRows {
 
   val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
+
+  /** Whether it is on a branch because the session is: see [[SessionBranch]]. */
+  def isOfSession: Boolean = access.itself.isDefined
+
+  /** The table that was named, where it is on a session's branch. */
+  def itself: LakeTable = access.itself.fold(this)(same(access.copy(itself = None), _))
+
+  /** A table of the same kind. */
+  private[lakelog] def same(access: TableAccess, facts: TableFacts): LakeTable = new LakeTable(access, facts)
+
+  /** The table that a statement changes which names this one: it may be on the session's branch. */
+  def written: LakeTable = SessionBranch.written(this, CaseInsensitiveStringMap.empty)
 
   /** Whether it is to be read as it is, whatever else a statement reads. */
   def standsStill: Boolean = facts.past || access.channel.isInTransaction
@@ -105,10 +121,18 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability).asJava
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    refuseUnknown(options, "read", readOptions ++ StreamOptions.Names)
+    refuseUnknownInRead(options)
     refuseStreaming()
     new LakeScanBuilder(this, ReadTogether.joined(this), options)
   }
+
+  /** Refuses options that a read or a stream does not know; which ones are for streams only, a read says later. */
+  private[lakelog] def refuseUnknownInRead(options: CaseInsensitiveStringMap): Unit =
+    refuseUnknown(options, "read", readOptions ++ StreamOptions.Names)
+
+  /** Refuses options that a write of rows does not know. */
+  private[lakelog] def refuseUnknownInWrite(options: CaseInsensitiveStringMap): Unit =
+    refuseUnknown(options, "write", NumberedWrites.Names + SessionBranch.OptionName)
 
   /** Those that have chosen the version already which this is. */
   private def readOptions: Set[String] =
@@ -121,19 +145,23 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     all.estimateStatistics().sizeInBytes().getAsLong
   }
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+  override def newWriteBuilder(info: LogicalWriteInfo): LakeWriteBuilder = {
     refuseStreaming()
     refuseTag()
+    SessionBranch.written(this, info.options).writeBuilder(info)
+  }
+
+  private def writeBuilder(info: LogicalWriteInfo): LakeWriteBuilder = {
     refuseUncomputed()
     PlaceCatalog.check(access.ident, access.catalog, info.options)
     IdentityColumns.refuseGiven(identities, info.schema)
     val commit = StreamSinks.prepared(info.schema) match {
       case Some(prepared) =>
-        refuseUnknown(info.options, "write", StreamSinks.Options)
+        refuseUnknown(info.options, "write", StreamSinks.Options + SessionBranch.OptionName)
         new BatchCommit(this, info.queryId, prepared)
       case None if info.options.containsKey("checkpointLocation") => throw StreamSinks.withoutExtension(this)
       case None =>
-        refuseUnknown(info.options, "write", NumberedWrites.Names)
+        refuseUnknownInWrite(info.options)
         new TableCommit(access, facts, NumberedWrites.batch(info.options))
     }
     new LakeWriteBuilder(this, info, commit)
@@ -153,7 +181,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   /** Refuses a statement that applies to a table with all its tags and branches only. */
-  def refuseOnRef(statement: String): Unit = facts.ref.foreach { ref =>
+  def refuseOnRef(statement: String): Unit = facts.ref.filter(_ => !isOfSession).foreach { ref =>
     throw Failures.unsupported(s"$name is a ${ref.kind}, which does not support $statement: name the table itself.")
   }
 
@@ -163,11 +191,11 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** An option without effect must not be accepted: partitionOverwriteMode decides which rows survive. */
   private[lakelog] def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
-    options.asScala.collectFirst {
+    options.asCaseSensitiveMap.asScala.collectFirst {
       case (key, value) if !known(key.toLowerCase(Locale.ROOT)) && !isSaid(key, value) => key
     }.foreach { key =>
       throw Failures.unsupported(
-        s"lakelog does not know the $what option '$key': ${ForeignOptions.instead(key)}.")
+        s"lakelog does not know the $what option '$key': ${ForeignWords.instead(key)}.")
     }
 
   /** Whether an option says what is so anyway: by the place and the catalog, a reader or writer has found the table. */
@@ -190,7 +218,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     access.ask(question(Predicates.toPython(predicates.toSeq))).possible
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
-    access.change(wire.Delete(facts.reference, predicate = Predicates.toPython(predicates.toSeq)))
+    access.change(wire.Delete(written.facts.reference, predicate = Predicates.toPython(predicates.toSeq)))
 
   /**
    * Whether a write WITH SCHEMA EVOLUTION shall change a column in that way; otherwise the values are cast to what the
@@ -207,7 +235,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   override def truncateTable(): Boolean = {
-    access.change(wire.Truncate(facts.reference))
+    access.change(wire.Truncate(written.facts.reference))
     true
   }
 
@@ -235,6 +263,9 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
  */
 private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFacts, val changesRows: Boolean)
   extends LakeTable(access, facts) {
+
+  override private[lakelog] def same(access: TableAccess, facts: TableFacts): LakeTable =
+    new TableToBeFilled(access, facts, changesRows)
 
   /** The same table for rows that are read. */
   def toBeRead: LakeTable = new LakeTable(access, facts)

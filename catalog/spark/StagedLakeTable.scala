@@ -4,7 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.connector.catalog.{StagedTable, TableCatalog}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.connector.write.LogicalWriteInfo
 
 /**
  * A table that no reader sees until its one commit, which carries its metadata and the files written to it.
@@ -25,7 +25,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: wire.Stage
   /** Whether the table may be visible, even where [[commit]] failed. */
   def mayHaveHappened: Boolean = asked
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+  override def newWriteBuilder(info: LogicalWriteInfo): LakeWriteBuilder = {
     refuseUnknown(info)
     if (identities.nonEmpty) {
       throw Failures.unsupported(

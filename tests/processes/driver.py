@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.patience import PATIENCE_S
 from tests.processes import cleaner, reader, writer
 from tests.processes.beginning import set_up
 from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
@@ -35,8 +36,7 @@ PROPOSER_LIFE_MEAN_S = (
     2.4  # a proposal waits for the version of another process, or for its author's turn to combine
 )
 SPARK_LIFE_MEAN_S = 3.0  # from the first request on
-START_MAX_S = 120.0  # of the first lives
-CLEANING_MAX_S = 120.0  # beyond what was asked for, until something was old enough to be expired
+CLEANING_MAX_S = PATIENCE_S  # beyond what was asked for, until something was old enough to be expired
 PAUSES = 0.15  # of what would have been kills
 CHILD_KILLS = 0.6  # of what would have been kills of a Spark writer
 PAUSE_MAX_S = 3.0
@@ -170,8 +170,8 @@ class Driver:
                 if not begun:  # The first start of a JVM is no part of the time that was asked for.
                     begun = all(actor.begins_after is None for actor in actors)
                     deadline = time.monotonic() + self._settings.seconds
-                    if time.monotonic() > started + START_MAX_S:
-                        self.report.wrong.append(f"a writer has not begun after {START_MAX_S:g} s")
+                    if time.monotonic() > started + PATIENCE_S:
+                        self.report.wrong.append(f"a writer has not begun after {PATIENCE_S:g} s")
                 self._listen_to_readers()
                 time.sleep(0.005)
         finally:
@@ -179,7 +179,7 @@ class Driver:
                 self._kill(actor)
             self._world.stop_file.touch()
             for process in readers:
-                process.join(30)
+                process.join(PATIENCE_S)
                 if process.exitcode != 0:
                     self.report.wrong.append(f"a reader ended with {process.exitcode}: see its log")
                     process.kill()
@@ -204,14 +204,14 @@ class Driver:
             actor.incarnation += 1
             actor.process = self._start_writer(actor)
             actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
-            if is_spark(actor.name):
+            if not is_cleaner(actor.name):
                 actor.begins_after = self._asked_of(actor)
         elif actor.process.exitcode is not None:
             self.report.wrong.append(
                 f"{actor.name} ended by itself with {actor.process.exitcode}: {self._log(actor.name)}"
             )
         elif actor.begins_after is not None:
-            # A JVM takes long to start, and killing it before it has asked for anything proves little.
+            # To start takes long, of a JVM above all, and to be killed before anything was asked for proves little.
             if self._asked_of(actor) > actor.begins_after:
                 actor.begins_after = None
                 actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)

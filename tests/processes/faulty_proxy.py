@@ -27,11 +27,14 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from tests.patience import PATIENCE_S
+
 ERROR = "<?xml version='1.0'?><Error><Code>{code}</Code><Message>spoilt</Message></Error>"
 CODES = {409: "ConditionalRequestConflict", 500: "InternalError", 503: "SlowDown"}
 ABRUPTLY = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset instead of an orderly end
 LATENCY_MAX_S = 1.0
 LATE_MAX_S = 3.0
+HANG_S = 10.0
 PIECES = 8
 PIECE_PAUSE_MAX_S = 0.05
 
@@ -168,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "reset" | "late":
                 return self._break()
             case "hang":
-                self.server.ended.wait(10)
+                self.server.ended.wait(HANG_S)
                 self.close_connection = True
                 return
             case "409" | "500" | "503" as code:
@@ -217,7 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.close()
 
     def ask(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-        connection = http.client.HTTPConnection(self.server.target, timeout=30)
+        connection = http.client.HTTPConnection(self.server.target, timeout=PATIENCE_S)
         try:
             # The Host that was signed goes along, so that the signature stays right.
             connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)

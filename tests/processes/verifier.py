@@ -19,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_S
 from tests.processes import chains, models, moves
 from tests.processes.journal import DONE, FAILED, NOTHING, Asked, Journals
 from tests.processes.work import NotLoaded, perform, repeatable
@@ -27,7 +28,6 @@ from tests.processes.writer import classify
 
 from lakelog.log import open_store
 
-NEXT_WRITER_MAX_S = 30.0
 WRONG_MAX = 50
 FSCK_CLEAN, FSCK_REPAIRABLE = 0, 3
 DERIVED = ("hint-", "snapshot-")
@@ -75,7 +75,7 @@ class Verifier:
                     change = {"change": "set-property", "key": "verified", "value": "yes"}
                     catalog.load_table(name).alter([change])
                     self.figures["tables the next writer changed"] += 1
-            if (took := time.monotonic() - begun) > NEXT_WRITER_MAX_S:
+            if (took := time.monotonic() - begun) > PATIENCE_S:
                 self.wrong.append(f"the next writer needed {took:.1f} s for {namespace}")
             pending += [n for n in catalog.list_namespaces(namespace) if catalog.namespace_exists(n)]
 

@@ -39,7 +39,7 @@ def spark_server(
         end = time.monotonic() + START_TIMEOUT_S
         while True:
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                socket.create_connection(("127.0.0.1", port), timeout=START_TIMEOUT_S).close()
                 break
             except OSError:
                 said = output.read_text(errors="replace")[-4000:]

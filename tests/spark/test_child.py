@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE_S, wait_until
 from tests.spark.conftest import children
 from tests.spark.hooks import HOOK
 
@@ -342,7 +343,7 @@ def test_the_child_ends_with_its_jvm(tmp_path):
     )
     assert requests.stdin is not None and requests.stdout is not None
     requests.stdin.close()
-    assert requests.wait(20) == 0
+    assert requests.wait(PATIENCE_S) == 0
     requests.stdout.close()
 
 
@@ -373,11 +374,7 @@ def interrupt_the_asking_thread(lake):
 
 
 def wait_for(path):
-    for _ in range(600):
-        if path.exists():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{path} never came")
+    wait_until(path.exists, f"{path}")
 
 
 @pytest.mark.parametrize(
@@ -545,12 +542,13 @@ OpenCatalog.close = close
 
     kept = asked("kept")
     asked("dropped")
-    for _ in range(300):
+
+    def is_closed():
         gc.collect()
         jvm.System.gc()
-        if closed.exists() and closed.read_text():
-            break
-        time.sleep(0.1)
+        return closed.exists() and closed.read_text()
+
+    wait_until(is_closed)
     assert closed.read_text().splitlines() == [str(tmp_path / "dropped")]
     assert kept.equals(asked("kept"))
     for child in children(spark):

@@ -153,7 +153,7 @@ def daemon(name: str, folder: Path, *options: str) -> Iterator[None]:
 
 def asked(page: str) -> Mapping[str, Any]:
     try:
-        with urllib.request.urlopen(f"{page}/json/", timeout=5) as answer:
+        with urllib.request.urlopen(f"{page}/json/", timeout=TIMEOUT_S) as answer:
             found: Mapping[str, Any] = json.load(answer)
     except OSError:
         found = {"workers": [], "completeddrivers": []}

@@ -7,12 +7,12 @@ import time
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE_S
 from tests.spark.conftest import Lake
 
 pytestmark = pytest.mark.adapter
 
 HELD = 5
-PATIENCE_S = 30
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import os
 import signal
 import sys
 import threading
-import time
 
 import pytest
+from tests.patience import wait_until
 from tests.spark.conftest import children
 from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session, wrapper
@@ -201,10 +201,3 @@ def test_a_statement_whose_transaction_is_committed_while_it_runs_fails_and_says
     [error] = errors
     assert "ended while this statement was running" in error
     assert "lost" not in error
-
-
-def wait_until(happened, within_s=60):
-    deadline = time.monotonic() + within_s
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)

@@ -142,12 +142,14 @@ def test_expire_and_vacuum_report_by_default_and_act_when_dry_run_is_off(lake):
     assert Catalog(lake.warehouse).load_table("a.t").at(version=1).row_count == 1, "it only reported"
     (row,) = planned
     assert (row[0], row[3], row[8]) == ("table", 1, 1)
-    lake.sql("CALL lake.system.expire('a.t', retain_last => 1, dry_run => false)")
+    assert planned[0][-1] is True, "and says that it only reports"
+    (row,) = lake.sql("CALL lake.system.expire('a.t', retain_last => 1, dry_run => false)")
+    assert row[-1] is False
     with pytest.raises(Exception, match="version 1"):
         lake.sql("SELECT * FROM lake.a.t VERSION AS OF 1")
     count = len(_files(lake.warehouse + "/"))
     (row,) = lake.sql("CALL lake.system.vacuum(table => 'a.t', older_than => INTERVAL 0 SECONDS)")
-    assert row[3] == 1
+    assert (row[3], row[-1]) == (1, True)
     lake.sql("CALL lake.system.vacuum(table => 'a.t', older_than => INTERVAL '0' DAY, dry_run => false)")
     assert len([p for p in _files(lake.warehouse) if p.suffix == ".parquet"]) == 2
     assert count

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,13 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(name: str) -> Iterator[tuple[str, str, ast.ImportFrom]]:
-    """Yield what a module imports of ours, anywhere in it: the module, the name, the statement."""
+@cache
+def imports(name: str) -> list[tuple[str, str, ast.ImportFrom]]:
+    """Return what a module imports of ours, anywhere in it: the module, the name, the statement."""
+    return list(_imports(name))
+
+
+def _imports(name: str) -> Iterator[tuple[str, str, ast.ImportFrom]]:
     for node in ast.walk(ast.parse(MODULES[name].read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lakelog"):
             assert node.module is not None and node.level == 0
@@ -129,6 +135,44 @@ def test_no_source_is_longer_than_a_reader_reads() -> None:
                 if lines > LINES_MAX:
                     long[str(path.relative_to(TOP))] = lines
     assert long == {}
+
+
+WAITS = {
+    "Barrier",
+    "acquire",
+    "awaitTermination",
+    "communicate",
+    "get",
+    "join",
+    "poll",
+    "result",
+    "run",
+    "wait",
+}
+"""Calls that give up after a time, of threads, processes, futures and streams."""
+
+
+def gives_up_after_s(call: ast.Call) -> Iterator[float]:
+    """Yield the times, written as numbers, after which a call gives up."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    given = [word.value for word in call.keywords if word.arg == "timeout"]
+    if name in WAITS - {"Barrier", "get", "run"}:
+        given += call.args[:1]
+    for each in given:
+        if isinstance(each, ast.Constant) and isinstance(each.value, int | float):
+            yield each.value
+
+
+def test_no_test_gives_up_before_a_slow_machine_is_done() -> None:
+    """What must happen is waited for as long as `tests/patience.py` says. A wait that is a pause lasts a moment."""
+    pause_s, soon = 0.5, {}
+    for path in sorted((TOP / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                for time_s in gives_up_after_s(node):
+                    if pause_s < time_s < 60:
+                        soon[f"{path.relative_to(TOP)}:{node.lineno}"] = time_s
+    assert soon == {}
 
 
 @pytest.mark.parametrize("room", ROOMS)

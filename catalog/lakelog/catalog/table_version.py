@@ -353,8 +353,9 @@ class TableVersion(ArrowRows):
         return left_out_by_partition(self.head.state.files, bound, self.head.metadata.specs, left_out)
 
     def plan_partial(self, predicate: Filter) -> pa.Table:
-        """Return the data files in which an overwrite by this filter may replace some rows and not all. Unsupported."""
-        return matching_files(self.head, bind(as_predicate(predicate), self.schema))[1]
+        """Return the data files in which an overwrite by this filter may replace some rows and not all; what lakelog does
+        not know of it may be true of any row."""
+        return matching_files(self.head, bind(as_predicate(predicate), self.schema), in_part=True)[1]
 
     def plan_rename(self, old: Values, new: Values) -> tuple[pa.Table, tuple[str, ...] | None]:
         """Return what an engine that renames a partition rewrites, for `rename_partition` (see `plan_rename`)."""

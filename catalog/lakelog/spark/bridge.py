@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Protocol
 
@@ -191,7 +192,17 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
     return requests, answers
 
 
+def _in_one_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning as Spark's log shows it, which gives each line a time."""
+    return (
+        f"{message}\n" if category.__module__.startswith("lakelog.") else f"{category.__name__}: {message}\n"
+    )
+
+
 def main() -> None:
+    warnings.formatwarning = _in_one_line
     # Ctrl-C in a Spark shell goes to the whole process group, but is meant for the statement under way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = _own_pipes()

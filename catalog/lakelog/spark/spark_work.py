@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog import Table
-from lakelog.catalog.erasure import ErasureWork, as_planned, stored_names
+from lakelog.catalog.erasure import ErasureWork, as_planned, as_written, stored_names
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.planning import Bound, terms, typed
@@ -81,25 +81,39 @@ class SparkWork(ErasureWork):
             }
         return found
 
+    def matching(
+        self, head: TableHead, files: pa.Table, schema: Schema, bound: Bound, *, whole: bool = False
+    ) -> Iterator[tuple[str, pa.Array]]:
+        """Spark finds the files; ids of rows are read here, of these alone."""
+        if _asked(bound) is not None:
+            counts = self.count(head, as_written(files), schema, bound, whole=whole)
+            files = files.filter(pa.array([path in counts for path in files["path"].to_pylist()], pa.bool_()))
+        yield from super().matching(head, files, schema, bound, whole=whole)
+
     def count_listed(
-        self, head: TableHead, listed: Iterable[tuple[str, int]], bound: Bound
+        self, head: TableHead, listed: Iterable[tuple[str, int]], schema: Schema, bound: Bound
     ) -> Iterable[tuple[str, int, int | None]]:
         asked, waiting = _asked(bound), iter(listed)
         if asked is None:
-            yield from super().count_listed(head, waiting, bound)
+            yield from super().count_listed(head, waiting, schema, bound)
             return
         while some := list(islice(waiting, READ_AT_ONCE)):
-            yield from self._count_listed(head, some, bound, asked)
+            yield from self._count_listed(head, some, schema, bound, asked)
 
     def _count_listed(
-        self, head: TableHead, some: list[tuple[str, int]], bound: Bound, asked: Expression
+        self,
+        head: TableHead,
+        some: list[tuple[str, int]],
+        schema: Schema,
+        bound: Bound,
+        asked: Expression,
     ) -> Iterator[tuple[str, int, int | None]]:
         job = CountRows(
-            table=_to_read(head, head.schema),
+            table=_to_read(head, schema),
             text=f"lakelog forget: {len(some):,} objects of {head.name}",
             predicate=asked,
             columns=_columns(bound),
-            stored=tuple(sorted(stored_names(head.schema, bound))),
+            stored=tuple(sorted(stored_names(schema, bound))),
             whole=True,
         )
         try:
@@ -110,7 +124,7 @@ class SparkWork(ErasureWork):
             if failed.cancelled:
                 raise
             # One that is no whole file must not hold up the others: each is looked at by itself.
-            yield from super().count_listed(head, some, bound)
+            yield from super().count_listed(head, some, schema, bound)
             return
         for (path, size), count in zip(some, counts, strict=True):
             yield path, size, None if count < 0 else count

@@ -92,9 +92,13 @@ private[lakelog] object Predicates {
   def literalOf(value: Any, dataType: DataType): wire.Expression =
     wire.Expression.Literal(encode(value, dataType), Some(wire.FreeJson.of(typeOf(dataType))))
 
-  /** Where a session takes a CHAR for a text, the blanks behind it count. */
+  /**
+   * Texts are VARCHARs, of which all blanks count, beside a CHAR too: where Spark compares as if these were padded, it has
+   * padded both sides before anybody else sees them. It does so for columns and `=`, `<`, IN and the like; not for LIKE,
+   * BETWEEN, functions and fields of structs.
+   */
   private def typeOf(dataType: DataType): DataType = dataType match {
-    case StringType if SettingInternals.charVarcharAsString => VarcharType(Int.MaxValue)
+    case StringType => VarcharType(Int.MaxValue)
     case other => other
   }
 

@@ -26,7 +26,7 @@ private[lakelog] object LakeExtensions {
 
   /** lakelog's own statements, each tried on every text before Spark's parser is. */
   val statements: Seq[LakeStatement] =
-    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements)
+    Seq(EvolutionStatements, RefStatements, CloneStatements, MaterializeStatement, ForeignStatements, RefusedStatements)
 
   /**
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
@@ -44,11 +44,11 @@ private[lakelog] object LakeExtensions {
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(WritesByName.Late, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues,
-      MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
+    Seq(WritesByName.Late, KnownOptions, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements,
+      MadeValues, MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
-  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources, OverwriteByRows)
 
   /** What carries statements out in another way than Spark does. */
   val strategies: Seq[SparkSessionExtensions#StrategyBuilder] =

@@ -19,7 +19,7 @@ private[lakelog] object ResolveTableStatements extends (SparkSession => Rule[Log
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-      case StatementOnTable(ResolvedTable(_, _, table: LakeTable, _), statement) => RunOnTable(table, statement)
+      case StatementOnTable(ResolvedTable(_, _, table: LakeTable, _), statement) => RunOnTable(table.itself, statement)
       case StatementOnTable(resolved: ResolvedTable, _) => throw Failures.unsupported(
           s"${resolved.table.name} is not a lakelog table: this statement is for lakelog tables only.")
     }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.SparkSession
@@ -19,6 +17,11 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
   override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
     case relation: UnresolvedRelation if isForeign(relation) && LakeNames.isTable(relation.multipartIdentifier) =>
       read(relation.multipartIdentifier, relation.options)
+    // Spark fails by an internal error of its own, before the table could refuse it.
+    case relation: UnresolvedRelation
+        if relation.isStreaming && ForeignOptions.areOfPast(relation.options) &&
+        LakeNames.isTable(relation.multipartIdentifier) =>
+      throw StreamOptions.ofPast(SchemaInternals.quoted(relation.multipartIdentifier))
     case call @ UnresolvedTableValuedFunction(Seq(name), arguments, false)
         if name.equalsIgnoreCase(Function) && !TableFunctionCalls.isCreated(Seq(name)) =>
       PlanInternals.constants(arguments) match {
@@ -82,17 +85,12 @@ private[lakelog] object ForeignOptions {
   private val (snapshot, time) = ("snapshot-id", "as-of-timestamp")
   private val refs = Seq("branch", "tag")
 
-  /** What others read by an option that lakelog does not know, in lower case. */
-  private val Instead: Map[String, String] =
-    Seq("start-snapshot-id", "end-snapshot-id", "start-timestamp", "end-timestamp").map(_ ->
-        "read what versions have changed by spark.read.changes, with startingVersion and endingVersion").toMap
-
-  /** What an error says to do about an option that is not known. */
-  def instead(option: String): String = Instead.getOrElse(
-    option.toLowerCase(Locale.ROOT), "leave it out, and use a table property or a session setting")
-
   /** Those that say which version is read, where a table is named by its place. */
   val OfPlaces: Set[String] = Set(snapshot, time)
+
+  /** Whether Spark is to read a version or a time. */
+  def areOfPast(options: CaseInsensitiveStringMap): Boolean =
+    Seq("versionAsOf", "timestampAsOf").exists(options.containsKey)
 
   def areIn(options: CaseInsensitiveStringMap): Boolean =
     wantsChanges(options) || (snapshot +: time +: refs).exists(options.containsKey)

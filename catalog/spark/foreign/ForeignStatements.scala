@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
  * DESCRIBE | DESC DETAIL t
  * OPTIMIZE t [FULL] [WHERE condition] [ZORDER BY (column, …)]
  * VACUUM t [RETAIN number HOURS] [DRY RUN]
- * RESTORE [TABLE] t TO VERSION AS OF number | TIMESTAMP AS OF time
+ * RESTORE [TABLE] t [TO] VERSION AS OF number | TIMESTAMP AS OF time
  * SHOW BRANCHES | TAGS IN | FROM t
  * }}}
  *
@@ -97,7 +97,7 @@ private[lakelog] object ForeignStatements extends LakeStatement {
   }
 
   private def restored(words: StatementWords): InWords = {
-    words.expect("TO")
+    if (!words.are("VERSION", "AS", "OF") && !words.are("TIMESTAMP", "AS", "OF")) words.expect("TO")
     if (words.take("VERSION", "AS", "OF")) Restore(version = Some(number(words)), time = None)
     else {
       words.expect("TIMESTAMP", "AS", "OF")

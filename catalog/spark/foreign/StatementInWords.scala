@@ -33,7 +33,7 @@ private[lakelog] object ResolveStatementsInWords extends (SparkSession => Rule[L
 
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
       case StatementInWords(ResolvedTable(_, _, table: LakeTable, _), statement) =>
-        PlanInternals.parsed(statement.inOwn(table))
+        PlanInternals.parsed(statement.inOwn(table.itself))
       case StatementInWords(resolved: ResolvedTable, statement) => throw Failures.unsupported(
           s"${resolved.table.name} is not a lakelog table: ${statement.name} is for lakelog tables only.")
     }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Exp
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Identifier, Table}
 import org.apache.spark.sql.connector.expressions.filter.{AlwaysFalse, Predicate}
@@ -127,6 +128,14 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   object LoadedFrom {
     def unapply(plan: LogicalPlan): Option[(Table, Identifier, CaseInsensitiveStringMap)] = plan match {
       case relation: DataSourceV2Relation => relation.identifier.map((relation.table, _, relation.options))
+      case _ => None
+    }
+  }
+
+  /** The table that a stream reads, with the options of its reader. */
+  object StreamedFrom {
+    def unapply(plan: LogicalPlan): Option[(Table, CaseInsensitiveStringMap)] = plan match {
+      case stream: StreamingRelationV2 => Some((stream.table, stream.extraOptions))
       case _ => None
     }
   }

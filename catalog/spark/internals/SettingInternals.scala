@@ -29,6 +29,16 @@ private[lakelog] object SettingInternals {
   /** Whether the session pads a CHAR when it reads one. */
   def readSideCharPadding: Boolean = conf.readSideCharPadding
 
+  /** The name among some that differs from a written one in few letters; None where none does. */
+  def nearest(written: String, names: Seq[String]): Option[String] = {
+    def folded(name: String) = UTF8String.fromString(name.toLowerCase(java.util.Locale.ROOT))
+    val (distance, name) = names.map(name => folded(written).levenshteinDistance(folded(name)) -> name).minBy(_._1)
+    Some(name).filter(_ => distance <= math.max(1, written.length / 4))
+  }
+
+  /** What the session's user has set, of settings that are not Spark's own. */
+  def sessionSetting(key: String): Option[String] = Option(conf.getConfString(key, null))
+
   def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
 
   /** Returns what the settings that begin with `prefix` are in the session which is active now, whenever it is called. */

@@ -49,11 +49,11 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
     idents.find(partitionExists).foreach { ident =>
       throw new PartitionsAlreadyExistException(name, ident, partitionSchema())
     }
-    access.change(wire.AddPartitions(facts.reference, partitions = idents.toSeq.map(valuesOf)))
+    access.change(wire.AddPartitions(written.facts.reference, partitions = idents.toSeq.map(valuesOf)))
   }
 
   override def dropPartitions(idents: Array[InternalRow]): Boolean = {
-    access.change(wire.DropPartitions(facts.reference, partitions = idents.toSeq.map(valuesOf)))
+    access.change(wire.DropPartitions(written.facts.reference, partitions = idents.toSeq.map(valuesOf)))
     true
   }
 
@@ -63,14 +63,14 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
   }
 
   override def truncatePartitions(idents: Array[InternalRow]): Boolean = idents.nonEmpty && {
-    access.change(wire.TruncatePartitions(facts.reference, partitions = idents.toSeq.map(valuesOf)))
+    access.change(wire.TruncatePartitions(written.facts.reference, partitions = idents.toSeq.map(valuesOf)))
     true
   }
 
   override def renamePartition(from: InternalRow, to: InternalRow): Boolean = {
     if (!partitionExists(from)) throw new NoSuchPartitionException(name, from, partitionSchema())
     if (partitionExists(to)) throw new PartitionsAlreadyExistException(name, to, partitionSchema())
-    RenameJob.run(this, valuesOf(from), valuesOf(to), from, to)
+    RenameJob.run(written, valuesOf(from), valuesOf(to), from, to)
     true
   }
 

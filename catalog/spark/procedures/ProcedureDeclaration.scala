@@ -51,5 +51,8 @@ private[lakelog] final class ProcedureDeclaration(
   /** Whether it may change what tables hold, or names lead to. */
   val changes: Boolean = declared.changes
 
+  /** Whether it changes rows that readers of a table see. */
+  val changesRows: Boolean = declared.rows
+
   val inTransaction: Boolean = declared.inTransaction
 }

@@ -4,11 +4,11 @@ import java.util.{Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, TableCapability}
+import org.apache.spark.sql.connector.catalog.{Column, MetadataColumn, SupportsMetadataColumns, SupportsRead, TableCapability}
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
-import org.apache.spark.sql.types.{StructType, TimestampType}
+import org.apache.spark.sql.types.{DataType, LongType, StructType, TimestampType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** A table that Python makes when it is read, as Arrow; see `lakelog.spark.system_tables`. */
@@ -59,13 +59,17 @@ private[lakelog] final class TableOfSystem(catalog: String, declared: wire.Decla
 
 /** Metadata of one version of a table, such as its files; see `lakelog.catalog.metadata_tables`. */
 private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.MetadataTable)
-  extends SystemTable(declared.schema.schema) {
+  extends SystemTable(declared.schema.schema) with SupportsMetadataColumns {
 
   private val kind = declared.name
 
   override def name: String = s"${table.name}.$kind"
 
   override def version: String = table.version
+
+  /** Iceberg's word for the version, which `SELECT *` leaves out. */
+  override def metadataColumns(): Array[MetadataColumn] =
+    if (MetadataTable.OfVersions(kind)) Array(MetadataTable.SnapshotId) else Array.empty
 
   /** It is read of the version that the statement reads of the table itself, should it do so. */
   override protected def rows(): SystemRows = {
@@ -75,6 +79,19 @@ private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.Meta
         val request = wire.ReadMetadataTable(table.facts.referenceOf(together.version(table)), kind, columns)
         SystemStreams.of(table.access.channel.withBytes(request))
       }
+  }
+}
+
+private object MetadataTable {
+
+  /** Those that have a row for each version, tag or branch. */
+  val OfVersions = Set("history", "refs", "snapshots")
+
+  object SnapshotId extends MetadataColumn {
+    override def name: String = "snapshot_id"
+    override def dataType: DataType = LongType
+    override def isNullable: Boolean = false
+    override def comment: String = "the version, by Iceberg's word"
   }
 }
 
@@ -88,7 +105,9 @@ private final class SystemScanBuilder(table: SystemTable, rows: SystemRows)
 
   /** Whole columns; and one at least, since rows of none cannot be counted. */
   override def pruneColumns(columns: StructType): Unit = {
-    val wanted = table.schema.fields.filter(field => columns.fieldNames.contains(field.name))
+    val own = table.schema.fieldNames.toSet
+    val wanted = table.schema.fields.filter(field => columns.fieldNames.contains(field.name)) ++
+      columns.fields.filterNot(field => own(field.name))
     required = StructType(if (wanted.isEmpty) table.schema.fields.take(1) else wanted)
   }
 

@@ -26,10 +26,11 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
         s"${info.command} of $name needs lakelog's session extension, as the table has generated or identity columns: start " +
           s"the session with spark.sql.extensions=${classOf[LakeExtensions].getName}.")
     }
-    () => operation(info.command)
+    val table = written
+    () => table.operation(info.command)
   }
 
-  private def operation(command: Command): RowLevelOperation =
+  private[lakelog] def operation(command: Command): RowLevelOperation =
     facts.writeModes(command.name.toLowerCase(Locale.ROOT)) match {
       case "merge-on-read" if !isHeldAgainstDeletions(command) => new MergeOnRead(this, command)
       case _ => new CopyOnWrite(this, command)

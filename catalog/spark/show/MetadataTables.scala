@@ -15,10 +15,21 @@ private[lakelog] object MetadataTables {
   /** Kinds of failures that say that there is nothing of a name. */
   val Missing: Set[String] = Set("no-such-table", "no-such-namespace", "log-sealed")
 
-  /** What `named` gives; where there is nothing of that name, the metadata table of the table that `load` gives, if any. */
+  /**
+   * What `named` gives; where there is nothing of that name, the metadata table of the table that `load` gives, if any. One
+   * that other formats have, or that is misspelled, is refused by what there is instead.
+   */
   def orElse(ident: Identifier, load: Identifier => Relation)(named: => Relation): Relation =
     try named
     catch {
+      case missing: LakelogFailure if Missing(missing.kind) && ident.namespace.nonEmpty && !mayBe(ident) =>
+        ForeignWords.insteadOfTable(ident.name, Names).foreach { instead =>
+          RefTables.ifThere(load(tableOf(ident))).collect { case table: LakeTable =>
+            throw Failures.invalid(
+              s"lakelog's tables have no metadata table ${ident.name}, which ${table.name} would have: $instead.")
+          }
+        }
+        throw missing
       case missing: LakelogFailure if Missing(missing.kind) && mayBe(ident) =>
         try of(load(tableOf(ident)), ident.name.toLowerCase(Locale.ROOT)).getOrElse(throw missing)
         catch {
@@ -32,7 +43,8 @@ private[lakelog] object MetadataTables {
   /** What stands before the last dot. */
   def tableOf(ident: Identifier): Identifier = Identifier.of(ident.namespace.init, ident.namespace.last)
 
-  private def of(found: Relation, name: String): Option[Relation] = Some(found).collect { case table: LakeTable =>
+  private def of(found: Relation, name: String): Option[Relation] = Some(found).collect { case named: LakeTable =>
+    val table = named.itself
     new MetadataTable(table, table.access.channel.ask(wire.DescribeMetadataTable(table.facts.reference, name)))
   }
 }

@@ -52,17 +52,23 @@ private[lakelog] object StreamOptions {
     }
     refuseRef(table)
     if (table.facts.past || Seq("versionasof", "timestampasof").exists(options.containsKey)) {
-      throw Failures.unsupported(
-        s"A stream reads ${table.name} as it changes, not one version of it: give its start by $version or $timestamp.")
+      throw ofPast(table.name)
     }
     val skipsExpired = options.containsKey(failsOnLoss) && !YesOrNo.is(options, failsOnLoss)
     startingAt(options, StreamOptions(limit(options), YesOrNo.is(options, skips), skipsExpired = skipsExpired))
   }
 
+  def ofPast(table: String): Throwable = Failures.unsupported(
+    s"A stream reads $table as it changes, not one version of it: give its start by $version or $timestamp.")
+
   private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>
     throw Failures.unsupported(
-      s"A stream reads a table itself, but ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
-        "the branch with spark.read.")
+      if (table.isOfSession)
+        s"The session is on the branch ${ref.name} of ${table.name}, by spark.wap.branch, and a stream reads a table itself: RESET " +
+          "spark.wap.branch before the query starts."
+      else
+        s"A stream reads a table itself, but ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
+          "the branch with spark.read.")
   }
 
   def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {

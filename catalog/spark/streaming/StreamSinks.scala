@@ -24,14 +24,15 @@ private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalP
     case write: WriteToStream => write.sink match {
         case place: StreamTarget =>
           apply(write.copy(sink = place.table, catalogAndIdent = Some((place.catalog, place.ident))))
-        case table: LakeTable if prepared(write.inputQuery.schema).isEmpty =>
+        case named: LakeTable if prepared(write.inputQuery.schema).isEmpty =>
+          val table = named.written
           if (table.access.channel.isInTransaction) throw LakeTable.inTransaction(table)
           table.refuseUncomputed()
           val (catalog, ident) = (write.catalogAndIdent.map(_._1), write.catalogAndIdent.map(_._2))
           val relation = DataSourceV2Relation.create(table.toBeFilled, catalog, ident)
           PlanInternals.analyzed(session, AppendData.byName(relation, write.inputQuery)) match {
             case fitting: V2WriteCommand =>
-              write.copy(inputQuery = marked(fitting.query, table, write.resolvedCheckpointLocation))
+              write.copy(sink = table, inputQuery = marked(fitting.query, table, write.resolvedCheckpointLocation))
             case other => throw new IllegalStateException(s"Spark analyses an append as\n$other")
           }
         case _ => write

@@ -25,6 +25,12 @@ private[lakelog] object JsonValues {
     case other => throw new IllegalStateException(s"Python gave $other for a text.")
   }
 
+  /** The text of that name, if there is one. */
+  def text(values: FreeJson, name: String): Option[String] = values.json \ name match {
+    case JString(text) => Some(text)
+    case _ => None
+  }
+
   private def toJson(value: Any, dataType: DataType): JValue = (value, dataType) match {
     case (null, _) => JNull
     case (text: UTF8String, _) => JString(text.toString)

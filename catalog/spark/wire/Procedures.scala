@@ -51,8 +51,8 @@ private[lakelog] object DeclaredColumn extends Companion[DeclaredColumn] {
 
 /**
  * `changes`: it may be retried by a token only; `job`: Spark has to work on data first; `asks`: it asks Spark for jobs
- * while it runs, and may be run again wherever it was stopped. `session` says what it does with the session's
- * transaction: `begins`, `commits`, `rolls-back` or nothing.
+ * while it runs, and may be run again wherever it was stopped; `rows`: it changes rows that readers of a table see.
+ * `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
  */
 private[lakelog] final case class DeclaredProcedure(
     name: String,
@@ -63,7 +63,8 @@ private[lakelog] final case class DeclaredProcedure(
     session: Option[String],
     inTransaction: Boolean,
     job: Boolean,
-    asks: Boolean = false)
+    asks: Boolean = false,
+    rows: Boolean = false)
   extends Message {
   override def members: Members = List(
     "name" -> put(name),
@@ -74,7 +75,8 @@ private[lakelog] final case class DeclaredProcedure(
     "session" -> putOrNull(session),
     "in_transaction" -> put(inTransaction),
     "job" -> put(job),
-    "asks" -> putUnless(asks)(false))
+    "asks" -> putUnless(asks)(false),
+    "rows" -> putUnless(rows)(false))
 }
 
 private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
@@ -87,7 +89,8 @@ private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
     takeIfAny[String](json, "session"),
     take[Boolean](json, "in_transaction"),
     take[Boolean](json, "job"),
-    takeIfAny[Boolean](json, "asks").getOrElse(false))
+    takeIfAny[Boolean](json, "asks").getOrElse(false),
+    takeIfAny[Boolean](json, "rows").getOrElse(false))
 }
 
 private[lakelog] final case class Procedures(procedures: Seq[DeclaredProcedure])

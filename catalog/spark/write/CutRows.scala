@@ -6,7 +6,29 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{And, Expression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.types.{CharType, StructField, StructType}
+import org.apache.spark.sql.types.{StructField, StructType}
+
+/**
+ * Rows that an overwrite replaces: `filter` is what Python knows of them, and `condition` what Spark evaluates, of columns
+ * by their names; None where it cannot. `predicates` are all of it, as far as Spark hands it down.
+ */
+private[lakelog] final case class RowsToReplace(
+    filter: wire.Expression, condition: Option[Expression], predicates: Seq[Predicate]) {
+
+  def columns: Set[String] = condition.toSeq.flatMap(_.collect {
+    case column: UnresolvedAttribute => column.nameParts.head
+  }).toSet
+}
+
+private[lakelog] object RowsToReplace {
+
+  /** Texts of CHAR columns are padded in files as they are in queries. */
+  def of(predicates: Seq[Predicate]): RowsToReplace = {
+    val all = predicates.map(V2ExpressionUtils.toCatalyst(_))
+    val condition = if (all.isEmpty || all.exists(_.isEmpty)) None else Some(all.flatten.reduce[Expression](And(_, _)))
+    RowsToReplace(Predicates.toPython(predicates), condition, predicates)
+  }
+}
 
 /** The rows that are replaced, as Python takes them, and the files into which those beside them were copied, if they were. */
 private[lakelog] final case class Cut(rows: Seq[wire.Positions], copies: Option[Seq[wire.DataFile]])
@@ -19,56 +41,38 @@ private[lakelog] final case class Cut(rows: Seq[wire.Positions], copies: Option[
 private[lakelog] object CutRows {
 
   /** The rows by their files; None where Python has to find them, as Spark has no such condition. */
-  def find(table: LakeTable, predicates: Seq[Predicate], filePrefix: String): Option[Cut] =
-    condition(table, predicates) match {
-      case None => None
-      case Some(condition) =>
-        val files = plan(table, predicates)
-        if (files.isEmpty) None
-        else {
-          val paths = files.indices.map(i => files.name(i) -> files.path(i)).toMap
-          val rows = RowCommit.positions(
-            Positions.united(matching(table, files, predicates, condition), once = true), paths)
-          val isCopying = rows.nonEmpty && table.facts.writeModes.get("delete").contains("copy-on-write")
-          Some(Cut(rows,
-              if (isCopying) Some(copied(table, files, rows.map(_.path).toSet, condition, filePrefix)) else None))
-        }
-    }
-
-  /**
-   * All of `predicates` as Spark evaluates them. A text of a CHAR column is padded where Spark reads it for a query, and so is
-   * what it is compared with: such a comparison is Python's.
-   */
-  private def condition(table: LakeTable, predicates: Seq[Predicate]): Option[Expression] = {
-    val columns = named(table, predicates)
-    if (columns.exists(_.dataType.existsRecursively(_.isInstanceOf[CharType]))) None
-    else {
-      val all = predicates.map(V2ExpressionUtils.toCatalyst(_))
-      if (all.isEmpty || all.exists(_.isEmpty)) None else Some(all.flatten.reduce[Expression](And(_, _)))
-    }
+  def find(table: LakeTable, replaced: RowsToReplace, filePrefix: String): Option[Cut] = replaced.condition.map {
+    condition =>
+      val files = plan(table, replaced.filter)
+      if (files.isEmpty) Cut(Nil, None)
+      else {
+        val paths = files.indices.map(i => files.name(i) -> files.path(i)).toMap
+        val rows = RowCommit.positions(
+          Positions.united(matching(table, files, replaced, condition), once = true), paths)
+        val isCopying = rows.nonEmpty && table.facts.writeModes.get("delete").contains("copy-on-write")
+        Cut(rows, if (isCopying) Some(copied(table, files, rows.map(_.path).toSet, condition, filePrefix)) else None)
+      }
   }
 
-  /** The columns that predicates name, as the statement spells them. */
-  private def named(table: LakeTable, predicates: Seq[Predicate]): Seq[StructField] = {
-    val names = predicates.flatMap(_.references().map(_.fieldNames.head)).distinct
+  /** The columns of these names, as the statement spells them. */
+  private def named(table: LakeTable, names: Set[String]): Seq[StructField] =
     table.schema.fields.toSeq.filter(field => names.exists(SettingInternals.resolver(_, field.name)))
-  }
 
-  private def plan(table: LakeTable, predicates: Seq[Predicate]): PlannedFiles =
+  private def plan(table: LakeTable, filter: wire.Expression): PlannedFiles =
     table.access.failures.table(table.access.ident) {
-      val request = wire.PlanCut(table.facts.reference, Predicates.toPython(predicates))
+      val request = wire.PlanCut(table.facts.reference, filter)
       table.access.channel.files(request, table.facts.location)
     }
 
   private def matching(
-      table: LakeTable, files: PlannedFiles, predicates: Seq[Predicate], condition: Expression): Seq[FilePositions] = {
+      table: LakeTable, files: PlannedFiles, replaced: RowsToReplace, condition: Expression): Seq[FilePositions] = {
     val metadata = table.physical.metadata
     val places = Seq(RowPlace.File, RowPlace.Position).map(fact => StructField(metadata.name(fact), fact.dataType))
-    val columns = SchemaInternals.withoutCharVarchar(StructType(named(table, predicates)))
+    val columns = SchemaInternals.withoutCharVarchar(StructType(named(table, replaced.columns)))
     val schema = StructType(columns.fields ++ places)
     val text = s"lakelog overwrite of ${table.name}: rows to be replaced in ${files.length} files"
     JobInternals.described(text) {
-      val reading = new FileReading(table, schema, predicates)
+      val reading = new FileReading(table, schema, replaced.predicates)
       val readers = reading.factory(files)
       val parts = reading.partitions(files).toSeq.map(Seq(_))
       val read = JobInternals.plan(JobInternals.read(parts, readers), schema)

@@ -34,7 +34,7 @@ private[lakelog] final class LakeBatchWrite(
 
   private def commit(messages: Array[WriterCommitMessage], as: WriteOperation): Unit = {
     val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten
-    val cut = if (as.replaced.isEmpty) None else CutRows.find(table, as.replaced, commit.filePrefix)
+    val cut = as.replaced.flatMap(CutRows.find(table, _, commit.filePrefix))
     try commit.commit(as.copy(cut = cut), filesOf(messages), IdentityValues.united(table.identities, nextValues, taken))
     catch {
       case failed: Throwable =>

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOv
  * files that it `cut`s through; None where it has not.
  */
 private[lakelog] final case class WriteOperation(
-    name: String, filter: Option[wire.Expression] = None, replaced: Seq[Predicate] = Nil,
+    name: String, filter: Option[wire.Expression] = None, replaced: Option[RowsToReplace] = None,
     cut: Option[Cut] = None)
 
 private[lakelog] object WriteOperation {
@@ -22,10 +22,17 @@ private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWri
 
   private var operation = WriteOperation("append")
 
-  override def canOverwrite(predicates: Array[Predicate]): Boolean = table.canOverwrite(predicates)
+  /** Others are found by rows: see [[OverwriteByRows]], which is not there in each session. */
+  override def canOverwrite(predicates: Array[Predicate]): Boolean =
+    predicates.find(each => !table.canOverwrite(Array(each))).forall(unknown => throw Failures.unsupported(
+      s"${table.name} cannot be overwritten by the condition ${Predicates.words(unknown)} in a session without lakelog's " +
+        "extension, by which Spark finds the rows of such a condition: set spark.sql.extensions to " +
+        s"${classOf[LakeExtensions].getName}, or compare columns with values."))
 
-  override def overwrite(predicates: Array[Predicate]): WriteBuilder = {
-    operation = WriteOperation("overwrite", Some(Predicates.toPython(predicates.toSeq)), predicates.toSeq)
+  override def overwrite(predicates: Array[Predicate]): WriteBuilder = replacing(RowsToReplace.of(predicates.toSeq))
+
+  def replacing(rows: RowsToReplace): LakeWriteBuilder = {
+    operation = WriteOperation("overwrite", Some(rows.filter), Some(rows))
     this
   }
 

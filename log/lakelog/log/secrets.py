@@ -51,9 +51,12 @@ _HEADER = re.compile(
     r"(authorization['\"]?\s*[:=]\s*['\"]?(?:basic|bearer|digest|token)\s+)([^\s'\",]+)", re.IGNORECASE
 )
 
+_PROSE = re.compile(r"[A-Za-z]+[,']?[ ]+[`'\"A-Za-z]")
+"""What follows the colon of a message that names a table or a column by its name: words, and no value."""
+
 _NAMED = re.compile(
     rf"""(?:(?<!\\)(?P<quote>\\*["'`])(?P<quoted>{_NAME})(?P=quote)|(?<![\w.\-])(?P<name>{_NAME}))
-        (?:\s*(?:=>|->|:=|==?)\s*|(?<=["'`])\s*(?P<json>:)\s*|\s+(?=(?:[rR]?["'])))""",
+        (?:\s*(?:=>|->|:=|==?)\s*|(?<=["'])\s*(?P<json>:)\s*|\s+(?=(?:[rR]?["'])))""",
     re.VERBOSE,
 )
 _VALUE = re.compile(
@@ -166,8 +169,10 @@ def _without_values(text: str, hides: Callable[[str], bool]) -> str:
 def _value_after(text: str, found: re.Match[str]) -> tuple[int, str]:
     """Return the end of the value after a name, and what stands for it; "" where it stays."""
     start = found.end()
-    if found["json"] and text[start : start + 1] in ("{", "["):
-        return _after_brackets(text, start), f'"{MASK}"'
+    if found["json"] and _is_of_a_sentence(text, found):
+        return start, ""
+    if text[start : start + 1] in ("{", "["):
+        return _after_brackets(text, start), f'"{MASK}"' if found["json"] else MASK
     value = _VALUE.match(text, start)
     if value is None or value[0] == "?" or value[0].startswith(MASK):
         return start, ""
@@ -178,6 +183,12 @@ def _value_after(text: str, found: re.Match[str]) -> tuple[int, str]:
         end = more.end()
     quote = _OPENING_QUOTE.match(value[0])
     return end, MASK if quote is None else f"{quote[1]}{MASK}{quote[1]}"
+
+
+def _is_of_a_sentence(text: str, found: re.Match[str]) -> bool:
+    """Return whether a quoted name with a colon ends a clause, as in: there is no table 'token': check the name."""
+    before = text[max(0, found.start() - 2) : found.start()]
+    return before[:1].isalnum() and before[1:] == " " and _PROSE.match(text, found.end()) is not None
 
 
 def _after_brackets(text: str, start: int) -> int:

@@ -15,7 +15,7 @@ from lakelog.catalog.audit import AuditEntry
 from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.catalog.pictures import what_was_done
 from lakelog.cli import answer
-from lakelog.cli.options import Count, Place, is_location, takes_place
+from lakelog.cli.options import LOG, REFERENCE, Count, Place, is_location, takes_place
 
 EXIT_DAMAGE = 4
 ROWS_PER_TABLE = 500
@@ -25,8 +25,12 @@ ROWS_PER_TABLE = 500
 @click.command()
 @click.option("--since", metavar="TIME", help="From this time on: 2026-11-20, or 2026-11-20 08:00 (UTC).")
 @click.option("--until", metavar="TIME", help="Up to this time; a date alone means its whole day.")
-@click.option("--table", metavar="TABLE", help="This table only, also by a former name or after its drop.")
-@click.option("--namespace", metavar="NAME", help="This namespace and all below it only.")
+@click.option(
+    "--table", type=LOG, metavar="TABLE", help="This table only, also by a former name or after its drop."
+)
+@click.option(
+    "--namespace", type=REFERENCE, metavar="NAMESPACE", help="This namespace and all below it only."
+)
 @click.option("--user", metavar="NAME", help="What this user did; * and ? stand for any characters.")
 @click.option("--operation", metavar="NAME", help="Such operations only: append, drop, 'create*' and so on.")
 @click.option("--limit", type=Count(), metavar="N", help="The first N entries only.")

@@ -13,7 +13,7 @@ from lakelog.catalog.backups import CARRY, LEAVE, REFUSE, Backup, Copied, LeftOu
 from lakelog.catalog.names import quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.maintenance import counted
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import REFERENCE, Place, takes_place
 from lakelog.cli.progress import Progress
 
 _ID = click.option("--backup", "id", metavar="ID", help="Which backup. [default: the newest]")
@@ -38,7 +38,7 @@ _OUTSIDE, _OUTSIDE_OF_A_COPY = (
 
 @click.command()
 @click.argument("to", metavar="PLACE")
-@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", shell_complete=names_of_tables)
+@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", type=REFERENCE)
 @_OUTSIDE
 @takes_place
 def backup(place: Place, to: str, name: str | None, outside: str) -> None:
@@ -158,7 +158,7 @@ def delete_backup(place: Place, at: str, ids: tuple[str, ...], keep_last: int | 
 
 @click.command()
 @click.argument("to", metavar="URL")
-@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", shell_complete=names_of_tables)
+@click.argument("name", required=False, metavar="[TABLE|NAMESPACE]", type=REFERENCE)
 @click.option("--unfinished", is_flag=True, help="Only bring what is new: the folder is no warehouse yet.")
 @click.option(
     "--as", "as_", metavar="NAME", help="Into a warehouse in use at URL: the TABLE gets that name there."
@@ -311,5 +311,4 @@ def _say_clones(made: Backup) -> None:
 
 def _say_left(left: tuple[LeftOut, ...]) -> None:
     for each in left:
-        what = f"{each.files:,} files of it at {each.place} and other places" if each.files else each.place
-        answer.say(f"Not in the backup: {quoted_where_needed(each.name)}, {what}.")
+        answer.say(f"Not in the backup: {each.text}.")

@@ -7,12 +7,12 @@ from dataclasses import asdict
 import click
 
 from lakelog.cli import answer
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import TABLE, Place, takes_place
 from lakelog.cli.progress import Progress
 
 
 @click.command()
-@click.argument("source", shell_complete=names_of_tables)
+@click.argument("source", type=TABLE)
 @click.argument("target")
 @click.option("--version", type=int, metavar="N", help="Of that version. [default: the newest]")
 @takes_place
@@ -34,7 +34,7 @@ def clone(place: Place, source: str, target: str, version: int | None) -> None:
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option(
     "--limit-bytes", type=int, metavar="N", help="Begin nothing more once so many bytes were copied."
 )
@@ -62,7 +62,7 @@ def materialize(place: Place, table: str, limit_bytes: int | None) -> None:
 
 
 @click.command("release-clone")
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.argument("clone")
 @takes_place
 def release_clone(place: Place, table: str, clone: str) -> None:

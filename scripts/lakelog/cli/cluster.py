@@ -12,12 +12,12 @@ from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.maintain import size
 from lakelog.cli.maintenance import counted
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import TABLE, Place, takes_place
 from lakelog.cli.progress import Progress
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option(
     "--limit-bytes", callback=size, metavar="SIZE", help="Stop once about so much was rewritten, as 20GB."
 )

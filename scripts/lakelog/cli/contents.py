@@ -11,13 +11,13 @@ from lakelog.catalog import Table
 from lakelog.catalog.pictures import definition_of, differences
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import Count, Place, names_of_tables, takes_place
+from lakelog.cli.options import TABLE, Count, Place, takes_place
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option("--limit", type=Count(), default=10, show_default=True, metavar="N", help="So many rows.")
 @click.option("--columns", metavar="A,B", help="These columns only.")
 @click.option("--where", metavar="CONDITION", help="Only rows for which it is true.")
@@ -49,7 +49,7 @@ def head(
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.argument("first", metavar="VERSION", type=click.IntRange(min=1))
 @click.argument("last", metavar="[VERSION]", type=click.IntRange(min=1), required=False)
 @takes_place
@@ -92,7 +92,7 @@ def diff(place: Place, table: str, first: int, last: int | None) -> None:
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.argument("version", type=click.IntRange(min=1))
 @click.option("--rows-only", is_flag=True, help="Its rows alone: columns, partitioning and properties stay.")
 @takes_place

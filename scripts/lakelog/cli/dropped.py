@@ -9,11 +9,11 @@ import click
 from lakelog.catalog.ddl import DroppedEntry
 from lakelog.catalog.names import Identifier, identifier, quoted_where_needed
 from lakelog.cli import answer
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import REFERENCE, Place, takes_place
 
 
 @click.command()
-@click.argument("namespace", default="", shell_complete=names_of_tables)
+@click.argument("namespace", default="", type=REFERENCE)
 @takes_place
 def dropped(place: Place, namespace: str) -> None:
     """List what was dropped and can be restored.

@@ -10,12 +10,12 @@ import msgspec
 from lakelog.catalog.erasure import Forgotten
 from lakelog.cli import answer
 from lakelog.cli.maintenance import counted
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import TABLE, Place, takes_place
 from lakelog.cli.progress import Progress
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.argument("where")
 @click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
 @click.option(
@@ -87,7 +87,7 @@ def _report(found: Forgotten) -> None:
                 answer.count(each.past_files),
                 answer.count(each.versions),
                 answer.count(each.checked_objects),
-                each.error or "",
+                each.details,
             )
             for each in found.tables
             if each.holds_any or each.versions or each.error

@@ -7,12 +7,13 @@ from dataclasses import asdict
 import click
 
 from lakelog.catalog.logs import LogCache, Places
-from lakelog.catalog.maintenance import Findings, Severity, check_warehouse
+from lakelog.catalog.maintenance import Findings, Severity, check_warehouse, holds_a_table
 from lakelog.catalog.names import identifier
 from lakelog.cli import answer
+from lakelog.cli.locations import warehouse_above
 from lakelog.cli.options import Place, is_location, takes_place
 from lakelog.cli.progress import Progress
-from lakelog.log import LogOptions
+from lakelog.log import LogOptions, NotFound
 
 EXIT_CODES = {None: 0, Severity.NOTE: 0, Severity.REPAIRABLE: 3, Severity.DAMAGE: 4}
 
@@ -68,11 +69,10 @@ COMMANDS = (fsck,)
 
 def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool, repair: bool) -> Findings:
     warehouse, location = place.warehouse, None
-    if name or (what and is_location(what) and warehouse is None):
-        # The objects at a place show what it is, so that a warehouse and a table are given alike.
-        warehouse, location = what, None if name else what
+    if name:
+        warehouse = what
     elif what and is_location(what):
-        location = what
+        warehouse, location = _home(place, what), what
     elif what:
         name = what
     if warehouse is None:
@@ -90,6 +90,19 @@ def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool
             repair=repair,
             progress=progress,
         )
+
+
+def _home(place: Place, what: str) -> str:
+    """Return the warehouse by whose places what lies there is judged: by those of another one, all of it would seem to
+    be damaged. The objects at a place show what it is, so that a warehouse and a table are given alike."""
+    home = warehouse_above(what, place.store_options)
+    if home is not None or place.warehouse is None:
+        return home or what
+    try:
+        is_table = holds_a_table(LogCache(Places(what, place.store_options), {}, LogOptions()), "")
+    except NotFound:
+        is_table = True  # so that it is looked for
+    return place.warehouse if is_table else what
 
 
 def _summary(findings: Findings) -> str:

@@ -10,12 +10,12 @@ import msgspec
 
 from lakelog.catalog.upkeep import COMMITS_MAX, Advice, Health
 from lakelog.cli import answer
-from lakelog.cli.options import Count, Place, is_location, names_of_tables, takes_place
+from lakelog.cli.options import REFERENCE, Count, Place, is_location, takes_place
 from lakelog.cli.progress import Progress
 
 
 @click.command()
-@click.argument("name", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
+@click.argument("name", metavar="[TABLE|NAMESPACE]", default="", type=REFERENCE)
 @click.option(
     "--commits",
     type=Count(),

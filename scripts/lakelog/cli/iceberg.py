@@ -13,7 +13,7 @@ from lakelog.catalog import Imported
 from lakelog.catalog.names import identifier, quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import REFERENCE, TABLE, Place, takes_place
 from lakelog.cli.progress import Progress
 from lakelog.log.grammar import PUBLISHED_FOLDER
 from lakelog.rest import Answers, BucketTree
@@ -23,7 +23,7 @@ from lakelog.rest.server import LOOPBACK, PORT
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option(
     "--to", metavar="URL", help="Put the metadata into that folder or s3:// URL. [default: the table's own]"
 )
@@ -44,7 +44,7 @@ def export(place: Place, table: str, to: str | None) -> None:
 
 
 @click.command()
-@click.argument("namespace", default="", shell_complete=names_of_tables)
+@click.argument("namespace", default="", type=REFERENCE)
 @click.option(
     "--to", metavar="URL", help=f"An s3:// URL for the tree. [default: {PUBLISHED_FOLDER}/ in the warehouse]"
 )
@@ -123,7 +123,7 @@ def serve(place: Place, host: str, port: int, quiet: bool) -> None:
 
 @click.command("import")
 @click.argument("source")
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option(
     "--format",
     "format_",
@@ -196,7 +196,7 @@ def _said(done: Imported) -> str:
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
 @takes_place
 def adopt(place: Place, table: str, apply: bool) -> None:

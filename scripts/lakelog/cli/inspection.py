@@ -24,7 +24,7 @@ from lakelog.catalog.pictures import (
 from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark
 from lakelog.catalog.state import HistoryEntry
 from lakelog.cli import answer
-from lakelog.cli.options import Count, Place, is_location, names_of_tables, takes_place
+from lakelog.cli.options import LOG, REFERENCE, TABLE, Count, Place, is_location, takes_place
 from lakelog.cli.view import picture
 from lakelog.log import FormatError, NotFound, open_store
 from lakelog.log.keys import Keys
@@ -34,7 +34,7 @@ _on_ref = click.option("--ref", metavar="NAME", help="On that tag or branch.")
 
 
 @click.command()
-@click.argument("namespace", default="", shell_complete=names_of_tables)
+@click.argument("namespace", default="", type=REFERENCE)
 @takes_place
 def ls(place: Place, namespace: str) -> None:
     """List the namespaces and tables in NAMESPACE.
@@ -53,7 +53,7 @@ def ls(place: Place, namespace: str) -> None:
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option("--version", type=int, metavar="N", help="As it was at that version.")
 @_on_ref
 @takes_place
@@ -128,7 +128,7 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
 
 
 @click.command()
-@click.argument("name", metavar="TABLE|NAMESPACE", shell_complete=names_of_tables)
+@click.argument("name", metavar="TABLE|NAMESPACE", type=REFERENCE)
 @click.option("--limit", type=Count(), metavar="N", help="The newest N commits only.")
 @click.option(
     "--graph", is_flag=True, help="Draw branches, rebases and transactions as lines, on verified commits."
@@ -169,13 +169,13 @@ def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=LOG)
 @click.argument("version", type=click.IntRange(min=1))
 @takes_place
 def cat(place: Place, table: str, version: int) -> None:
     """Print the commit that made VERSION of TABLE.
 
-    Indented; or, with --json, the object's very bytes.
+    Indented; or, with --json, the object's very bytes. By its folder or URL, TABLE may be a namespace or the warehouse.
     """
     # A log that is given by its place is not replayed, so that a damaged or dropped one can still be inspected.
     location = table if is_location(table) else load(place, table, None).location
@@ -197,7 +197,7 @@ def cat(place: Place, table: str, version: int) -> None:
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option("--version", type=int, metavar="N", help="As they were at that version.")
 @_on_ref
 @click.option("--limit", type=Count(), metavar="N", help="The first N files only.")
@@ -234,7 +234,7 @@ def files(place: Place, table: str, version: int | None, ref: str | None, limit:
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.argument("name", metavar="NAME", type=click.Choice(sorted(METADATA_TABLES)))
 @click.option("--version", type=int, metavar="N", help="As it was at that version.")
 @click.option("--columns", metavar="A,B", help="These columns only.")

@@ -14,7 +14,7 @@ import msgspec
 from lakelog.catalog.upkeep import Maintained
 from lakelog.cli import answer
 from lakelog.cli.maintenance import age, counted
-from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
+from lakelog.cli.options import REFERENCE, Place, is_location, takes_place
 from lakelog.cli.progress import Progress
 from lakelog.log.errors import LakelogError
 
@@ -33,7 +33,7 @@ def size(context: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 @click.command()
-@click.argument("name", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
+@click.argument("name", metavar="[TABLE|NAMESPACE]", default="", type=REFERENCE)
 @click.option("--dry-run", is_flag=True, help="Only report what is due.")
 @click.option("--limit-time", callback=age, metavar="AGE", help="Begin nothing more after that time, as 30m.")
 @click.option(

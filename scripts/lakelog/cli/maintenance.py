@@ -22,10 +22,10 @@ from lakelog.catalog.maintenance import (
     Vacuumed,
 )
 from lakelog.catalog.names import identifier
-from lakelog.catalog.times import age_of
+from lakelog.catalog.times import age_of, age_text
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import Place, is_location, names_of_tables, takes_place
+from lakelog.cli.options import REFERENCE, TABLE, Place, is_location, takes_place
 from lakelog.cli.progress import Progress
 
 
@@ -52,7 +52,7 @@ _trust_clock = click.option(
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @click.option("--where", metavar="CONDITION", help="Only files that may have rows for which it is true.")
 @click.option(
     "--deleted-ratio",
@@ -83,7 +83,7 @@ def compact(place: Place, table: str, where: str | None, deleted_ratio: float | 
 
 
 @click.command()
-@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", type=REFERENCE)
 @click.option(
     "--older-than",
     callback=age,
@@ -173,7 +173,7 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
 
 
 @click.command()
-@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", shell_complete=names_of_tables)
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="", type=REFERENCE)
 @click.option(
     "--older-than",
     callback=age,
@@ -230,11 +230,13 @@ def vacuum(
     if place.as_json:
         answer.in_json({"applied": apply, "places": msgspec.to_builtins(found)})
     else:
-        _report_vacuumed(found, applied=apply, with_keys=keys)
+        _report_vacuumed(found, older_than or VACUUM_DEFAULT_AGE, applied=apply, with_keys=keys)
     _end(found)
 
 
-def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, with_keys: bool) -> None:
+def _report_vacuumed(
+    found: Sequence[Vacuumed], write_age: dt.timedelta, *, applied: bool, with_keys: bool
+) -> None:
     shown = [each for each in found if _is_worth_showing(each)]
     answer.rows(
         ("what", "name", ">data files", ">size", ">other objects", ">size", ""),
@@ -246,7 +248,7 @@ def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, with_keys: boo
                 answer.size(each.size_bytes),
                 answer.count(each.objects),
                 answer.size(each.object_bytes),
-                _remarks(each),
+                _remarks(each, write_age),
             )
             for each in shown
         ],
@@ -270,14 +272,17 @@ def _is_worth_showing(each: Vacuumed) -> bool:
     return bool(each.files or each.objects or each.waiting) or each.kind not in ("table", "namespace")
 
 
-def _remarks(each: Vacuumed) -> str:
+def _remarks(each: Vacuumed, write_age: dt.timedelta) -> str:
     remarks = []
     if each.kept_for_cuts:
         remarks.append("kept for saved cuts")
     if each.kept_for_clones:
         remarks.append(f"kept for the clones {', '.join(each.kept_for_clones)}")
     if each.waiting:
-        remarks.append(f"{counted(each.waiting, 'file')} of writes that may be under way stay")
+        remarks.append(
+            f"{counted(each.waiting, 'file')} of writes that may be under way stay: these began less than "
+            f"{age_text(write_age)} ago (--older-than)"
+        )
     if each.foreign:
         remarks.append(f"{counted(each.foreign, 'foreign file')} stay")
     return ", ".join(remarks)

@@ -7,15 +7,17 @@ import re
 import shlex
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from lakelog.catalog import Catalog, LakelogError
-from lakelog.catalog.names import identifier, quoted_where_needed
+from lakelog.catalog.names import identifier, quoted, quoted_where_needed
 from lakelog.cli.completion import VARIABLE
+from lakelog.cli.locations import named
 from lakelog.cli.verbose import Costs
 
 
@@ -84,6 +86,30 @@ def is_location(reference: str) -> bool:
     return "/" in _QUOTED.sub("", reference)
 
 
+if TYPE_CHECKING:
+    _Text = click.ParamType[str]
+else:
+    _Text = click.ParamType  # of older versions of click it has no parameter
+
+
+class _Reference(_Text):
+    """A table or namespace by its name, or by the folder or URL where it lies: a command is given the name, and its
+    warehouse. What has no name there stays the place that it is; so does a log, which is looked at by itself."""
+
+    name = "reference"
+
+    def __init__(self, *, is_table: bool = False, is_log: bool = False) -> None:
+        self.is_table, self.is_log = is_table, is_log
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in names_of_tables(ctx, param, incomplete)]
+
+
+TABLE, REFERENCE, LOG = _Reference(is_table=True), _Reference(), _Reference(is_log=True)
+
+
 def names_of_tables(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the namespaces (with a dot after them) and tables that begin so, for a shell that completes a name.
 
@@ -110,6 +136,25 @@ def names_of_tables(context: click.Context, parameter: click.Parameter, incomple
     return [
         name for name in found if name.startswith(incomplete) and (not is_bash or shlex.quote(name) == name)
     ]
+
+
+def _resolved(place: Place, given: dict[str, Any]) -> Place:
+    """Put names in the place of folders and URLs that a command was `given`, and return their warehouse."""
+    parameters = click.get_current_context().command.params
+    for parameter in parameters:
+        value = given.get(parameter.name or "")
+        if not isinstance(parameter.type, _Reference) or not isinstance(value, str) or not is_location(value):
+            continue
+        warehouse, name = named(value, place.store_options, place.warehouse)
+        if name is not None and not parameter.type.is_log:
+            if parameter.type.is_table and name == ():
+                raise click.UsageError(
+                    f"{value} is a warehouse, and not a table: give the name of a table in it, as lakelog ls "
+                    f"{value} lists them"
+                )
+            given[str(parameter.name)] = quoted(name)
+        place = replace(place, warehouse=warehouse)
+    return place
 
 
 _SHARED = (
@@ -151,6 +196,7 @@ def takes_place(command: Callable[..., None]) -> Callable[..., None]:
             costs=Costs() if verbose else None,
         )
         with nullcontext() if place.costs is None else place.costs.reported():
+            place = _resolved(place, rest)
             command(place, **rest)
 
     for option in reversed(_SHARED):

@@ -8,11 +8,11 @@ from lakelog.catalog import Table
 from lakelog.catalog.state import BRANCH, MAIN, TAG
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
-from lakelog.cli.options import Place, names_of_tables, takes_place
+from lakelog.cli.options import TABLE, Place, takes_place
 
 
 @click.command()
-@click.argument("table", shell_complete=names_of_tables)
+@click.argument("table", type=TABLE)
 @takes_place
 def refs(place: Place, table: str) -> None:
     """List the tags and branches of TABLE.
@@ -43,7 +43,7 @@ def refs(place: Place, table: str) -> None:
 
 def _command(kind: str) -> click.Command:
     @click.command(name=kind, short_help=f"Make a {kind} of TABLE, or drop one.")
-    @click.argument("table", shell_complete=names_of_tables)
+    @click.argument("table", type=TABLE)
     @click.argument("name")
     @click.option("--version", type=int, metavar="N", help="Of that version. [default: the newest]")
     @click.option("--replace", is_flag=True, help=f"In place of the {kind} NAME, if there is one.")

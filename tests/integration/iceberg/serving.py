@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 
+from tests.patience import PATIENCE_S
+
 from lakelog.catalog import Catalog
 from lakelog.rest import Answers, serve
 from lakelog.testing.moto_server import S3Server
@@ -27,7 +29,7 @@ def served(warehouse: str) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: serve(Answers(Catalog(warehouse)), port=0, began=began))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(PATIENCE_S)
     yield urls[0]
     servers[0].shutdown()
     thread.join()

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from tests import s3_servers
 from tests.integration.iceberg.readers import duckdb_with_iceberg
+from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog, col
 from lakelog.rest import Answers, serve
@@ -60,7 +61,7 @@ def test_readers_sign_requests_to_a_private_bucket(name: str, tmp_path: Path) ->
 
         thread = threading.Thread(target=lambda: serve(Answers(catalog), port=0, began=began))
         thread.start()
-        assert ready.wait(10)
+        assert ready.wait(PATIENCE_S)
         try:
             rest = load_catalog("lake", type="rest", uri=found[0], **signed)
             assert rest.load_table("a.t").scan().to_arrow().num_rows == 2000

@@ -22,6 +22,7 @@ import pytest
 from msgspec.structs import replace
 from tests.integration.iceberg.readers import duckdb_with_iceberg
 from tests.integration.iceberg.serving import served
+from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.schema import FunctionDefinition, ViewColumn, ViewDefinition
@@ -245,12 +246,12 @@ def test_the_command_serves_until_it_is_interrupted(warehouse: str) -> None:
             [*command[:-1], match[1].rpartition(":")[2]],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert taken.returncode == 1 and "choose another --host or --port" in taken.stderr
         server.send_signal(signal.SIGINT)
-        assert server.wait(30) == 130
+        assert server.wait(PATIENCE_S) == 130
     finally:
         server.kill()
         server.wait()

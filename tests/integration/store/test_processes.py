@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tests.integration.store.sums import Sum
+from tests.patience import PATIENCE_S
 
 from lakelog.log import Draft, Log, open_store
 
@@ -24,7 +25,6 @@ for number in range(int(sys.argv[2])):
     print(done.version, flush=True)
     time.sleep(random.random() * float(sys.argv[3]))
 """
-START_TIMEOUT_S = 60.0
 
 
 def start(folder: Path, commits: int, output: Path, *, rest_s: float = 0.0) -> subprocess.Popen[bytes]:
@@ -42,7 +42,7 @@ def test_what_killed_processes_acknowledged_is_there_once(tmp_path: Path) -> Non
     Log(open_store(str(lake)), "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")
     outputs = [tmp_path / f"output-{i}" for i in range(4)]
     running = [start(lake, 1_000_000, output, rest_s=0.02) for output in outputs]
-    deadline = time.monotonic() + START_TIMEOUT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not all(output.stat().st_size for output in outputs) and time.monotonic() < deadline:
         time.sleep(0.05)
     rng = random.Random(7)
@@ -61,7 +61,7 @@ def test_what_killed_processes_acknowledged_is_there_once(tmp_path: Path) -> Non
 def test_a_process_that_ends_right_after_a_commit_still_writes_its_snapshot(tmp_path: Path) -> None:
     Log(open_store(str(tmp_path)), "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")
     output = tmp_path / "output"
-    assert start(tmp_path, 19, output).wait(START_TIMEOUT_S) == 0
+    assert start(tmp_path, 19, output).wait(PATIENCE_S) == 0
     assert output.read_text().split() == [str(version) for version in range(2, 21)]
     assert (tmp_path / "t" / "_log" / "latest.json").exists()
     assert list(tmp_path.rglob(".lakelog-tmp-*")) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -63,15 +64,21 @@ def test_rows_are_forgotten_by_jobs(lake):
     lake.sql("CREATE TABLE lake.n.c CLONE lake.n.t")
     said, jobs = forgotten(lake, "n.t")
     assert {row[0] for row in said} >= {"table", "clone", "dropped-table", "lost versions", "out of reach"}
+    assert {row[-1] for row in said} == {True}, "it only reports, and says so"
     assert "receipt" not in {row[0] for row in said} and any("rows in" in text for text in jobs)
     assert rows(lake, "lake.n.t") == [0, 1, 2, 10, 11, 12, 900]
-    # Objects are read for versions and files that nothing knows of; Python reads none of them.
+    # A file that no version has, of a write that died.
+    folder = lake.catalog.load_table("n.t").location
+    file = next(each for each in sorted(Path(folder).rglob("*.parquet")) if "-copied" not in each.name)
+    shutil.copy(file, file.with_name(f"{file.name[:21]}{'a' * 26}-0.parquet"))
+    # Spark reads all files. Python reads ids of rows, of those files alone that have such rows.
     done, jobs = forgotten(lake, "n.t", ", dry_run => false, reference => 'T-7'", killing=True)
     texts = " ".join(jobs)
     assert all(each in texts for each in ("without such rows", "objects of", "rows in")), jobs
     assert [row for row in done if row[0] == "left"] == []
     table = next(row for row in done if row[0] == "table")
     assert (table[2], table[4]) == (None, 3), table  # on lines, also marked as deleted
+    assert {row[-1] for row in done} == {False}
     (receipt,) = [row for row in done if row[0] == "receipt"]
     said = json.loads(receipt[2])
     assert said["reference"] == "T-7" and {each["kind"] for each in said["logs"]} >= {"table", "clone"}
@@ -87,7 +94,25 @@ def test_rows_are_forgotten_by_jobs(lake):
     ]
     assert "ada" not in values
     again, _ = forgotten(lake, "n.t", ", dry_run => false")
-    assert again == []
+    # Other processes that were killed may have left such folders on this machine.
+    assert [row for row in again if row[0] != "lost temporary-folder"] == []
+
+
+def test_copies_that_do_not_match_are_forgotten_too(lake):
+    lake.sql("CREATE TABLE lake.m (id BIGINT, email STRING, flag STRING)")
+    lake.sql("INSERT INTO lake.m SELECT /*+ COALESCE(1) */ id, CONCAT('mail', id), NULL FROM range(4)")
+    lake.sql("UPDATE lake.m SET flag = 'erase' WHERE id = 1")
+    lake.sql("ALTER TABLE lake.m DROP COLUMN email")
+    lake.sql("ALTER TABLE lake.m ADD COLUMN email STRING")
+    call = "CALL lake.system.forget('m', \"flag = 'erase' OR email = 'mail2'\""
+    assert any(row[0] == "lost rows" for row in lake.sql(f"{call})"))
+    done = lake.sql(f"{call}, dry_run => false)")
+    assert [row for row in done if row[0] == "left"] == [] and rows(lake, "lake.m") == [0, 3]
+    files = Path(lake.catalog.load_table("m").location).rglob("*.parquet")
+    values = {
+        value for file in files for column in pq.read_table(file).columns for value in column.to_pylist()
+    }
+    assert {0, 3} <= values and not values & {"erase", "mail1", "mail2"}
 
 
 TYPES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.sql.functions import col
 from tests.spark.sessions import descriptions_of_jobs
 
@@ -90,7 +89,48 @@ def test_files_of_another_partitioning_are_cut_by_partitions(lake):
     assert seen(lake) == sorted(expected, key=repr)
 
 
-def test_a_condition_that_is_not_understood_is_refused(lake):
+BY_SPARK = [
+    "length(k) = 2 AND id < 10",
+    "k LIKE '_1' AND CAST(p AS STRING) <> '1'",
+    "id % 7 = p",
+    "upper(c) LIKE 'C%2  '",
+    "st.x + 1 = id AND id > 30",
+    "lake.bucket(4, id + 1) = 1",
+]
+"""What Spark does not hand down, or only in forms that lakelog does not know."""
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are_true(lake, mode):
+    lake.sql(f"""CREATE TABLE lake.t (id BIGINT, k STRING, p INT, c CHAR(4), d DECIMAL(14, 6), st STRUCT<x: BIGINT>)
+        PARTITIONED BY (p) TBLPROPERTIES ('lakelog.write.delete.mode' = '{mode}')""")
+    lake.sql(f"INSERT INTO lake.t SELECT *, named_struct('x', id - id % 2) FROM ({ROWS})")
+    for number, condition in enumerate(BY_SPARK if mode == "merge-on-read" else BY_SPARK[1::2]):
+        new = (100 + number, "new", number % 3, "n   ", None, None)
+        expected = [tuple(row) for row in rows(lake, condition).collect()]
+        assert len(expected) < lake.catalog.load_table("t").row_count, condition
+        value = f"({100 + number}, 'new', {number % 3}, 'n', NULL, NULL)"
+        lake.sql(f"INSERT INTO lake.t REPLACE WHERE {condition} VALUES {value}")
+        assert sorted(map(tuple, lake.frame("SELECT * FROM lake.t").collect()), key=repr) == sorted(
+            [*expected, new], key=repr
+        ), condition
+    frame = lake.frame("SELECT 7L AS id, 'x' AS k, 1 AS p, 'n' AS c, NULL AS d, NULL AS st")
+    frame.writeTo(f"{lake.name}.t").overwrite(col("id") * 2 > 20)
+    assert (
+        lake.sql("SELECT count(*), count(id * 2 > 20 OR NULL) FROM lake.t WHERE k <> 'x' OR k IS NULL")[0][1]
+        == 0
+    )
+    assert not lake.catalog.fsck(deep=True).found
+
+
+def test_a_session_without_the_extension_says_which_part_of_a_condition_it_cannot_replace_by(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING)")
-    with pytest.raises(Py4JJavaError, match="overwrite by expression"):
-        lake.sql("INSERT INTO lake.t REPLACE WHERE length(k) = 2 VALUES (1, 'a')")
+    excluded = "spark.sql.optimizer.excludedRules"
+    lake.spark.conf.set(excluded, "org.apache.spark.sql.lakelog.OverwriteByRows$$anon$1")
+    try:
+        with pytest.raises(
+            Exception, match=r"the condition .*LENGTH.* in a session without lakelog's extension"
+        ):
+            lake.sql("INSERT INTO lake.t REPLACE WHERE id > 1 AND length(k) = 2 VALUES (1, 'a')")
+    finally:
+        lake.spark.conf.unset(excluded)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
+from tests.patience import wait_until
 from tests.spark.sessions import another_session, descriptions_of_jobs
 
 pytestmark = pytest.mark.adapter
@@ -219,9 +219,8 @@ def test_spark_compacts_by_itself_after_a_commit_by_default_or_by_a_property(mak
         lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.maintenance' = 'auto')")
     lake.sql("INSERT INTO lake.t VALUES (14)")
     # Version 16: its writer, which is Spark, looks whether files are due.
-    deadline_s = time.monotonic() + 60
-    while (newest := table.refresh()).version == 16 and time.monotonic() < deadline_s:
-        time.sleep(0.05)
+    wait_until(lambda: table.refresh().version > 16, "a compaction")
+    newest = table.refresh()
     [entry] = newest.history(limit=1)
     assert (entry.operation, str(entry.writer["engine"])[:5], newest.file_count) == ("compact", "spark", 1)
     assert lake.sql("SELECT count(*) FROM lake.t") == [(14 if by == "property" else 15,)]

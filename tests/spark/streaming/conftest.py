@@ -12,6 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from tests.patience import PATIENCE_S
 
 _numbers = itertools.count()
 
@@ -69,7 +70,7 @@ class Streams:
         """Return why a query fails."""
         with pytest.raises(StreamingQueryException) as error:
             query.processAllAvailable()
-            query.awaitTermination(30)
+            query.awaitTermination(int(PATIENCE_S))
         return str(error.value)
 
     def stop(self) -> None:

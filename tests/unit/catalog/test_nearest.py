@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pyarrow as pa
 import pytest
 
@@ -27,10 +25,10 @@ def test_names_are_alike_and_few(name, names, like):
     assert like or not found
 
 
-def test_many_names_cost_little():
-    began = time.process_time()
-    nearest("customer_orders_9", (f"customer_orders_{n}" for n in range(100 * NAMES_MAX)))
-    assert time.process_time() - began < 1
+def test_of_many_names_only_some_are_compared():
+    names = (f"customer_orders_{n}" for n in range(100 * NAMES_MAX))
+    nearest("customer_orders_9", names)
+    assert next(names) == f"customer_orders_{NAMES_MAX}"
 
 
 def test_an_error_about_a_table_a_namespace_or_a_column_suggests_the_nearest(tmp_path):

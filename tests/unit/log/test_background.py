@@ -6,6 +6,7 @@ import logging
 import threading
 
 import pytest
+from tests.patience import PATIENCE_S
 
 from lakelog.log import new_id, wait_for_background
 from lakelog.log.background import run_in_background
@@ -17,7 +18,7 @@ def test_work_of_a_name_that_is_under_way_is_not_begun_again() -> None:
     done: list[str] = []
 
     def first() -> None:
-        go.wait(10)
+        go.wait(PATIENCE_S)
         done.append("first")
 
     run_in_background("a", first)

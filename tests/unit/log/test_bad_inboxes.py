@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
+from tests.patience import PATIENCE_S
 from tests.sim.proposing import sizes
 from tests.unit.log.projections import WordsProjection, say
 from tests.unit.log.test_proposals import KEYS, WordsByData, log_of, marked, proposal
@@ -125,7 +126,7 @@ class Sleepy:
     def get(self, key: str) -> bytes | None:
         if key == self._key and not self.sleeps.is_set():
             self.sleeps.set()
-            self.wakes.wait(60)
+            self.wakes.wait(PATIENCE_S)
         return self._truth.get(key)
 
 
@@ -145,7 +146,7 @@ def test_a_proposer_with_a_wrong_clock_that_sleeps_a_day_is_applied_once(years: 
     sleeper = Log(cast(ObjectStore, store), "t", WordsProjection(), options=options, by_data=WordsByData())
     with sizes(5, 0), ThreadPoolExecutor(1) as threads:
         done = threads.submit(sleeper.commit, view, say("sleepy"), commit_id="sleepy", shared=True)
-        assert store.sleeps.wait(60)
+        assert store.sleeps.wait(PATIENCE_S)
         assert len(list(truth.list_after(KEYS.inbox))) == 1
         other = log_of(truth, proposals=combined)
         for number in range(9):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from tests.patience import PATIENCE_S
+
 from lakelog.log.once import once
 
 
@@ -14,7 +16,7 @@ class Slow:
 
     @once
     def member(self) -> int:
-        assert self.go_on.wait(10), "another object of the class holds this one up"
+        assert self.go_on.wait(PATIENCE_S), "another object of the class holds this one up"
         self.computed += 1
         return self.computed
 

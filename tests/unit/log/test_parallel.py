@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.patience import barrier, wait_until
 from tests.unit.log.projections import WordsProjection, say
 
 from lakelog.log import Decisions, Draft, LocalStore, Log, Part, commit_together, parallel
@@ -20,7 +21,7 @@ def _wait(meeting: threading.Barrier) -> None:
 
 
 def test_all_of_them_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = barrier(3)
     run_in_parallel([lambda: _wait(meeting)] * 3)
     run_in_parallel([])
 
@@ -58,7 +59,7 @@ def test_threads_stay_for_what_comes_next_and_a_forked_child_has_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def names() -> set[str]:
-        meeting, found = threading.Barrier(3, timeout=10), set()
+        meeting, found = barrier(3), set()
 
         def work() -> None:
             found.add(threading.current_thread().name)
@@ -69,7 +70,11 @@ def test_threads_stay_for_what_comes_next_and_a_forked_child_has_its_own(
 
     with ThreadPoolExecutor(256, "own") as own:
         monkeypatch.setattr(parallel._pool, "threads", own)
-        used = set().union(*(names() for _ in range(50)))
+        used = set[str]()
+        for _ in range(50):
+            used |= names()
+            # A thread is free a moment after its work has ended.
+            wait_until(lambda: own._idle_semaphore._value >= len(own._threads))
         assert len([name for name in used if name.startswith("own")]) < 20
     child = os.fork()
     if child == 0:
@@ -107,7 +112,7 @@ def test_results_come_in_the_order_of_the_items(count: int) -> None:
 
 
 def test_a_few_items_do_not_wait_for_each_other() -> None:
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = barrier(3)
     assert list(in_threads(lambda item: meeting.wait() >= 0 and item, range(3), "test")) == [0, 1, 2]
 
 

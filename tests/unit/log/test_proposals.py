@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
+from tests.patience import PATIENCE_S
 from tests.unit.log.projections import Words, WordsProjection, begin, new_log, say
 
 from lakelog.log import (
@@ -343,7 +344,7 @@ def test_processes_commit_what_others_propose(tmp_path: Path) -> None:
         for each in threads:
             each.start()
         for each in threads:
-            each.join(60)
+            each.join(PATIENCE_S)
     head = logs[0].load()
     assert sorted(head.state) == sorted(["one", *done]) and len(done) == 72
     assert any(change.seen for commit in logs[0].commits() for change in commit.changes)
@@ -357,7 +358,11 @@ def test_a_process_ends_though_its_log_is_contended(tmp_path: Path) -> None:
         "log = t.log_of(t.LocalStore(sys.argv[1])); print(log.commit(log.load(), say('x'), shared=True).version)\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     assert (ended.stdout, ended.stderr) == ("2\n", "")
 

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.patience import PATIENCE_S
 
 from lakelog.log import LogOptions, PermissionDenied, StorageError
 from lakelog.log.stores import s3_clients, s3_wire
@@ -83,7 +84,7 @@ class _Handler(socketserver.StreamRequestHandler):
                 self.server.heads.append(head)
                 answer = self.server.answers.pop(0) if self.server.answers else EMPTY
                 if self.server.gate is not None:
-                    self.server.gate.wait(10)
+                    self.server.gate.wait(PATIENCE_S)
                 if answer is None:
                     return
                 self.wfile.write(answer)

@@ -46,6 +46,61 @@ def test_values_of_secret_names_and_keys_in_urls_are_masked(text: str, kept: str
 
 
 @pytest.mark.parametrize(
+    "form",
+    [
+        "there is no table {}: drop it, or choose another name",
+        "{} was dropped, and its name is still there",
+        "{}: there is no such table. The tables are {}, b and c",
+        "cannot add {}: it is of type string",
+        "there are two columns {} and {}, say which (one of them is {})",
+        "a {} {} is not known",
+    ],
+)
+@pytest.mark.parametrize("name", ["secret", "token", "password", "api_key", "credentials"])
+@pytest.mark.parametrize("quote", ["`", "`a`.`", "`a.b`.`c`.`"])
+def test_names_of_tables_and_columns_hide_nothing_of_a_message(form: str, name: str, quote: str) -> None:
+    named = f"{quote}{name}`"
+    text = form.replace("{}", named)
+    assert masked(text) == text
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_quoted_name_that_ends_a_clause_hides_nothing_of_the_next(quote: str) -> None:
+    text = f"there is no saved cut {quote}token{quote}: the saved cuts are monday, secret"
+    assert masked(text) == text
+    text = f"cannot drop {quote}password{quote}: a clone needs it"
+    assert masked(text) == text
+
+
+@pytest.mark.parametrize(
+    "value", ["hunter2", "'hunter two'", '"hunter two"', "12 34", "hunter", "{'a': 'hunter'}"]
+)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{{'password': {}}}",
+        '{{"a": 1, "password": {}}}',
+        "  'password': {}\n",
+        "it says {{'token': {}}}",
+        "password={}",
+        "'password' = {}",
+    ],
+)
+def test_values_of_quoted_names_are_hidden_all_the_same(form: str, value: str) -> None:
+    shown = masked(form.format(value))
+    assert "hunter" not in shown and "12" not in shown
+
+
+def test_words_that_are_a_value_in_a_mapping_are_hidden() -> None:
+    for text in (
+        "  'password': correct horse",
+        "{'password': correct horse}",
+        "a: 1, 'password': correct horse",
+    ):
+        assert "correct" not in masked(text)
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "password", "db.Passwd", "fs.s3a.access.key", "awsSecretAccessKey", "AWS_ACCESS_KEY_ID", "clientSecret",

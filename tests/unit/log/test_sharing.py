@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.patience import PATIENCE_S
 from tests.unit.log.projections import Words, WordsProjection, begin, new_log, say
 
 from lakelog.log import (
@@ -76,7 +77,7 @@ def together(
 
     def first(view: View[Words], passed: Sequence[Commit]) -> Draft:
         leads.set()
-        assert all_wait.wait(20)
+        assert all_wait.wait(PATIENCE_S)
         return Draft(events=({"word": "first"},))
 
     def change(i: int) -> None:
@@ -103,7 +104,7 @@ def together(
     meanwhile()
     all_wait.set()
     for thread in [leader, *threads]:
-        thread.join(20)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
     return outcomes
 
@@ -384,9 +385,9 @@ def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> Non
 
     def wait(woken: threading.Event, timeout_s: float | None) -> None:
         if threading.current_thread().name == "interrupted":
-            assert (woken if is_led else interrupted).wait(20)
+            assert (woken if is_led else interrupted).wait(PATIENCE_S)
             raise KeyboardInterrupt
-        assert woken.wait(4)
+        assert woken.wait(PATIENCE_S)
 
     log = new_log()
     log = Log(log.store, "t", WordsProjection(), options=replace(log.options, wait=wait))
@@ -395,7 +396,7 @@ def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> Non
 
     def first(view: View[Words], passed: Sequence[Commit]) -> Draft:
         leads.set()
-        assert all_wait.wait(20)
+        assert all_wait.wait(PATIENCE_S)
         return Draft(events=({"word": "first"},))
 
     def change(name: str, decide: Decide[Words]) -> threading.Thread:
@@ -413,14 +414,14 @@ def test_an_interrupted_thread_that_waits_is_not_waited_for(is_led: bool) -> Non
         return thread
 
     threads = [change("first", first)]
-    assert leads.wait(20)
+    assert leads.wait(PATIENCE_S)
     threads += [change("interrupted", say("x")), change("other", say("y"))]
     if not is_led:
         interrupted.set()
-        threads[1].join(20)
+        threads[1].join(PATIENCE_S)
     all_wait.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
     assert isinstance(outcomes["interrupted"], KeyboardInterrupt)
     assert versions([outcomes["other"], log.commit(view, say("z"), shared=True)]) == [3, 4]
     assert log.load().state == ("one", "first", "y", "z")
@@ -440,7 +441,7 @@ def test_a_handler_of_a_signal_commits_while_its_thread_does() -> None:
         target=lambda: committed.append(log.commit(view, interrupted, shared=True)), daemon=True
     )
     thread.start()
-    thread.join(4)
+    thread.join(PATIENCE_S)
     assert versions(committed) == [3]
     assert log.load().state == ("one", "handler", "x")
 
@@ -561,7 +562,7 @@ def test_threads_that_never_stop_are_a_serial_order() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     head = log.load()
     assert sorted(head.state) == sorted(["one", *done])
     assert len(done) == len({*tried}) == 8 * 20 + 10

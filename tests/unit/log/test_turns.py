@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE_S
 
 from lakelog.log.parallel import Turns, Wanted
 
@@ -91,7 +92,7 @@ def interrupt_one(
 
     def work(group: Sequence[Wanted]) -> None:
         works.set()
-        assert all_wait.wait(10)
+        assert all_wait.wait(PATIENCE_S)
         for each in group:
             each.done = "done"
 
@@ -110,7 +111,7 @@ def interrupt_one(
         begin(own, i == (0 if role == "leader" else 1))
     all_wait.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive(), f"left waiting: interrupted in line {reached}"
     assert turns.waiting == 0 and turns._leader is None and not turns._inside
     assert all(own.done in ("done", "unfinished") for own in owns[2:])
@@ -131,7 +132,7 @@ def test_a_handler_of_a_signal_passes_on_where_its_thread_has_the_lock() -> None
         own.done = "done"
 
     thread = start(lambda: turns.take(own, work, lambda each: None))
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert (own.done, others.done) == ("done", "handled")
 
@@ -143,10 +144,10 @@ def test_a_forked_child_has_a_lock_of_its_own() -> None:
     def hold() -> None:
         with turns.lock:
             holds.set()
-            goes_on.wait(10)
+            goes_on.wait(PATIENCE_S)
 
     thread = start(hold)
-    assert holds.wait(5)
+    assert holds.wait(PATIENCE_S)
     child = os.fork()
     if child == 0:
         own = Wanted()
@@ -154,4 +155,4 @@ def test_a_forked_child_has_a_lock_of_its_own() -> None:
         os._exit(0 if own.done == 1 else 1)
     goes_on.set()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    thread.join(5)
+    thread.join(PATIENCE_S)

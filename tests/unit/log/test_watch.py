@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
+from tests.patience import wait_until
 from tests.unit.log.projections import begin, say
 from tests.unit.log.test_proposals import KEYS, ended, log_of, proposal
 
@@ -80,7 +81,8 @@ def test_who_loses_in_a_log_without_the_mark_wishes_and_proposes_nothing() -> No
 
     def slow(view: object, passed: object) -> object:
         if len(listed) < 5:
-            time.sleep(0.02)
+            if len(listed) == 4:
+                wait_until(lambda: list(store.list_after(KEYS.inbox)), "a wish")
             listed.append(list(store.list_after(KEYS.inbox)))
             with patch("lakelog.log.placing.Placing.marks", False):
                 other.commit(other.load(), say(f"race {len(listed)}"))

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import msgspec
 import pyarrow as pa
 import pytest
+from tests.patience import PATIENCE_S
 from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, named, of_write, reference
 
 from lakelog.catalog import Catalog
@@ -345,7 +346,7 @@ def test_requests_are_answered_as_they_are_done_and_errors_name_their_kind():
     go_on = threading.Event()
 
     def slow(params):
-        go_on.wait(10)
+        go_on.wait(PATIENCE_S)
         return {}
 
     def quick(params):
@@ -373,7 +374,7 @@ def test_any_number_of_slow_requests_holds_up_no_other():
     go_on = threading.Event()
 
     def slow(params):
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE_S)
         return {}
 
     def quick(params):
@@ -434,7 +435,7 @@ bridge.main()
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe) as process:
         write_frame(cast(BinaryIO, process.stdin), request(1, "procedures"))
-        assert process.wait(30) == 1
+        assert process.wait(PATIENCE_S) == 1
         assert b"MemoryError" in process.stderr.read()
 
 

@@ -43,6 +43,9 @@ METADATA_TABLES = {
 }
 """All metadata tables by their names."""
 
+_ALIASES = {(name, "snapshot_id"): "version" for name in ("history", "refs", "snapshots")}
+"""Iceberg's words for columns, by the metadata table: who asks for one gets it, and `SELECT *` does not show it."""
+
 
 def metadata_schema(table: TableHead, name: str) -> pa.Schema:
     """Return the columns of the metadata table `name` of `table`. NotFound where it does not exist."""
@@ -56,11 +59,20 @@ def read_metadata(table: TableHead, name: str, columns: Sequence[str] | None = N
     """
     found = _named(name)
     whole = found.schema(table)
-    missing = [column for column in columns or () if column not in whole.names]
+    if columns is None:
+        return pa.RecordBatchReader.from_batches(whole, _batches(found.read(table, whole)))
+    sources = [_ALIASES.get((name, column), column) for column in columns]
+    missing = [column for column in sources if column not in whole.names]
     if missing:
         raise InvalidInput(f"{name} has no column {missing[0]}: it has {', '.join(whole.names)}")
-    wanted = whole if columns is None else pa.schema([whole.field(column) for column in columns])
-    return pa.RecordBatchReader.from_batches(wanted, _batches(found.read(table, wanted)))
+    read = pa.schema([whole.field(column) for column in dict.fromkeys(sources)])
+    wanted = pa.schema(
+        [whole.field(of).with_name(column) for of, column in zip(sources, columns, strict=True)]
+    )
+    tables = found.read(table, read)
+    if read != wanted:
+        tables = (each.select(sources).rename_columns(list(columns)) for each in tables)
+    return pa.RecordBatchReader.from_batches(wanted, _batches(tables))
 
 
 def _named(name: str) -> MetadataTable:

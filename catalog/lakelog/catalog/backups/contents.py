@@ -8,11 +8,13 @@ read, it is read again, so that what is returned never depends on an object that
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from lakelog.catalog.ddl import decode_cut
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import LogCache, Progress, TrackedLog, no_progress
@@ -56,12 +58,13 @@ class Outside:
 class Contents:
     """The objects of one log. `read` have their bytes here already; `named` are read when they are copied, with the
     size that they have to have (None: not known). `elsewhere` are the places of files outside of the warehouse,
-    `borrowed` those of other tables in it."""
+    `borrowed` those of other tables in it. Of a namespace, `cuts` are the locations of the logs in each saved cut."""
 
     read: dict[str, bytes] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
     borrowed: set[str] = field(default_factory=set)
+    cuts: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 def logs_of(
@@ -227,6 +230,8 @@ def _cuts(tracked: TrackedLog[NamespaceState], view: View[NamespaceState], found
         data = tracked.store.get(key)
         if data is not None:
             found.read[key] = data
+            with suppress(FormatError):  # what is damaged here is damaged in the backup, and fsck says so
+                found.cuts[name] = frozenset(decode_cut(data, key, tracked.location))
             continue
         now = tracked.current().state.cuts.get(name)
         if now is not None and now.object == cut.object:

@@ -17,8 +17,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lakelog.catalog.backups.making import DROPPED, FILE, TABLE, WAREHOUSE, BackedUp
-from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, Listed, LogInBackup, Running
+from lakelog.catalog.backups.making import BackedUp
+from lakelog.catalog.backups.place import (
+    CUT,
+    DROPPED,
+    FILE,
+    TABLE,
+    WAREHOUSE,
+    Backup,
+    BackupPlace,
+    LeftOut,
+    Listed,
+    Running,
+)
 from lakelog.catalog.backups.restoring import (
     check_unfinished,
     claim,
@@ -33,11 +44,10 @@ from lakelog.catalog.backups.restoring import (
 from lakelog.catalog.backups.tables import copy_table, name_beside
 from lakelog.catalog.ddl import drop_table, rename_table
 from lakelog.catalog.logs import LogCache, NameTree, Progress, TableHead, TrackedLog, no_progress
-from lakelog.catalog.maintenance import release_lost
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, EntryLinked, NamespaceCreated, encode
 from lakelog.log import Draft
-from lakelog.log.errors import AlreadyExists, InvalidInput, LakelogError, NotFound, StorageError
+from lakelog.log.errors import AlreadyExists, InvalidInput, LakelogError, StorageError
 from lakelog.log.stores import ObjectStore
 
 FOLDER = "_lakelog_copy/"
@@ -188,8 +198,6 @@ def finish_copy(
     restore_objects(target, place, backup, progress, is_empty=False)
     if backup.kind != WAREHOUSE:
         _above(target, backup)
-        for at in backup.tables:
-            _release_clones(target, at)
     end_expiry(target, backup)
     unlink_left(target, backup)
     finish(backup)
@@ -213,7 +221,7 @@ def carry(
     versions = {at.name: at.version for at in backup.tables}
     carried = []
     for left in backup.left:
-        if left.kind == DROPPED:
+        if left.kind in (DROPPED, CUT):
             continue
         head = source_of(left, versions.get(left.name) if left.kind == FILE else None)
         if head is None:
@@ -304,13 +312,3 @@ def _id(backup: Backup, depth: int) -> str:
     """Return the same id each time."""
     digest = hashlib.sha256(f"{backup.id} {depth}".encode()).digest()
     return base64.b32encode(digest).decode().lower()[:ID_LENGTH]
-
-
-def _release_clones(target: LogCache, at: LogInBackup) -> None:
-    """Keep nothing for clones that did not come along."""
-    tracked = target.table(at.location)
-    for clone, promise in tracked.current().state.clones.items():
-        try:
-            target.table(promise.location).current()
-        except NotFound:
-            release_lost(target, tracked, quoted(at.name), clone)

@@ -22,7 +22,12 @@ from lakelog.catalog.backups.contents import (
     logs_of,
 )
 from lakelog.catalog.backups.place import (
+    CUT,
+    DROPPED,
+    FILE,
     FORMAT,
+    TABLE,
+    WAREHOUSE,
     Backup,
     BackupPlace,
     LeftOut,
@@ -38,7 +43,6 @@ from lakelog.catalog.state import NAMESPACE
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, StorageError
 from lakelog.log.stores import ObjectStore
 
-WAREHOUSE, TABLE, DROPPED, FILE = "warehouse", "table", "dropped", "file"
 COPIES_AT_ONCE = 4
 SMALL_AT_ONCE = 64
 SMALL_BYTES = 1 << 20
@@ -189,7 +193,8 @@ class Making:
         self._known = place.known()
         self._all: dict[str, Listed] = {}
         self._new: list[Listed] = []
-        self._borrowing: list[Identifier] = []
+        self._borrowing: list[LogAt] = []
+        self._cuts: dict[Identifier, frozenset[str]] = {}
 
     def plan(self, outside: str) -> list[tuple[str, int | None]]:
         """Return the keys and sizes of what has to be copied; what was read for that is put."""
@@ -207,7 +212,7 @@ class Making:
         """Return the logs, what is left out, and the time of the cut."""
         versions, start, time_us = self._versions()
         chosen, left = self._chosen(versions, start)
-        if outside == REFUSE and (live := [each for each in left if each.kind != DROPPED]):
+        if outside == REFUSE and (live := [each for each in left if each.kind == TABLE]):
             self._refuse(live)
         return chosen, left, time_us
 
@@ -217,7 +222,7 @@ class Making:
         for number, at in enumerate(chosen, start=1):
             self.progress(f"{number:,} of {len(chosen):,}: {quoted(at.path) or 'the root'}")
             files += self._take(at)
-            if outside == REFUSE and (live := [each for each in files if each.kind != DROPPED]):
+            if outside == REFUSE and (live := [each for each in files if each.kind == FILE]):
                 self._refuse(live)
         self.flush()
         objects = sorted(self._all.values(), key=lambda each: each.key)
@@ -241,8 +246,8 @@ class Making:
                     )
                     for at in chosen
                 ),
-                left=(*left, *files),
-                clones=tuple(self._borrowing),
+                left=(*left, *files, *self._cuts_in_part(chosen)),
+                clones=tuple(at.path for at in self._borrowing if not at.dropped),
                 objects=len(objects),
                 size_bytes=sum(each.size for each in objects),
                 list_hash=self.place.put_list(self.running.id, objects),
@@ -307,16 +312,28 @@ class Making:
                 missing = error
                 continue
             self._all |= taken
+            self._cuts |= {(*at.path, cut): logs for cut, logs in contents.cuts.items()}
+            if contents.borrowed:
+                self._borrowing.append(at)
             if contents.borrowed and at.dropped:
                 # Its files are the source's, at the source's places, and nothing at another place keeps them.
                 return [LeftOut(kind=DROPPED, name=at.path, place=at.location, files=len(contents.borrowed))]
-            if contents.borrowed:
-                self._borrowing.append(at.path)
             if not contents.elsewhere:
                 return []
-            place = sorted(contents.elsewhere)[0]
-            return [LeftOut(kind=FILE, name=at.path, place=place, files=len(contents.elsewhere))]
+            place, kind = sorted(contents.elsewhere)[0], DROPPED if at.dropped else FILE
+            return [LeftOut(kind=kind, name=at.path, place=place, files=len(contents.elsewhere))]
         raise FormatError(f"{missing}: run lakelog fsck on {logs.url(at.location)}") from missing
+
+    def _cuts_in_part(self, chosen: Sequence[LogAt]) -> list[LeftOut]:
+        """Return the saved cuts that no restored warehouse shows in whole, with what each lacks: clones, of whose
+        versions of then it has no files, and logs that are not in this backup."""
+        here = {at.location: at.path for at in chosen}
+        whole = here.keys() - {at.location for at in self._borrowing}
+        found = []
+        for cut, locations in self._cuts.items():
+            if without := sorted(quoted(here.get(each, (each,))) for each in locations - whole):
+                found.append(LeftOut(kind=CUT, name=cut, place=", ".join(without)))
+        return found
 
     def _copy(self, contents: Contents) -> dict[str, Listed]:
         source = self.tree.logs.places.store(self.tree.logs.warehouse)

@@ -11,16 +11,19 @@ warehouse: that commit is the last object of all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.making import DROPPED, WAREHOUSE
 from lakelog.catalog.backups.place import (
+    DROPPED,
     FORMAT,
     RESTORING,
+    TABLE,
+    WAREHOUSE,
     Backup,
     BackupPlace,
     LeftOut,
@@ -30,21 +33,22 @@ from lakelog.catalog.backups.place import (
     check_apart,
     remove_leftovers,
 )
-from lakelog.catalog.ddl import LOCATION
+from lakelog.catalog.backups.tables import name_beside
+from lakelog.catalog.ddl import LOCATION, drop_namespace, undrop_namespace
 from lakelog.catalog.files import is_elsewhere
-from lakelog.catalog.logs import Found, LogCache, NameTree, NothingToDo, Progress, TrackedLog, commit_in
-from lakelog.catalog.names import quoted
+from lakelog.catalog.logs import LogCache, NameTree, NothingToDo, Progress, TrackedLog, commit_in
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import (
     NAMESPACE,
-    RELATION,
     EntryPurged,
     EntryUnlinked,
     NamespaceAltered,
+    NamespaceEvent,
     NamespaceState,
     encode,
 )
 from lakelog.log import Draft, View
-from lakelog.log.errors import FormatError, InvalidInput, LogSealed, StorageError
+from lakelog.log.errors import FormatError, InvalidInput, StorageError
 from lakelog.log.expiry import clean_up, last_base
 from lakelog.log.keys import Keys
 from lakelog.log.settling import create
@@ -257,66 +261,81 @@ def end_expiry(target: LogCache, backup: Backup) -> None:
 def unlink_left(target: LogCache, backup: Backup) -> None:
     """Remove the names that lead out of the warehouse, and the locations of namespaces there: what is there is the
     source's, and two warehouses that had it would each drop it for the other, or purge it as an unfinished creation."""
-    tree = NameTree(target)
+    inside = _Inside(target, backup)
     for at in backup.logs:
         if at.kind == NAMESPACE and not at.dropped:
-            _stay_inside(target, at)
-    for left in backup.left:
-        if left.kind == "file":
-            continue
-        found = tree.find_namespace(left.name[:-1])
+            inside.make(at.name)
+
+
+class _Inside:
+    """Makes namespaces of a restored warehouse lead to nothing outside that is the source's."""
+
+    def __init__(self, target: LogCache, backup: Backup) -> None:
+        self._logs, self._tree = target, NameTree(target)
+        # By their places: another run may have come to its end, and clients have put tables elsewhere since.
+        self._places = {each.place for each in backup.left if each.kind in (TABLE, DROPPED)}
+        self._dropped = {at.location for at in backup.logs if at.kind == NAMESPACE and at.dropped}
+
+    def make(self, path: Identifier) -> None:
+        found = self._tree.find_namespace(path)
         if found is None:
-            continue  # it was dropped with its namespace
-        if left.kind == DROPPED:
-            _forget(target, found, left)
-            continue
-        entry = found.view.state.entry(RELATION, left.name[-1])
-        if entry is None or target.url(entry.location) != left.place:
-            continue
-        event = EntryUnlinked(space=RELATION, name=left.name[-1], id=entry.id, dropped=False)
+            return
 
-        def decide(view: View[NamespaceState], passed: object, event: EntryUnlinked = event) -> Draft:
-            if view.state.entry(RELATION, event.name) is None:
+        def decide(view: View[NamespaceState], passed: object) -> Draft:
+            events = self._events(view.state)
+            if not events:
                 raise NothingToDo
-            return Draft(events=encode([event]))
+            return Draft(events=encode(events))
 
-        try:
-            commit_in(found, left.name[:-1], decide, None)
-        except NothingToDo:
-            continue
+        with suppress(NothingToDo):
+            commit_in(found, path, decide, None)
+        self._make_dropped(path, found.tracked)
 
-
-def _stay_inside(target: LogCache, at: LogInBackup) -> None:
-    """Remove the location of a namespace that is outside of the warehouse. Its tables there have the same places and
-    name the same namespace as those that the source makes there, so no vacuum could show whose they are."""
-    tracked = target.namespace(at.location)
-
-    def decide(view: View[NamespaceState], passed: object) -> Draft:
-        url = view.state.properties.get(LOCATION)
-        if url is None or not is_elsewhere(target.location(url)):
-            raise NothingToDo
-        return Draft(events=encode([NamespaceAltered(set={}, removed=(LOCATION,))]))
-
-    try:
-        tracked.commit(tracked.current(), decide)
-    except (NothingToDo, LogSealed):
-        return
-
-
-def _forget(target: LogCache, found: Found[NamespaceState], left: LeftOut) -> None:
-    """Take what was dropped out of the list of what can be restored: a vacuum would delete the source's files."""
-
-    def decide(view: View[NamespaceState], passed: object) -> Draft:
-        gone = [
-            id
-            for id, each in view.state.dropped.items()
-            if left.place in (each.location, target.url(each.location))
+    def _events(self, state: NamespaceState) -> list[NamespaceEvent]:
+        events: list[NamespaceEvent] = [
+            EntryUnlinked(space=space, name=name, id=entry.id, dropped=False)
+            for space, entries in state.entries.items()
+            for name, entry in entries.items()
+            if self._is_left(entry.location)
         ]
-        if not gone:
-            raise NothingToDo
-        return Draft(events=encode([EntryPurged(id=id) for id in gone]))
+        events += [EntryPurged(id=id) for id, each in state.dropped.items() if self._is_left(each.location)]
+        # Tables there have the same places and name the same namespace as those that the source makes there, so no
+        # vacuum could show whose they are.
+        url = state.properties.get(LOCATION)
+        if url is not None and is_elsewhere(self._logs.location(url)):
+            events.append(NamespaceAltered(set={}, removed=(LOCATION,)))
+        return events
 
-    try:
-        commit_in(found, left.name[:-1], decide, None)
-    except NothingToDo:
-        return
+    def _is_left(self, location: str) -> bool:
+        return is_elsewhere(location) and location in self._places
+
+    def _make_dropped(self, path: Identifier, tracked: TrackedLog[NamespaceState]) -> None:
+        """Do the same for the namespaces that were dropped in this one. A log that is sealed takes no such change, and
+        what it leads to would go with it once it is purged: it is brought back for that, and dropped again."""
+        for id, each in list(tracked.current().state.dropped.items()):
+            if each.space == NAMESPACE and self._leads_out(each.location):
+                then = (*path, each.name)
+                is_free = self._tree.find_namespace(then) is None
+                now = then if is_free else name_beside(then, id[:12])
+                undrop_namespace(self._tree, then, id, now, None, inside_only=True)
+        # Those of a run that died between the two, too.
+        for name, entry in list(tracked.current().state.entries.get(NAMESPACE, {}).items()):
+            if entry.location in self._dropped:
+                self._make_all((*path, name))
+                check_unfinished(self._logs.places.store(self._logs.warehouse))
+                drop_namespace(self._tree, (*path, name), cascade=True, token=None)
+
+    def _make_all(self, path: Identifier) -> None:
+        self.make(path)
+        for name in list(self._tree.namespace(path).view.state.entries.get(NAMESPACE, {})):
+            self._make_all((*path, name))
+
+    def _leads_out(self, location: str) -> bool:
+        """Return whether a dropped namespace, or one below it, leads out of the warehouse."""
+        view = self._logs.namespace(location).current()
+        if view.purged:
+            return False
+        state: NamespaceState = view.state
+        below = [entry.location for entry in state.entries.get(NAMESPACE, {}).values()]
+        below += [each.location for each in state.dropped.values() if each.space == NAMESPACE]
+        return bool(self._events(state)) or any(map(self._leads_out, below))

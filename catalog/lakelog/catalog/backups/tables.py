@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogInBackup
+from lakelog.catalog.backups.place import DROPPED, Backup, BackupPlace, Listed, LogInBackup
 from lakelog.catalog.backups.refs import copies_of, files_of_refs, refs_drafts
 from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table
@@ -43,13 +43,14 @@ from lakelog.catalog.logs import (
     Progress,
     TableHead,
     Token,
+    TrackedLog,
     merged_drafts,
     no_progress,
     read_vector,
     was_applied_anywhere,
     write_vectors,
 )
-from lakelog.catalog.maintenance import drop_and_purge
+from lakelog.catalog.maintenance import drop_and_purge, purge_replaced, release_lost
 from lakelog.catalog.names import NAME_LIMIT_BYTES, Identifier, quoted
 from lakelog.catalog.state import StreamCommitted, TableState, encode
 from lakelog.log import Draft, LogOptions
@@ -185,18 +186,33 @@ def _made(
 
 
 def remade_clones(tree: NameTree, place: BackupPlace, backup: Backup) -> None:
-    """Replace each clone, whose log names files of the warehouse that was backed up, by a table with its own files.
+    """Replace each clone, whose log names files of the warehouse that was backed up, by a table with its own files, and
+    purge what was dropped as a clone: no saved cut or clone needs either, as all of them have files of their own.
 
-    Stopped anywhere, it is finished by the next call. What was the clone is purged, after those that are
-    clones of it; where a saved cut has it, it is dropped only, and that cut shows it while the source is there.
+    Stopped anywhere, it is finished by the next call. Each is made before any is purged: in the folder of a copy, the
+    files of one are read where they were copied for another.
     """
-    pending = [at for at in backup.tables if at.name in backup.clones]
-    while pending:
-        later = [at for at in pending if not _remade(tree, place, backup, at, drop_and_purge)]
-        if len(later) == len(pending):
-            later = [at for at in pending if not _remade(tree, place, backup, at, drop_table)]
-            assert not later, "a drop is never refused for what is kept"
-        pending = later
+    clones = [at for at in backup.tables if at.name in backup.clones]
+    for at in clones:
+        _make_beside(tree, place, backup, at)
+    for at in clones:
+        _put_in_place(tree, backup, at)
+    for left in backup.left:
+        if left.kind == DROPPED and not is_elsewhere(left.place):
+            purge_replaced(tree, left.name, left.place)
+    for at in backup.tables:
+        tracked = tree.logs.table(at.location)
+        if not tracked.current().sealed:
+            _release_clones(tree, tracked, quoted(at.name))
+
+
+def _release_clones(tree: NameTree, tracked: TrackedLog[TableState], title: str) -> None:
+    """Keep nothing for clones that did not come along."""
+    for clone, promise in tracked.current().state.clones.items():
+        try:
+            tree.logs.table(promise.location).current()
+        except NotFound:
+            release_lost(tree.logs, tracked, title, clone)
 
 
 def name_beside(name: Identifier, mark: str) -> Identifier:
@@ -206,34 +222,32 @@ def name_beside(name: Identifier, mark: str) -> Identifier:
     return (*name[:-1], begin + ending)
 
 
-def _remade(
-    tree: NameTree,
-    place: BackupPlace,
-    backup: Backup,
-    at: LogInBackup,
-    drop: Callable[[NameTree, Identifier, Token | None, str | None], bool],
-) -> bool:
-    # Of its own for each clone: several may begin alike, and wait side by side for what is purged before them.
-    mark = hashlib.sha256(f"{backup.id} {at.location}".encode()).hexdigest()[:12]
-    beside = name_beside(at.name, mark)
+def _beside(backup: Backup, at: LogInBackup) -> Identifier:
+    # Of its own for each clone: several may begin alike.
+    return name_beside(at.name, hashlib.sha256(f"{backup.id} {at.location}".encode()).hexdigest()[:12])
+
+
+def _make_beside(tree: NameTree, place: BackupPlace, backup: Backup, at: LogInBackup) -> None:
+    beside = _beside(backup, at)
     found = tree.find_table(at.name) or _undropped(tree, at)
-    if found is not None:
-        if found.tracked.location != at.location:
-            return True
-        if tree.find_table(beside) is None:
-            with suppress(TableExists):
-                restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
-        try:
-            # No other: where another run has come to its end meanwhile, clients have written to what has the name.
-            drop(tree, at.name, None, at.location)
-        except Unsupported:
-            return False
+    if found is None or found.tracked.location != at.location or tree.find_table(beside) is not None:
+        return
+    with suppress(TableExists):
+        restore_table(tree, place, backup.id, at.name, beside, None, no_progress, as_clone=True)
+
+
+def _put_in_place(tree: NameTree, backup: Backup, at: LogInBackup) -> None:
+    beside = _beside(backup, at)
+    found = tree.find_table(at.name)
+    if found is not None and found.tracked.location != at.location:
+        return
+    # No other: where another run has come to its end meanwhile, clients have written to what has the name.
+    drop_and_purge(tree, at.name, None, at.location, is_replaced=True)
     try:
         rename_table(tree, beside, at.name, None)
     except (NoSuchTable, TableExists):
         # Another run has put it in its place, and this one may have made it once more: that can be restored.
         drop_table(tree, beside, None)
-    return True
 
 
 def _undropped(tree: NameTree, at: LogInBackup) -> Found[TableState] | None:

@@ -186,6 +186,7 @@ def first_commit(
         origins=origins,
         next_row=source.state.next_row,
         identities=dict(newest.state.identities),
+        ancestors=source.state.ancestors,
     )
     drafts = [Draft(events=encode([created_event(stage), cloned]), write=stage.write)]
     if files.num_rows:

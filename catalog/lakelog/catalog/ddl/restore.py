@@ -8,6 +8,7 @@ from typing import Any
 from lakelog.catalog.ddl.dropped import dropped_last
 from lakelog.catalog.ddl.staging import check_free
 from lakelog.catalog.errors import CommitConflict, NamespaceExists
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import (
     Found,
     LogChange,
@@ -26,6 +27,7 @@ from lakelog.catalog.state import (
     NAMESPACE,
     RELATION,
     Dropped,
+    Entry,
     EntryLinked,
     EntryPurged,
     EntryUnlinked,
@@ -64,9 +66,16 @@ def undrop_table(
 
 
 def undrop_namespace(
-    tree: NameTree, namespace: Identifier, id: str | None, to: Identifier | None, token: Token | None
+    tree: NameTree,
+    namespace: Identifier,
+    id: str | None,
+    to: Identifier | None,
+    token: Token | None,
+    *,
+    inside_only: bool = False,
 ) -> Identifier:
-    """Restore a namespace with all that was dropped together with it; return its name now."""
+    """Restore a namespace with all that was dropped together with it; return its name now. With `inside_only`, names
+    that lead out of the warehouse are removed, and what they lead to is left as it is."""
     if not namespace:
         raise InvalidInput("the root namespace cannot be dropped or restored: name another one")
     tree.logs.check_writable()
@@ -82,22 +91,29 @@ def undrop_namespace(
     goal = tree.namespace(target[:-1])
     tracked = tree.logs.namespace(dropped.location)
     event = NamespaceRestored(parent=goal.tracked.location, name=target[-1])
-    draft = Draft(events=encode([event, *_stale_names(tree, tracked.current().state)]), restores=True)
+    stale = _stale_names(tree, tracked.current().state, inside_only)
+    draft = Draft(events=encode([event, *stale]), restores=True)
     link = Link(namespace=source.tracked.location, name=dropped.name)
     changes: list[LogChange[Any]] = [_restoring(tree, tracked, id, quoted(namespace), draft, token, link)]
     _check_still_dropped(source, id, dropped, changes[0].view, link)
     changes += _linking(source, goal, id, dropped, target, token)
-    changes += _below(tree, tracked, _sealed_by(tracked), token)
+    changes += _below(tree, tracked, _sealed_by(tracked), token, inside_only)
     commit_changes(tree.logs, changes, token)
     return target
 
 
 def _below(
-    tree: NameTree, tracked: TrackedLog[NamespaceState], drop_id: str, token: Token | None
+    tree: NameTree,
+    tracked: TrackedLog[NamespaceState],
+    drop_id: str,
+    token: Token | None,
+    inside_only: bool,
 ) -> list[LogChange[Any]]:
     """Return the changes that restore the objects below a namespace that were sealed by the same drop."""
     changes: list[LogChange[Any]] = []
     for name, entry in tracked.current().state.entries.get(RELATION, {}).items():
+        if inside_only and is_elsewhere(entry.location):
+            continue
         table = tree.logs.table(entry.location)
         link = Link(namespace=tracked.location, name=name)
         if _was_sealed_by(table, entry.id, drop_id, link):
@@ -109,28 +125,29 @@ def _below(
         link = Link(namespace=tracked.location, name=name)
         if _was_sealed_by(child, entry.id, drop_id, link):
             restored = NamespaceRestored(parent=tracked.location, name=name)
-            draft = Draft(
-                events=encode([restored, *_stale_names(tree, child.current().state)]), restores=True
-            )
+            stale = _stale_names(tree, child.current().state, inside_only)
+            draft = Draft(events=encode([restored, *stale]), restores=True)
             changes.append(_restoring(tree, child, entry.id, quoted([name]), draft, token, link))
-            changes += _below(tree, child, drop_id, token)
+            changes += _below(tree, child, drop_id, token, inside_only)
     return changes
 
 
-def _stale_names(tree: NameTree, state: NamespaceState) -> list[EntryUnlinked]:
-    """Return the removal of names whose place, chosen by a user, now belongs to another table."""
+def _stale_names(tree: NameTree, state: NamespaceState, inside_only: bool) -> list[EntryUnlinked]:
+    """Return the removal of names whose table was purged since, or whose place, chosen by a user, now belongs to
+    another table."""
     return [
         EntryUnlinked(space=RELATION, name=name, id=entry.id)
         for name, entry in state.entries.get(RELATION, {}).items()
-        if not has_own_place(entry) and not _is_there(tree.logs.table(entry.location), entry.id)
+        if (inside_only and is_elsewhere(entry.location)) or _is_stale(tree.logs.table(entry.location), entry)
     ]
 
 
-def _is_there(tracked: TrackedLog[Any], id: str) -> bool:
+def _is_stale(tracked: TrackedLog[Any], entry: Entry) -> bool:
     try:
-        return tracked.at_its_place().log_id == id
+        view = tracked.at_its_place()
     except NotFound:
-        return False
+        return not has_own_place(entry)
+    return view.purged if view.log_id == entry.id else not has_own_place(entry)
 
 
 def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str, link: Link) -> bool:

@@ -36,6 +36,7 @@ from lakelog.catalog.schema import (
     check_bloom_columns,
     check_columns_named,
     check_defined,
+    check_for_provider,
     check_iceberg,
     check_identity,
     check_policy,
@@ -45,6 +46,7 @@ from lakelog.catalog.schema import (
     schema_from_arrow,
     sort_order_from,
     spec_from_transforms,
+    warn_of_foreign,
     with_all,
 )
 from lakelog.catalog.state import (
@@ -88,6 +90,8 @@ def stage_table(tree: NameTree, request: StageRequest) -> Stage:
     """Decide everything about the new table, from the present state. It is not visible yet."""
     staging.check_kind(request.kind)
     check_properties(request.properties)
+    check_for_provider(request.properties, request.provider)
+    warn_of_foreign(request.properties)
     check_policy(request.properties)
     check_alterable(request.properties)
     if request.identifier is None and request.location is None:

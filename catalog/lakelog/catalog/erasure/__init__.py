@@ -8,7 +8,7 @@ write has lost nothing, and the next one ends the work. It must not know engines
 from lakelog.catalog.erasure.forgetting import forget
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
 from lakelog.catalog.erasure.receipt import is_signed, signer_of
-from lakelog.catalog.erasure.work import ErasureWork, as_planned, stored_names
+from lakelog.catalog.erasure.work import ErasureWork, as_planned, as_written, stored_names
 
 __all__ = [
     "ErasedTable",
@@ -16,6 +16,7 @@ __all__ = [
     "Lost",
     "ErasureWork",
     "as_planned",
+    "as_written",
     "forget",
     "is_signed",
     "signer_of",

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.holdings import bound_to, listed
-from lakelog.catalog.erasure.work import ErasureWork
+from lakelog.catalog.erasure.holdings import counted_files, listed
+from lakelog.catalog.erasure.row_set import RowSet
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet import decoded_rows
 from lakelog.catalog.planning import Bound, IsTrue, evaluate
-from lakelog.catalog.schema import Predicate
 from lakelog.log.errors import LakelogError
 from lakelog.log.format import Commit, Tombstone
 from lakelog.log.keys import blob_version, is_versioned
@@ -40,54 +40,45 @@ class Checked:
     """Expired versions that are no tombstones, though expiry has ended: of a copy that was made while it went on."""
 
 
-def check(head: TableHead, predicate: Predicate, work: ErasureWork) -> Checked:
+def check(head: TableHead, rows: RowSet) -> Checked:
     """Look at all that is left of a table after its last erasure."""
     checked = Checked()
-    _check_data(head, predicate, work, checked)
-    proposed = _proposals(head, bound_to(predicate, head.schema), checked)
+    _check_data(head, rows.anew(), checked)
+    own = rows.present
+    proposed = () if own is None else _proposals(head, own.bound, checked)
     for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked), *proposed):
         checked.left.append(f"{head.name}: {what}")
     return checked
 
 
-def _check_data(head: TableHead, predicate: Predicate, work: ErasureWork, checked: Checked) -> None:
+def _check_data(head: TableHead, rows: RowSet, checked: Checked) -> None:
     tracked = head.tracked
-    bound = bound_to(predicate, head.schema)
-    live: dict[str, int] = {}
+    entries: dict[str, int] = {}
+    held: dict[str, int] = {}
     for state in head.state.kept():
         for chunk in state.files.chunks(tracked.log.read_blobs):
-            live |= dict(zip(chunk["path"].to_pylist(), chunk["rows"].to_pylist(), strict=True))
-    there: set[str] = set()
-    for path, _, found in work.count_listed(head, listed(tracked), bound):
-        there.add(path)
-        checked.objects += 1
-        checked.rows += live.get(path, 0)
-        if path not in live and (found is None or found):
+            files = chunk.filter(
+                pa.array([path not in entries for path in chunk["path"].to_pylist()], pa.bool_())
+            )
+            entries |= dict(zip(files["path"].to_pylist(), files["rows"].to_pylist(), strict=True))
+            rows.note(head, files)
+            held |= rows.held(head, files)
+    there = dict(listed(tracked))
+    checked.objects += len(there.keys() | entries.keys())
+    checked.rows += sum(entries.values())
+    for path, count in held.items():
+        if is_elsewhere(path):
+            checked.left.append(f"{head.name}: {count:,} such rows are in {path}, another writer's")
+        else:
+            checked.again = True
+            checked.left.append(f"{head.name}: {count:,} such rows are in {path}, which came in meanwhile")
+    others = [each for each in there.items() if each[0] not in entries]
+    for path, found in counted_files(head, rows, others):
+        if found is None or found:
             checked.again = True
             checked.left.append(
                 f"{head.name}: {path} is in no version, and has such rows, or may: a write put it there meanwhile"
             )
-        elif found:
-            checked.again = True
-            checked.left.append(f"{head.name}: {found:,} such rows are in {path}, which came in meanwhile")
-    _check_elsewhere(head, bound, work, there, checked)
-
-
-def _check_elsewhere(
-    head: TableHead, bound: Bound, work: ErasureWork, there: set[str], checked: Checked
-) -> None:
-    """Look at the files that a line has in other places, by their entries."""
-    tracked = head.tracked
-    seen: set[str] = set()
-    for state in head.state.lines():
-        for chunk in state.files.chunks(tracked.log.read_blobs):
-            others = [path not in there and path not in seen for path in chunk["path"].to_pylist()]
-            files = chunk.filter(pa.array(others, pa.bool_()))
-            seen |= set(files["path"].to_pylist())
-            checked.objects += files.num_rows
-            checked.rows += sum(files["rows"].to_pylist())
-            for path, count in work.count(head, files, head.schema, bound, whole=True).items():
-                checked.left.append(f"{head.name}: {count:,} such rows are in {path}, another writer's")
 
 
 def _commits(head: TableHead, checked: Checked) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from lakelog.catalog.ddl import holders_of, versions_of
 from lakelog.catalog.errors import DoneInPart
-from lakelog.catalog.iceberg import export_anew, newest_metadata
+from lakelog.catalog.iceberg import export_anew, newest_metadata, objects_of
 from lakelog.catalog.logs import NameTree, NothingToDo, Progress, Scope, TableHead, Target, TrackedLog
 from lakelog.catalog.maintenance import expire_logs, vacuum_logs, vacuum_wish, what_to_keep
 from lakelog.catalog.state import CutDropped, NamespaceState, TableState, encode
@@ -81,6 +81,8 @@ def clear(
     head = head.at(tracked.current())
     if newest_metadata(head) is not None:
         export_anew(head)
+    else:
+        gone += _unfinished_exports(head)
     gone += _listed(tracked, (tracked.log.keys.inbox, tracked.log.keys.lost))
     progress(f"{head.name}: files that nothing needs are deleted")
     asked = vacuum_wish(
@@ -107,6 +109,20 @@ def expire_versions(tree: NameTree, head: TableHead, path: tuple[str, ...] | Non
                 f"a cut was saved meanwhile that has older versions of {head.name}: they did not expire. Call this "
                 "again, which drops that cut"
             )
+
+
+def _unfinished_exports(head: TableHead) -> list[str]:
+    """Delete what exports of expired versions have written that never came to their metadata; return the keys."""
+    tracked = head.tracked
+    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
+    keys = []
+    for key in objects_of(tracked.store, prefix):
+        version = key.rpartition("/")[2].partition("-")[0]
+        if version.isdecimal() and int(version) < head.state.erased:
+            keys.append(key)
+    if keys:
+        tracked.store.delete(keys)
+    return keys
 
 
 def _listed(tracked: TrackedLog[TableState], places: Sequence[str]) -> list[str]:

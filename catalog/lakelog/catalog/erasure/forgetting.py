@@ -7,19 +7,17 @@ others brought in meanwhile, it is done again, a few times; then they are report
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import msgspec
 
 from lakelog.catalog.erasure.checking import Checked, check
-from lakelog.catalog.erasure.clearing import clear, cuts_of, drop_cuts
-from lakelog.catalog.erasure.holdings import Held, bound_to, boundaries, foreign_of, held_by, is_boundary
-from lakelog.catalog.erasure.model import ErasedTable, Forgotten, Lost
+from lakelog.catalog.erasure.clearing import clear, drop_cuts
+from lakelog.catalog.erasure.looking import ErasedLog, Looking
+from lakelog.catalog.erasure.model import ErasedTable, Forgotten
 from lakelog.catalog.erasure.receipt import Signer, statement_of
 from lakelog.catalog.erasure.rewriting import erase_lines
-from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
+from lakelog.catalog.erasure.texts import versions_quoting
 from lakelog.catalog.erasure.work import ErasureWork
-from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.errors import CommitConflict, NoSuchColumn, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs import (
     NO_MAINTENANCE,
     NameTree,
@@ -27,29 +25,28 @@ from lakelog.catalog.logs import (
     Scope,
     TableHead,
     Target,
-    known_path_to,
     no_progress,
     writing_as,
 )
-from lakelog.catalog.maintenance import expire_logs, purge, what_to_keep
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.maintenance import expire_logs, purge, remove, what_to_keep
+from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
-    RELATION,
     STATEMENT,
     Entry,
     ErasureEnded,
     Link,
     NamespaceState,
     RowsErased,
-    TableState,
     encode,
-    normalized,
 )
-from lakelog.log import Draft, View, expiry
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.log import Draft, expiry
+from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
 
-ROUNDS_MAX = 3
+ROUNDS_MAX, TRIES_MAX = 3, 4
+
+NO_SUCH = (NoSuchTable, NoSuchNamespace, NoSuchColumn)
+"""What is not there at all: nobody has deleted it meanwhile."""
 
 OWN_STATEMENT = "CALL forget (its condition is not kept)"
 """What commits of an erasure have for a statement, whatever a session keeps: it would quote what is to be forgotten."""
@@ -57,46 +54,11 @@ OWN_STATEMENT = "CALL forget (its condition is not kept)"
 OUT_OF_REACH = (
     "older versions of objects that a bucket with versioning, or with object lock, keeps: delete them there",
     "backups, replicas and copies of the warehouse, and metadata exported to or published at other places",
-    "checkpoints of streams, caches and event logs of engines, and tables that were made from these rows",
+    "checkpoints of streams, caches, spilled rows and event logs of engines, and tables that were made from these rows",
+    "rows that an overwrite has written again: they are new rows, and are forgotten only if they match themselves",
+    "temporary folders of lakelog on other machines, and unfinished uploads that a bucket keeps until a rule ends them",
     "files that a write which began before the erasure, and is fenced off, puts after it: the next vacuum deletes them",
 )
-
-
-@dataclass(slots=True)
-class _Log:
-    """One table's log that takes part."""
-
-    head: TableHead
-    path: Identifier | None
-    kind: str
-    held: Held
-    is_due: bool = False
-    done: ErasedTable = field(init=False)
-
-    def __post_init__(self) -> None:
-        state, live = self.head.state, self.held.live
-        self.is_due = bool(self.is_due or live or self.held.past or state.erasing)
-        self.done = ErasedTable(
-            kind=self.kind,
-            name=self.head.name,
-            location=self.head.url,
-            files=len(live),
-            rows=sum(live.values()),
-            past_files=len(self.held.past),
-            versions=self._versions() if self.is_due else 0,
-        )
-
-    def _versions(self) -> int:
-        return self.head.version - max(self.head.state.expired, 1) + 1
-
-    def must(self) -> None:
-        """Its older versions have such rows, though nothing else of it shows that."""
-        if not self.is_due:
-            self.is_due = True
-            self.say(versions=self._versions())
-
-    def say(self, **what: object) -> None:
-        self.done = msgspec.structs.replace(self.done, **what)
 
 
 def forget(
@@ -116,261 +78,45 @@ def forget(
     engine knows. DoneInPart where it could not be ended: the next call goes on."""
     if tree.logs.is_a_cut:
         raise Unsupported(NO_MAINTENANCE)
+    said = progress or no_progress
     with writing_as({STATEMENT: OWN_STATEMENT}):
-        asked = _Forgetting(tree, identifier, predicate, work or ErasureWork(), progress or no_progress)
-        asked.look(leave_foreign=leave_foreign)
-        if dry_run:
-            return asked.answer(dry_run=True)
-        asked.empty_bases()
-        if not asked.is_due:
-            return asked.answer(dry_run=False)
-        asked.do(reference)
-        return asked.end(signer, reference)
-
-
-def _owned(head: TableHead) -> str:
-    """Return how files of another writer become lakelog's own, in words: a folder's can only be copied."""
-    source = head.state.source
-    if source is not None and source.metadata is not None and not source.copies:
-        return "adopt the files (catalog.adopt_files)"
-    return "copy the rows (CREATE TABLE … AS SELECT, or import with copy), delete the source's files"
-
-
-class _Forgetting:
-    def __init__(
-        self,
-        tree: NameTree,
-        identifier: Identifier,
-        predicate: Predicate,
-        work: ErasureWork,
-        progress: Progress,
-    ) -> None:
-        self.tree, self.predicate = tree, predicate
-        self._work, self._progress = work, progress
-        self._identifier = identifier
-        self.id = tree.logs.new_id()
-        self.filter = normalized(str(predicate))
-        self.values = values_of(predicate)
-        self.logs: list[_Log] = []
-        self.dropped: list[_Log] = []
-        self.namespaces: list[ErasedTable] = []
-        self.lost: list[Lost] = []
-        self.left: list[str] = []
-        self._released: set[str] = set()
-        self._met: set[str] = set()
-        found = tree.table(identifier)
-        self.head = TableHead.named(tree.logs, found, identifier)
-
-    @property
-    def is_due(self) -> bool:
-        return any(each.is_due for each in (*self.logs, *self.dropped)) or bool(self.namespaces)
-
-    # Looking
-
-    def look(self, *, leave_foreign: bool) -> None:
-        """Find out what has such rows."""
-        bound_to(self.predicate, self.head.schema)
-        self._progress(f"{self.head.name}: looking for files with such rows")
-        self._look_at_dropped()
-        self._add(self.head, self._identifier, "table")
-        self._look_at_promises()
-        self._look_at_origins()
-        self._look_at_boundaries()
-        self._check_foreign(leave_foreign)
-        for each in self.logs:
-            if each.is_due:
-                self._note_lost(each)
-            for what in definitions_quoting(each.head.metadata, self.values):
-                self.left.append(
-                    f"{each.head.name}: {what} quotes a value of the condition: change or drop it"
-                )
-        for log in self.dropped:
-            self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
-        self._look_at_namespaces()
-
-    def _add(self, head: TableHead, path: Identifier | None, kind: str) -> _Log:
-        self._met.add(head.id)
-        held = held_by(head, self.predicate, self._work)
-        self._add_clones(head, held)
-        quoting = next(versions_quoting(head.tracked, self.values), None)
-        log = _Log(head, path, kind, held, is_due=quoting is not None)
-        self.logs.append(log)
-        return log
-
-    def _add_clones(self, head: TableHead, held: Held) -> None:
-        for id, promise in sorted(head.state.clones.items()):
-            if id not in self._met:
-                self._add_clone(id, promise.location, id in held.clones)
-
-    def _add_clone(self, id: str, location: str, holds: bool) -> None:
-        tracked = self.tree.logs.table(location)
-        try:
-            view = tracked.at_its_place()
-        except LakelogError as error:
-            if holds:
-                self.left.append(f"the clone at {self.tree.logs.url(location)} cannot be read: {error}")
-            return
-        if view.log_id != id or (view.purged and not holds):
-            self._released.add(id)
-            return
-        path = self._path_of(view)
-        name = self.tree.logs.url(location) if path is None else quoted(path)
-        head = TableHead(self.tree.logs, tracked, view, name)
-        if view.sealed:
-            if holds:
-                self._add_dropped(_Log(head, path, "dropped-table", Held(), is_due=True))
-            return
-        try:
-            self._add(head, path, "clone")
-        except (InvalidInput, NotFound) as error:
-            self.left.append(f"{name}, a clone, was left as it is: {error}")
-
-    def _look_at_promises(self) -> None:
-        """Older versions of a clone have files that are kept for it. A clone of a clone is met once, while both of the
-        logs that it comes from may keep files for it."""
-        promised = {id for each in self.logs for id in each.held.clones}
-        for each in self.logs:
-            if each.head.id in promised:
-                each.must()
-
-    def _path_of(self, view: View[TableState]) -> Identifier | None:
-        link = view.state.link
-        above = None if link is None else known_path_to(self.tree.logs, link.namespace)
-        return None if link is None or above is None else (*above, link.name)
-
-    def _look_at_boundaries(self) -> None:
-        """Boundaries of a clustering are values of rows. Wherever such rows are or were, each may be of one, also
-        in a clone that has none of these itself. Else only a boundary itself says so."""
-        clustered = [each for each in self.logs if boundaries(each.head)]
-        if any(each.is_due for each in self.logs) or any(
-            is_boundary(self.predicate, each.head) for each in clustered
-        ):
-            for each in clustered:
-                each.must()
-
-    def _check_foreign(self, leave_foreign: bool) -> None:
-        for each in self.logs:
-            foreign = foreign_of(each.head, each.held.live)
-            if not foreign:
-                continue
-            if not leave_foreign:
-                raise InvalidInput(
-                    f"{each.head.name} has such rows in {len(foreign):,} files of another writer, {foreign[0]} among "
-                    "them, which lakelog does not delete: forget the rows at their source and import again, "
-                    f"{_owned(each.head)}, or leave the files there (--leave-foreign, SQL: leave_foreign => true), so "
-                    "that only lakelog's own copies go"
-                )
-            self.left += [f"{each.head.name}: {path} is another writer's, and stays" for path in foreign]
-
-    def _note_lost(self, log: _Log) -> None:
-        name = log.head.name
-        first = max(log.head.state.expired, 1)
-        self.lost.append(
-            Lost(
-                kind="versions",
-                name=name,
-                why=f"from {first} to {log.head.version}: they cannot be read any more",
-            )
-        )
-        self.lost += [
-            Lost(kind="tag", name=f"{name}, {tag}", why="has such rows") for tag in sorted(log.held.tags)
-        ]
-        for tracked, cut in cuts_of(self.tree, log.head.tracked.location):
-            where = self.tree.logs.url(tracked.location)
-            self.lost.append(
-                Lost(kind="cut", name=cut, why=f"saved in {where}, needs older versions of {name}")
-            )
-        own = log.head.tracked
-        moved = sum(1 for _ in own.store.list_sizes(own.log.keys.lost))
-        if moved:
-            why = f"{moved:,} objects that a repair has moved to _lost/ are deleted"
-            self.lost.append(Lost(kind="repairs", name=name, why=why))
-        # The versions in which such rows were removed expire too, before any stream can have read them.
-        why = "that read it begin anew, from its rows as they are then; those that write to it go on"
-        self.lost.append(Lost(kind="streams", name=name, why=why))
-
-    def _look_at_dropped(self) -> None:
-        parent = self.tree.find_namespace(self._identifier[:-1])
-        if parent is None:
-            return
-        for id, dropped in sorted(parent.view.state.dropped.items()):
-            if dropped.space != RELATION or dropped.name != self._identifier[-1]:
-                continue
-            tracked = self.tree.logs.table(dropped.location)
+        for tries_left in reversed(range(TRIES_MAX)):
+            asked = _Forgetting(tree, identifier, predicate, work or ErasureWork(), said)
             try:
-                view = tracked.at_its_place()
-                if view.log_id != id:
-                    continue
-                title = f"{quoted(self._identifier)}, dropped, {id}"
-                head = TableHead(self.tree.logs, tracked, view, title)
-                # A purge that is still on the list was stopped, and is to be ended.
-                held = Held() if view.purged else held_by(head, self.predicate, self._work)
-            except LakelogError as error:
-                self.left.append(
-                    f"the dropped table {quoted(self._identifier)}, {id}, was not looked at: {error}"
-                )
-                continue
-            quotes = next(versions_quoting(tracked, self.values), None) is not None
-            log = _Log(head, self._identifier, "dropped-table", held, is_due=view.purged or quotes)
-            self._add_clones(head, held)
-            if log.is_due:
-                self._add_dropped(log)
+                return _tried(asked, dry_run, signer, reference, leave_foreign)
+            except NO_SUCH:
+                raise
+            except (NotFound, FormatError) as error:
+                # An expiry and a vacuum may have deleted what this was about to read: what there is now is looked at.
+                if not tries_left and isinstance(error, FormatError):
+                    raise
+                if not tries_left:
+                    raise CommitConflict(
+                        f"rows of {asked.head.name} cannot be forgotten now: others expire versions and delete files "
+                        f"while these are read ({error}). What was done stays done: call it again when they have ended",
+                        version=asked.head.version,
+                    ) from error
+                said(f"{asked.head.name}: what was read is gone meanwhile, so it is looked at again")
+                asked.let_go()
+    raise AssertionError("the last try returns or raises")
 
-    def _add_dropped(self, log: _Log) -> None:
-        if log.head.state.current.own_location:
-            self.left.append(
-                f"{log.head.name} has such rows, or may, at a place that a user chose, {log.head.url}, where a purge "
-                "deletes nothing: restore it under another name, and forget the rows there"
-            )
-            return
-        self.dropped.append(log)
 
-    def _look_at_namespaces(self) -> None:
-        """Statements that quote values may stand in the commits that have linked the tables."""
-        places = {""}
-        for each in (*self.logs, *self.dropped):
-            link = each.head.state.link
-            if link is not None:
-                parts = link.namespace.split("/")
-                places |= {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
-        for place in sorted(places) if self.values else ():
-            tracked = self.tree.logs.namespace(place)
-            try:
-                view = tracked.current()
-            except LakelogError:
-                continue
-            if next(versions_quoting(tracked, self.values), None) is None:
-                continue
-            url = self.tree.logs.url(place)
-            versions = view.version - max(view.state.expired, 1) + 1
-            self.namespaces.append(ErasedTable(kind="namespace", name=url, location=url, versions=versions))
-            self.lost.append(Lost(kind="versions", name=url, why="statements in them quote values"))
-            self.lost += [
-                Lost(kind="cut", name=cut, why=f"needs older versions of {url}")
-                for _, cut in cuts_of(self.tree, place)
-            ]
+def _tried(
+    asked: _Forgetting, dry_run: bool, signer: Signer | None, reference: str | None, leave_foreign: bool
+) -> Forgotten:
+    asked.look(leave_foreign=leave_foreign)
+    asked.look_at_temporary_folders(delete=not dry_run)
+    if dry_run:
+        return asked.answer(dry_run=True)
+    asked.empty_bases()
+    if not asked.is_due:
+        return asked.answer(dry_run=False)
+    asked.do(reference)
+    return asked.end(signer, reference)
 
-    def _look_at_origins(self) -> None:
-        for origin in self.head.state.origins:
-            url = self.tree.logs.url(origin.location)
-            try:
-                tracked = self.tree.logs.table(origin.location)
-                there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
-                held = held_by(there, self.predicate, self._work)
-            except LakelogError as error:
-                self.left.append(
-                    f"the table at {url}, of which {self.head.name} is a clone, was not looked at: {error}"
-                )
-                continue
-            if held.live or held.past:
-                if self.head.id in held.clones:
-                    self.logs[-1].must()
-                self.left.append(
-                    f"the table at {url}, of which {self.head.name} is a clone, has such rows: forget them there, "
-                    "which includes its clones"
-                )
 
-    # Doing
+class _Forgetting(Looking):
+    """Does what was found to be due, and answers."""
 
     def empty_bases(self) -> None:
         """Also where no file has such rows any more: bases from when one had them are never deleted."""
@@ -380,6 +126,11 @@ class _Forgetting:
     def do(self, reference: str | None) -> None:
         event = RowsErased(erasure=self.id, filter=self.filter, reference=reference)
         dropped = self.dropped
+        for orphan in self.orphans:
+            if remove(self.tree, orphan):
+                self._released.add(orphan.id)
+            else:
+                self.left.append(f"{orphan.purge.name}, a clone, has got its name meanwhile: call this again")
         # Each before those that keep files for it.
         for log in self.logs:
             dropped = [each for each in dropped if not self._is_purged(each)]
@@ -390,6 +141,8 @@ class _Forgetting:
             except CommitConflict:
                 raise
             except LakelogError as error:
+                if isinstance(error, NotFound) and not isinstance(error, NO_SUCH):
+                    raise
                 if log.kind == "table":
                     raise
                 log.say(error=str(error))
@@ -406,20 +159,19 @@ class _Forgetting:
         for each in self.namespaces:
             self._expire_namespace(each)
 
-    def _erase(self, log: _Log, event: RowsErased) -> None:
+    def _erase(self, log: ErasedLog, event: RowsErased) -> None:
+        assert log.rows is not None, "what is erased was looked at"
         written, deleted = set[str](), set[str]()
         checked = Checked()
         for _ in range(ROUNDS_MAX):
             before = {path for path in self._files(log.head)}
-            head, gone = erase_lines(
-                log.head, self.predicate, event, self._released.__contains__, self._work, self._progress
-            )
+            head, gone = erase_lines(log.head, log.rows, event, self._released.__contains__, self._progress)
             log.head = head
             written |= set(self._files(head)) - before
             deleted |= set(clear(self.tree, head, log.path, self._progress, checked.unburied))
             self._progress(f"{head.name}: all that is left is read")
             log.head = head.at(head.tracked.current())
-            checked = check(log.head, self.predicate, self._work)
+            checked = check(log.head, log.rows)
             if not checked.again:
                 break
         self.left += checked.left
@@ -445,7 +197,7 @@ class _Forgetting:
             for path in chunk["path"].to_pylist()
         ]
 
-    def _is_purged(self, log: _Log) -> bool:
+    def _is_purged(self, log: ErasedLog) -> bool:
         """Purge what was dropped, if no other log needs its files any more, and return whether that is done."""
         head = log.head
         link = head.state.link
@@ -502,7 +254,7 @@ class _Forgetting:
             tables=tuple([*(each.done for each in (*self.logs, *self.dropped)), *self.namespaces]),
             lost=tuple(dict.fromkeys(self.lost)),
             left=tuple(dict.fromkeys(self.left)),
-            out_of_reach=OUT_OF_REACH,
+            out_of_reach=(*OUT_OF_REACH, *self.unreached),
         )
 
     def end(self, signer: Signer | None, reference: str | None) -> Forgotten:

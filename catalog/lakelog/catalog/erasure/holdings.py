@@ -1,24 +1,22 @@
 """Which files hold rows of an erasure: on each line of a table, for each clone, and in the past.
 
-Rows that are marked as deleted count, as they are still in their files. Files of older versions, and those that no
-version has, have no entry that is at hand; they are read by the columns that they have themselves.
+Rows that are marked as deleted count, as they are still in their files, and so do older and newer copies of the rows
+that match. Files that no version has have no entry: they are read by the columns that they have themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.work import ErasureWork
-from lakelog.catalog.files import DELETED, DELETES, is_elsewhere, joined, physical_rows, started_at
+from lakelog.catalog.erasure.row_set import RowSet, bound_to, is_value
+from lakelog.catalog.files import is_elsewhere, started_at
 from lakelog.catalog.logs import TableHead, TrackedLog
-from lakelog.catalog.planning import Bound, IsTrue, bind, evaluate, match, terms, unknown_parts
 from lakelog.catalog.schema import Curve, Predicate, Ranks, Schema
 from lakelog.catalog.state import MAIN, TAG, TableState
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, NotFound
 
 DATA = "data/"
 
@@ -40,108 +38,106 @@ class Held:
         return {path: rows for part in parts for path, rows in part.items()}
 
 
-def bound_to(predicate: Predicate, schema: Schema) -> Bound:
-    """Return the condition for these columns. InvalidInput for a column that is not there, Unsupported for a condition
-    that lakelog does not know."""
-    bound = bind(predicate, schema)
-    unknown = unknown_parts(bound)
-    if unknown:
-        raise Unsupported(
-            f"rows cannot be forgotten by {next(iter(unknown))!s}, which only an engine can evaluate: use comparisons, "
-            "IN, LIKE 'a%', IS NULL, AND, OR and NOT of columns and literals"
-        )
-    return bound
-
-
-def held_by(head: TableHead, predicate: Predicate, work: ErasureWork, *, past: bool = True) -> Held:
+def held_by(head: TableHead, rows: RowSet, *, past: bool = True) -> Held:
     """Return which files hold such rows. Files that may are read, in their columns of the condition."""
     held = Held()
-    found: dict[str, int] = {}
-    for state in head.state.kept():
-        rows = _on_line(head, state, predicate, found, work)
-        if not rows:
+    fetch = head.tracked.log.read_blobs
+    kept = head.state.kept()
+    for state in kept:
+        for chunk in state.files.chunks(fetch):
+            rows.note(head, chunk, _own_schema(head, state))
+    others = _past_entries(head, rows) if past else []
+    for files in others:
+        rows.note_past(head, files)
+    for state in kept:
+        found: dict[str, int] = {}
+        for chunk in state.files.chunks(fetch):
+            found |= rows.held(head, chunk, _own_schema(head, state))
+        if not found:
             continue
         if state.line.startswith("clone "):
-            held.clones[state.line.removeprefix("clone ")] = rows
+            held.clones[state.line.removeprefix("clone ")] = found
         elif state.line != MAIN and state.refs[state.line].kind == TAG:
-            held.tags[state.line] = rows
+            held.tags[state.line] = found
         else:
-            held.lines[state.line] = rows
+            held.lines[state.line] = found
     if past:
-        held.past = dict(past_files(head, predicate, work))
+        for files in others:
+            held.past |= rows.held(head, files)
+        held.past |= dict(
+            _files_of_no_version(head, rows, {path for each in others for path in _paths(each)})
+        )
     return held
 
 
-def _on_line(
-    head: TableHead, state: TableState, predicate: Predicate, known: dict[str, int], work: ErasureWork
-) -> dict[str, int]:
-    """Return the files of a line with such rows; `known` are those that were read for another one."""
-    rows: dict[str, int] = {}
-    for schema in _schemas(head, state):
-        try:
-            bound = bound_to(predicate, schema)
-        except InvalidInput:
-            if schema is head.schema:
-                raise
-            continue  # a tag from before the column has only what the table's own columns show
-        for path, count in _matching(head, state, schema, bound, known, work).items():
-            rows[path] = max(count, rows.get(path, 0))
-    return rows
-
-
-def _schemas(head: TableHead, state: TableState) -> list[Schema]:
+def _own_schema(head: TableHead, state: TableState) -> Schema | None:
     own = state.current.schema
-    return [head.schema] if own == head.schema else [head.schema, own]
+    return None if own == head.schema else own
 
 
-def _matching(
-    head: TableHead,
-    state: TableState,
-    schema: Schema,
-    bound: Bound,
-    known: dict[str, int],
-    work: ErasureWork,
-) -> dict[str, int]:
-    tracked = head.tracked
-    specs = state.current.specs
-    rows: dict[str, int] = {}
-    some = []
-    for chunk in map(as_written, state.files.chunks(tracked.log.read_blobs)):
-        found = match(chunk, bound, specs)
-        whole = chunk.filter(found.all)
-        rows |= dict(zip(whole["path"].to_pylist(), physical_rows(whole).to_pylist(), strict=True))
-        some.append(chunk.filter(pc.invert(pc.or_(found.all, found.none))))
-    if not some:
-        return rows
-    files = joined(some)
-    paths = files["path"].to_pylist()
-    rows |= {path: known[path] for path in paths if path in known and schema is head.schema}
-    new = files.filter(pa.array([path not in rows for path in paths], pa.bool_()))
-    read = work.count(head, new, schema, bound) if new.num_rows else {}
-    known |= read
-    return {**rows, **read}
+def _paths(files: pa.Table) -> list[str]:
+    return list(files["path"].to_pylist())
 
 
-def as_written(files: pa.Table) -> pa.Table:
-    """Return entries of files as if none of their rows were deleted."""
-    rows = physical_rows(files)
-    files = files.set_column(files.column_names.index("rows"), "rows", rows)
-    return files.drop_columns([name for name in (DELETES, DELETED) if name in files.column_names])
-
-
-def past_files(head: TableHead, predicate: Predicate, work: ErasureWork) -> Iterator[tuple[str, int]]:
-    """Yield the table's own data files that hold such rows, or may, and are on no line, with how many rows."""
-    kept = {
+def paths_kept(head: TableHead) -> set[str]:
+    """Return the paths of all files that a line, a tag or a clone needs."""
+    fetch = head.tracked.log.read_blobs
+    return {
         path
         for state in head.state.kept()
-        for chunk in state.files.chunks(head.tracked.log.read_blobs, ())
-        for path in chunk["path"].to_pylist()
+        for chunk in state.files.chunks(fetch, ())
+        for path in _paths(chunk)
     }
-    bound = bound_to(predicate, head.schema)
-    others = (each for each in listed(head.tracked) if each[0] not in kept)
-    for path, _, count in work.count_listed(head, others, bound):
+
+
+def _past_entries(head: TableHead, rows: RowSet) -> list[pa.Table]:
+    """Return the files that are on no line, and that a version has which can be read, each once."""
+    seen = paths_kept(head)
+    there = {path for path, _ in listed(head.tracked)}
+    found = []
+    for files in rows.past:
+        wanted = []
+        for path in _paths(files):
+            wanted.append(path not in seen and (path in there or _is_there(head, path)))
+            seen.add(path)
+        some = files.filter(pa.array(wanted, pa.bool_()))
+        if some.num_rows:
+            found.append(some)
+    return found
+
+
+def _is_there(head: TableHead, path: str) -> bool:
+    """Return whether a file in another place is there: nobody keeps it for versions that nobody reads."""
+    open_url = head.tracked.log.replay.open_url
+    if not is_elsewhere(path) or open_url is None:
+        return False
+    store, key = open_url(path)
+    try:
+        with store.open_input(key):
+            return True
+    except NotFound:
+        return False
+
+
+def _files_of_no_version(head: TableHead, rows: RowSet, past: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield the table's own data files that no version has and that hold such rows, or may, with how many."""
+    known = {*paths_kept(head), *past}
+    others = [each for each in listed(head.tracked) if each[0] not in known]
+    for path, count in counted_files(head, rows, others):
         if count is None or count:
             yield path, count or 0
+
+
+def counted_files(
+    head: TableHead, rows: RowSet, files: Sequence[tuple[str, int]]
+) -> Iterator[tuple[str, int | None]]:
+    """Yield files of which nothing but path and size is known, with how many rows match; None where it may have any."""
+    counts: dict[str, int | None] = {}
+    for reading in rows.readings:
+        for path, _, count in rows.work.count_listed(head, files, reading.schema, reading.bound):
+            known = counts.get(path, 0)
+            counts[path] = None if known is None or count is None else max(known, count)
+    yield from counts.items()
 
 
 def listed(tracked: TrackedLog[TableState]) -> Iterator[tuple[str, int]]:
@@ -163,25 +159,14 @@ def is_boundary(predicate: Predicate, head: TableHead) -> bool:
     """Return whether a boundary by itself is a value that the condition is about."""
     for schema, ranks in boundaries(head):
         try:
-            bound = IsTrue(bound_to(predicate, schema))
-        except InvalidInput:
+            bound = bound_to(predicate, schema)
+        except (InvalidInput, NotFound):
             continue
-        asked = {term.path: term for term in terms(bound) if len(term.path) == 1}
-        for id, values in zip((each.id for each in ranks.columns), Curve(ranks, schema).bounds, strict=True):
-            path = schema.path_of(id)
-            if path not in asked:
-                continue
-            others = {
-                name: pa.nulls(len(values), term.type)
-                for (name,), term in asked.items()
-                if (name,) != path and term.type is not None
-            }
-            try:
-                found = evaluate(bound, pa.table({path[0]: values, **others}))
-            except (KeyError, pa.ArrowException):
-                return True  # what cannot be found out, may be
-            if pc.any(found, min_count=0).as_py():
-                return True
+        ids = (each.id for each in ranks.columns)
+        if any(
+            is_value(bound, id, values) for id, values in zip(ids, Curve(ranks, schema).bounds, strict=True)
+        ):
+            return True
     return False
 
 

@@ -6,8 +6,8 @@ import msgspec
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be read no more: `kind` is versions, tag, cut, dropped-table, repairs or streams, `name` which
-    one."""
+    """What can be read no more: `kind` is rows, versions, tag, cut, dropped-table, unfinished-clone, repairs, streams,
+    temporary-folder or temporary-files, `name` which one."""
 
     kind: str
     name: str
@@ -18,7 +18,8 @@ class ErasedTable(msgspec.Struct, frozen=True, kw_only=True):
     """What is done to one log, or would be. `kind`: table, clone, dropped-table or namespace.
 
     `files` of its lines hold `rows` such rows, with those that are marked as deleted; `past_files` are in older
-    versions, or in none. `erased_at` is the first version without any of them. `written` and `deleted` name objects.
+    versions, or in none. `old_bounds` objects have bounds of files that are gone, in which such rows may have been.
+    `erased_at` is the first version without any of them. `written` and `deleted` name objects.
     `error` is why it was left as it is: then rows are left there.
     """
 
@@ -28,6 +29,7 @@ class ErasedTable(msgspec.Struct, frozen=True, kw_only=True):
     files: int = 0
     rows: int = 0
     past_files: int = 0
+    old_bounds: int = 0
     versions: int = 0
     erased_at: int | None = None
     written: tuple[str, ...] = ()
@@ -39,6 +41,12 @@ class ErasedTable(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def holds_any(self) -> bool:
         return bool(self.files or self.past_files)
+
+    @property
+    def details(self) -> str:
+        """What people are told beside the counts; empty where there is nothing to say."""
+        bounds = f"{self.old_bounds:,} objects have bounds of files that are gone" if self.old_bounds else ""
+        return self.error or bounds
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):

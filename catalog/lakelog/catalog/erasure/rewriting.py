@@ -8,18 +8,17 @@ which no line has such a file; it is a fence, too: no write that began before it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.holdings import bound_to, held_by
-from lakelog.catalog.erasure.work import ErasureWork
+from lakelog.catalog.erasure.holdings import held_by
+from lakelog.catalog.erasure.row_set import RowSet
 from lakelog.catalog.errors import CommitConflict, NoSuchRef
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import NothingToDo, TableHead
-from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
     MAIN,
     TAG,
@@ -39,10 +38,9 @@ ROUNDS_MAX = 20
 
 def erase_lines(
     head: TableHead,
-    predicate: Predicate,
+    rows: RowSet,
     event: RowsErased,
     released: Callable[[str], bool],
-    work: ErasureWork,
     progress: Callable[[str], None],
 ) -> tuple[TableHead, set[str]]:
     """Take the rows out of all lines, and commit that; return the version that says so, and the paths that are gone.
@@ -53,19 +51,19 @@ def erase_lines(
     gone: set[str] = set()
     for _ in range(ROUNDS_MAX):
         head = head.refreshed()
-        held = held_by(head, predicate, work, past=False)
+        held = held_by(head, rows, past=False)
         for name in held.tags:
             drop_ref(head, TAG, name, if_exists=True, is_past=False, token=None)
-        for name, rows in held.lines.items():
-            progress(f"{head.name}: {len(rows):,} files of {name} are written anew")
-            _rewritten(head, name, sorted(rows), predicate, work)
+        for name, counts in held.lines.items():
+            progress(f"{head.name}: {len(counts):,} files of {name} are written anew")
+            _rewritten(head, name, counts, rows)
         paths = held.live.keys()
         gone |= paths
-        for id, rows in held.clones.items():
+        for id, counts in held.clones.items():
             if released(id):
-                promise_without(head.refreshed(), id, rows.keys())
+                promise_without(head.refreshed(), id, counts.keys())
         try:
-            return _said(head.refreshed(), predicate, event, released, work), gone
+            return _said(head.refreshed(), rows, event, released), gone
         except _MoreToDo:
             continue
     raise CommitConflict(
@@ -75,14 +73,23 @@ def erase_lines(
     )
 
 
-def _rewritten(
-    head: TableHead, name: str, paths: Sequence[str], predicate: Predicate, work: ErasureWork
-) -> None:
+def _rewritten(head: TableHead, name: str, counts: Mapping[str, int], rows: RowSet) -> None:
+    """Write files of a line anew. Where the rows that match by the present names are all that is to go, the condition
+    says which; where a file has copies that do not match, or no longer, only ids say that."""
+    own, now = rows.present, rows.matching_now(counts)
+    alike = [path for path in counts if now[path] == counts[path]]
+    others = [path for path in counts if now[path] != counts[path]]
     try:
-        line = head.refreshed() if name == MAIN else head.refreshed().on(name)
-        there = line.entries(paths).keys()
-        if there:
-            work.rewrite(line, sorted(there), bound_to(predicate, line.schema), predicate)
+        for paths, by_id in ((alike, False), (others, True)):
+            line = head.refreshed() if name == MAIN else head.refreshed().on(name)
+            there = sorted(line.entries(paths).keys())
+            if not there:
+                continue
+            if by_id or own is None:
+                condition = None if own is None else rows.predicate
+                rows.work.rewrite_without(line, there, rows.ids, condition)
+            else:
+                rows.work.rewrite(line, there, own.bound, rows.predicate)
     except (CommitConflict, NothingToDo, NoSuchRef, WriteFenced):
         return  # the next round looks at what others have made of it
 
@@ -131,16 +138,15 @@ def _each_once(files: pa.Table, more: pa.Table) -> pa.Table:
 
 def _said(
     head: TableHead,
-    predicate: Predicate,
+    rows: RowSet,
     event: RowsErased,
     released: Callable[[str], bool],
-    work: ErasureWork,
 ) -> TableHead:
     """Commit that no line has such rows. Looked at before, and anew where another commit came in between."""
     looked_at = -1
 
     def is_clean(view: View[TableState]) -> bool:
-        held = held_by(head.at(view), predicate, work, past=False)
+        held = held_by(head.at(view), rows, past=False)
         return not (held.lines or held.tags or any(released(id) for id in held.clones))
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:

@@ -101,6 +101,7 @@ from lakelog.catalog.files.manifests import (
     Choice,
     Entries,
     Manifests,
+    contents,
 )
 from lakelog.catalog.files.puffin import (
     AROUND_BYTES,
@@ -141,6 +142,7 @@ from lakelog.catalog.files.taken_values import (
 )
 
 __all__ = [
+    "contents",
     "CURVE",
     "CURVE_HIGH",
     "CURVE_LOW",

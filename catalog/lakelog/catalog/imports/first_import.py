@@ -31,7 +31,7 @@ from lakelog.catalog.imports.copies import Copies, stamps_in
 from lakelog.catalog.imports.source import Source, SourceVersion
 from lakelog.catalog.logs import NameTree, TableHead, TrackedLog, files_event, merged_drafts, read_vector
 from lakelog.catalog.names import Identifier
-from lakelog.catalog.schema import is_setting
+from lakelog.catalog.schema import is_setting, kept_of_import, warn_of_import
 from lakelog.catalog.state import (
     COMMENT,
     Operation,
@@ -53,7 +53,8 @@ Progress = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRequest:
     """What is imported, and how. `versions` counts for the first import of a table; with `copy`, the table has copies
-    of the files. `watch` has seen that no table has adopted files in the folder of the source."""
+    of the files. `note` is given what the table does not have of the source. `watch` has seen that no table has adopted
+    files in the folder of the source."""
 
     tree: NameTree
     source: Source
@@ -61,6 +62,7 @@ class ImportRequest:
     identifier: Identifier
     versions: int
     progress: Progress
+    note: Progress = warn_of_import
     dry_run: bool = False
     copy: bool = False
 
@@ -78,7 +80,11 @@ def create_table(request: ImportRequest) -> TableHead:
     version, is_last = next(left)
     schema = columns_of(version, None)
     specs = specs_of(version, schema)
-    properties = {name: value for name, value in source.properties.items() if is_setting(name)}
+    properties, dropped = kept_of_import(
+        {name: value for name, value in source.properties.items() if is_setting(name)}
+    )
+    for note in dropped:
+        request.note(note)
     staged = StageRequest(
         kind=CREATE,
         identifier=request.identifier,

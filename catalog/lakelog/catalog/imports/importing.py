@@ -18,7 +18,7 @@ from lakelog.catalog.imports.source import Source
 from lakelog.catalog.logs import NameTree, TableHead
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.parquet import leftovers
-from lakelog.catalog.schema import Schema
+from lakelog.catalog.schema import Schema, warn_of_import
 from lakelog.log.errors import InvalidInput, Unsupported
 
 FORMATS = ("iceberg", "delta", "parquet")
@@ -98,6 +98,7 @@ def import_table(
         identifier=identifier,
         versions=versions,
         progress=report,
+        note=progress or warn_of_import,
         dry_run=dry_run,
         copy=copy,
     )

@@ -12,7 +12,7 @@ from lakelog.catalog.files import RemovedFile, decode_files, decode_removed, fil
 from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Schema
-from lakelog.catalog.state import FilesChanged, TableEvent, TableState, table_events
+from lakelog.catalog.state import FileChange, FilesChanged, TableEvent, TableState, table_events
 from lakelog.log import Commit
 from lakelog.log.errors import FormatError, NotFound
 
@@ -25,7 +25,7 @@ class CommitFiles:
     events: tuple[TableEvent, ...]
     _blobs: list[bytes]
 
-    def added(self, event: FilesChanged) -> pa.Table:
+    def added(self, event: FileChange) -> pa.Table:
         """Return the files that an event adds, without statistics and partitions where the event itself has them."""
         if event.added_sidecar is not None:
             with naming(self._name):

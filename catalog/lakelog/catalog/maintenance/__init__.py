@@ -10,6 +10,7 @@ from lakelog.catalog.maintenance.adoption import (
 )
 from lakelog.catalog.maintenance.drop_purge import (
     drop_and_purge,
+    purge_replaced,
 )
 from lakelog.catalog.maintenance.engine import (
     Engine,
@@ -29,6 +30,13 @@ from lakelog.catalog.maintenance.fsck import (
 )
 from lakelog.catalog.maintenance.fsck.check import (
     check_warehouse,
+    holds_a_table,
+)
+from lakelog.catalog.maintenance.orphans import (
+    Orphan,
+    remove,
+    unfinished,
+    unlinked,
 )
 from lakelog.catalog.maintenance.policies import (
     is_auto,
@@ -65,6 +73,7 @@ __all__ = [
     "Vacuumed",
     "VersionsBuried",
     "VersionsToBury",
+    "Orphan",
     "adopt_files",
     "all_named",
     "check_warehouse",
@@ -72,11 +81,16 @@ __all__ = [
     "ever_in",
     "expire_logs",
     "first_readable",
+    "holds_a_table",
     "is_auto",
     "namespace_keeps_for",
     "policy_for",
+    "purge_replaced",
     "release_lost",
+    "remove",
     "settle_origins",
+    "unfinished",
+    "unlinked",
     "vacuum_logs",
     "vacuum_wish",
     "what_to_keep",

@@ -27,7 +27,7 @@ from lakelog.catalog.ddl import table_folders
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import LogCache, NameTree, Scope, Target, TrackedLog, Unreadable
 from lakelog.catalog.maintenance import purge
-from lakelog.catalog.maintenance.purge import Content, Purge, data_of, folder
+from lakelog.catalog.maintenance.purge import Content, Purge, all_of, folder
 from lakelog.catalog.state import (
     NAMESPACE,
     TABLE,
@@ -36,6 +36,7 @@ from lakelog.catalog.state import (
     FilesVacuumed,
     NamespaceEvent,
     NamespaceState,
+    TableState,
     encode,
 )
 from lakelog.log import Commit, Draft, View
@@ -99,6 +100,30 @@ def find(
             url = tree.logs.url(location)
             found.unreadable.append(Unreadable(kind, url, url, str(error)))
     return found
+
+
+def unlinked(
+    logs: LogCache, namespace: Target[NamespaceState], known: Collection[str]
+) -> Iterator[TrackedLog[TableState]]:
+    """Yield the tables' places in a namespace's folders that are not `known`, whatever their age: of creations that
+    were stopped, or are under way. Costs as `find` does."""
+    for kind, location, _ in _unknown(logs, namespace, known):
+        if kind == TABLE:
+            yield logs.table(location)
+
+
+def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState]) -> Orphan | None:
+    """Return a table to which no name leads yet, whatever its age, to be removed; None where one does, or may again."""
+    link = view.state.link
+    if link is None or view.sealed:
+        return None
+    home = tree.logs.namespace(link.namespace)
+    at_home = home.current()
+    if at_home.sealed or is_known(at_home.state, view.log_id):
+        return None
+    entry = Entry(kind=TABLE, id=view.log_id, location=tracked.location)
+    planned = purge.plan_purge(tree, TABLE, tree.logs.url(tracked.location), entry, link=None, only_look=True)
+    return None if planned is None else Orphan(view.log_id, home, planned)
 
 
 def _unknown(
@@ -190,7 +215,9 @@ def _judge(
 def _judge_folder(
     namespace: Target[NamespaceState], tracked: TrackedLog[Any], id: str, until_us: int, found: Orphans
 ) -> None:
-    content = data_of(tracked.store, folder(tracked))
+    content = all_of(tracked.store, folder(tracked))
+    # A first commit that was never made may have written lists of files.
+    content.objects |= dict(tracked.store.list_sizes(f"{tracked.log.keys.log}/"))
     if not content.files and not content.objects:
         return
     state = namespace.view.state

@@ -226,16 +226,17 @@ def is_needed(purge: Purge, cuts: NeededVersions) -> bool:
     return any(cuts.get(location, without=going) is not None for location in going)
 
 
-def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
+def do(tree: NameTree, purge: Purge, *, sealed: bool = True, is_replaced: bool = False) -> bool:
     """Purge for good, children included. False where it changed since it was planned, or is needed by a saved cut or a
     clone.
 
-    With `sealed`, only a dropped log may be purged; without it, a log that is not sealed yet is sealed first.
+    With `sealed`, only a dropped log may be purged; without it, a log that is not sealed yet is sealed first. A clone
+    that `is_replaced`, in a warehouse that is being restored, is needed by none: its files are another warehouse's.
     """
     # Before the commit, which excludes promises since the plan: a log that is purged can promise nothing.
-    if clones_of(tree, purge):
+    if not is_replaced and clones_of(tree, purge):
         return False
-    if not _done(tree, purge, sealed=sealed):
+    if not _done(tree, purge, sealed=sealed, is_replaced=is_replaced):
         return False
     for each in purge.all():
         if isinstance(each.view.state, TableState):
@@ -243,10 +244,10 @@ def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
     return True
 
 
-def _done(tree: NameTree, purge: Purge, *, sealed: bool) -> bool:
+def _done(tree: NameTree, purge: Purge, *, sealed: bool, is_replaced: bool = False) -> bool:
     view = _purged(purge, seal=not sealed)
     # After the purge, as a writer of a cut reads purges after it has saved the cut.
-    if view is None or is_needed(purge, NeededVersions(tree, settled=True)):
+    if view is None or (not is_replaced and is_needed(purge, NeededVersions(tree, settled=True))):
         return False
     for child in purge.children:
         # An object below a namespace cannot be restored without it, sealed by the drop or not.

@@ -28,11 +28,14 @@ from lakelog.catalog.parquet.discovery import (
     partition_of,
     read_footer,
 )
-from lakelog.catalog.parquet.ingest import (
+from lakelog.catalog.parquet.given_rows import (
     Ingestible,
+    reader_of,
+    stream_of,
+)
+from lakelog.catalog.parquet.ingest import (
     RowChecks,
     few_rows,
-    reader_of,
     rows_written_in,
     written_files,
     written_partitions,
@@ -48,6 +51,15 @@ from lakelog.catalog.parquet.opening import (
     MAGIC,
     footer_crc_of,
     open_parquet,
+)
+from lakelog.catalog.parquet.plain_arrow import (
+    PlainStream,
+    first_line,
+    plain_type,
+    recast,
+    unsliced,
+    unsliced_batch,
+    with_parts,
 )
 from lakelog.catalog.parquet.proofs import (
     check_rows,
@@ -73,6 +85,10 @@ from lakelog.catalog.parquet.row_bytes import (
 from lakelog.catalog.parquet.row_order import (
     transformed,
 )
+from lakelog.catalog.parquet.temporary import (
+    left_folders,
+    temporary_folder,
+)
 from lakelog.catalog.parquet.writing import (
     OpenFile,
     codec_of,
@@ -90,6 +106,7 @@ __all__ = [
     "OpenFile",
     "OpenUrl",
     "PlacedRows",
+    "PlainStream",
     "RowChecks",
     "check_rows",
     "codec_of",
@@ -103,22 +120,31 @@ __all__ = [
     "encoded_rows",
     "data_files",
     "few_rows",
+    "first_line",
     "footer_crc_of",
     "found_files",
     "in_order",
     "is_hidden",
     "kept_by_commit",
+    "left_folders",
     "literal_of",
     "new_checks",
     "open_parquet",
     "partition_of",
+    "plain_type",
     "read_files",
     "read_footer",
     "read_placed_rows",
     "read_positions",
     "reader_of",
+    "recast",
     "required",
     "rows_written_in",
+    "stream_of",
+    "temporary_folder",
+    "unsliced",
+    "unsliced_batch",
+    "with_parts",
     "written_files",
     "written_partitions",
     "written_rows",

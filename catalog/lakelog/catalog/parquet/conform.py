@@ -155,8 +155,6 @@ class _Conform:
             )
 
     def atomic(self, array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
-        if _is.is_dictionary(array.type) or _is.is_run_end_encoded(array.type):
-            array = array.cast(array.type.value_type)
         target = type_to_arrow(type)
         if _is.is_null(array.type):
             return pa.nulls(len(array), target)

@@ -6,15 +6,15 @@ stretch of the curve has is counted meanwhile, so that stretches of about one pi
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from lakelog.catalog.parquet.row_order import places_on
+from lakelog.catalog.parquet.temporary import temporary_folder
 from lakelog.catalog.schema import Curve, Ints, Schema
 
 PIECE_BYTES = 64 * 1024 * 1024
@@ -36,7 +36,7 @@ def along_curve(
 
     Rows of one place come in any order. Of a stretch with more rows than that, they are not sorted among each other.
     """
-    with tempfile.TemporaryDirectory(prefix="lakelog-cluster-") as folder:
+    with temporary_folder("cluster") as folder:
         pieces: list[_Piece] = []
         size_bytes = 0
         for part in _parts(batches, piece_bytes):
@@ -76,8 +76,8 @@ def _sorted_piece(part: pa.Table, curve: Curve, schema: Schema) -> _Piece:
     return _Piece(part.take(pa.array(order)), starts)
 
 
-def _on_disk(piece: _Piece, folder: str, number: int) -> _Piece:
-    path = os.path.join(folder, f"{number}.arrow")
+def _on_disk(piece: _Piece, folder: Path, number: int) -> _Piece:
+    path = str(folder / f"{number}.arrow")
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, piece.rows.schema) as writer:
         writer.write_table(piece.rows, max_chunksize=64 * 1024)
     mapped = pa.memory_map(path)

@@ -1,10 +1,10 @@
-"""Rows from Python on their way into a table: the accepted input, and how it becomes data files."""
+"""Rows from Python on their way into a table: their checks, and how they become data files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.parquet.conform import conform
 from lakelog.catalog.parquet.enforcing import checks_of, enforce
+from lakelog.catalog.parquet.given_rows import Ingestible, reader_of
 from lakelog.catalog.parquet.numbering import Numbering
 from lakelog.catalog.parquet.reading import ID_FIELDS
 from lakelog.catalog.parquet.writing import BUFFERED_BYTES, write_empty_files, write_files
@@ -26,33 +27,7 @@ from lakelog.catalog.schema import (
 )
 from lakelog.catalog.state import TableState
 from lakelog.log import LogOptions, WriteRef
-from lakelog.log.errors import InvalidInput
 from lakelog.log.stores import ObjectStore
-
-
-class ArrowStream(Protocol):
-    """Anything that exports rows by Arrow's C stream interface: pandas, Polars, DuckDB and others do."""
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
-
-
-Ingestible: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream
-
-
-def reader_of(data: Ingestible) -> pa.RecordBatchReader:
-    """Return `data` as a reader of record batches. InvalidInput for what is not Arrow data."""
-    if isinstance(data, pa.RecordBatchReader):
-        return data
-    if isinstance(data, pa.Table):
-        return data.to_reader()
-    if isinstance(data, pa.RecordBatch):
-        return pa.RecordBatchReader.from_batches(data.schema, [data])
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    raise InvalidInput(
-        f"cannot write a {type(data).__name__}: give a pyarrow Table, RecordBatch or RecordBatchReader, or an object "
-        "with __arrow_c_stream__ (pandas and Polars data frames have it)"
-    )
 
 
 class RowChecks:
@@ -110,7 +85,7 @@ def written_files(
 
 
 def few_rows(data: Ingestible, size_bytes_max: int) -> pa.Table | pa.RecordBatchReader:
-    """Return the rows in one table if they are that few, else a reader of all of them. InvalidInput as `reader_of`."""
+    """Return the rows in one table if they are that few, else a reader of all of them. Raises as `reader_of`."""
     reader = reader_of(data)
     read: list[pa.RecordBatch] = []
     size_bytes = 0

@@ -238,9 +238,7 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
             return Compare(op, term, pa.scalar(value, pa.bool_()))
         case "string" | "char" | "varchar" if isinstance(value, str) and _is_text(literal):
             assert kind is not None
-            # A VARCHAR is compared with all of its blanks, and has this type where blanks behind a CHAR count.
-            is_padded = kind.family == "char" and not (literal.type or "").startswith("varchar")
-            padded = value.rstrip(" ").ljust(kind.length) if is_padded else value
+            padded = value.rstrip(" ").ljust(kind.length) if _is_padded(term, kind, literal) else value
             return Compare(op, term, pa.scalar(padded, pa.string()))
         case "binary" if isinstance(value, str) and literal.type in (None, "binary"):
             return Compare(op, term, pa.scalar(_bytes(literal, term), pa.binary()))
@@ -314,6 +312,16 @@ def _compared_in(type: AtomicType) -> pa.DataType | None:
 
 def _is_text(literal: Literal) -> bool:
     return literal.type is None or literal.type.split("(")[0] in ("string", "char", "varchar")
+
+
+def _is_padded(term: Term, kind: AtomicType, literal: Literal) -> bool:
+    """Return whether a text is compared as if it were as long as its column. So it is where Spark does so: beside a column
+    of type CHAR, but neither beside a field of a struct nor beside a transform.
+
+    Blanks behind a VARCHAR count. Spark's own texts come as such: what it compares so is padded by then.
+    """
+    is_column = term.transform is None and len(term.path) == 1
+    return kind.family == "char" and is_column and not (literal.type or "").startswith("varchar")
 
 
 def _is_foreign(literal: Literal) -> bool:

@@ -34,7 +34,7 @@ def exact_value(literal: Literal, kind: AtomicType) -> Fraction | float | None:
         if number is None or isinstance(number, float):
             return number
         return number * 10**kind.scale if family == "decimal" else number
-    if isinstance(value, str) and given in (None, "string"):
+    if isinstance(value, str) and given in (None, "string", "varchar"):
         parsed = _parsed(value, family)
         return None if parsed is None else exact_value(parsed, kind)
     if not isinstance(value, int):

@@ -80,13 +80,14 @@ def may_fail(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
     return pc.and_(_Evaluation(files, specs).possible(bound).false, pc.greater(array_of(files, "rows"), 0))
 
 
-def match(files: pa.Table, bound: Bound, specs: Specs) -> Match:
+def match(files: pa.Table, bound: Bound, specs: Specs, *, in_part: bool = False) -> Match:
     """Return what is proven of each file. A row matches where the condition is true, and not where it is NULL.
 
-    Unsupported for a condition that lakelog does not know, by name.
+    Unsupported for a condition that lakelog does not know, by name, unless it may be known `in_part`: then its other
+    parts may have any result.
     """
     unknown = unknown_parts(bound)
-    if unknown:
+    if unknown and not in_part:
         raise Unsupported(
             f"the condition {unknown[0]} is not supported for deleting or overwriting whole files: lakelog does not "
             "know exactly which rows it matches"

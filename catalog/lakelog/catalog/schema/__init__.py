@@ -12,6 +12,7 @@ from lakelog.catalog.schema.arrow_types import (
     is_list,
     schema_from_arrow,
     schema_to_arrow,
+    storage_of,
     type_from_arrow,
     type_to_arrow,
 )
@@ -65,6 +66,16 @@ from lakelog.catalog.schema.filters import (
     ArrowExpression,
     Filter,
     as_predicate,
+)
+from lakelog.catalog.schema.foreign_properties import (
+    FOREIGN,
+    ForeignPropertyWarning,
+    Verdict,
+    check_for_provider,
+    kept_of_import,
+    page_rows,
+    warn_of_foreign,
+    warn_of_import,
 )
 from lakelog.catalog.schema.generated import (
     check_defined,
@@ -174,6 +185,7 @@ from lakelog.catalog.schema.properties import (
     value_of,
 )
 from lakelog.catalog.schema.schema import (
+    DEPTH_LIMIT,
     Schema,
     assign_ids,
     bind_field,
@@ -181,9 +193,11 @@ from lakelog.catalog.schema.schema import (
     dotted,
     physical_name,
     refuse_names_of_spark,
+    too_deep,
 )
 from lakelog.catalog.schema.schema_changes import (
     Altered,
+    SetProperty,
     apply_changes,
 )
 from lakelog.catalog.schema.spark_types import (
@@ -229,6 +243,14 @@ from lakelog.catalog.schema.types import (
 )
 
 __all__ = [
+    "FOREIGN",
+    "ForeignPropertyWarning",
+    "Verdict",
+    "check_for_provider",
+    "kept_of_import",
+    "page_rows",
+    "warn_of_foreign",
+    "warn_of_import",
     "BLOOM_FPP",
     "BLOOM_NDV",
     "bloom_columns",
@@ -291,6 +313,7 @@ __all__ = [
     "STATISTICS",
     "CLUSTER_DEPTH",
     "DELETED_RATIO",
+    "DEPTH_LIMIT",
     "KEEP_FOR",
     "AUTO",
     "MAINTENANCE",
@@ -336,6 +359,7 @@ __all__ = [
     "ViewDefinition",
     "WRITE_MODES",
     "Written",
+    "SetProperty",
     "apply_changes",
     "apply_transform",
     "as_predicate",
@@ -390,8 +414,10 @@ __all__ = [
     "sort_order_from",
     "spec_from_transforms",
     "state_of",
+    "storage_of",
     "to_arrow",
     "transform_to_json",
+    "too_deep",
     "type_from_arrow",
     "type_from_spark",
     "type_to_arrow",

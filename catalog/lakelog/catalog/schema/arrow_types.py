@@ -107,7 +107,7 @@ def type_from_arrow(type: pa.DataType, path: tuple[str, ...]) -> Type:
         raise too_deep(path)
     types = pa.types
     if isinstance(type, pa.BaseExtensionType):
-        return type_from_arrow(type.storage_type, path)
+        return type_from_arrow(storage_of(type, path), path)
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return type_from_arrow(type.value_type, path)
     if types.is_struct(type):
@@ -133,6 +133,23 @@ def type_from_arrow(type: pa.DataType, path: tuple[str, ...]) -> Type:
     raise Unsupported(
         f"the column {dotted(path)} has Arrow's type {type}, which cannot be stored: cast it to another"
     )
+
+
+_MEANINGLESS = {
+    "arrow.opaque": "only what wrote it knows what its bytes mean",
+    "pandas.interval": "its storage does not say which ends belong to it",
+    "pandas.period": "its storage is a number whose unit gets lost",
+}
+
+
+def storage_of(type: pa.BaseExtensionType, path: tuple[str, ...]) -> pa.DataType:
+    """Return the type that stands for an extension type of Arrow. Unsupported for one whose storage says too little."""
+    why = _MEANINGLESS.get(type.extension_name)
+    if why is not None:
+        raise Unsupported(
+            f"the column {dotted(path)} has Arrow's type {type}, which cannot be stored, as {why}: cast it to another"
+        )
+    return pa.bool_() if type.extension_name == "arrow.bool8" else type.storage_type
 
 
 def is_list(type: pa.DataType) -> bool:

@@ -108,10 +108,10 @@ class _Parser:
         if self._tokens.took("IN"):
             found = self._in(left, start)
         elif self._tokens.took("BETWEEN"):
-            low = self._value()
+            low = _with_blanks(self._value())
             if not self._tokens.took("AND"):
                 self._tokens.unexpected("AND, and the upper end of BETWEEN")
-            high = self._value()
+            high = _with_blanks(self._value())
             found = Predicate(
                 "AND", (self._compared(">=", left, low, start), self._compared("<=", left, high, start))
             )
@@ -193,8 +193,7 @@ class _Parser:
         parts = self._pattern(pattern.value, escape, token)
         match parts:
             case [whole]:
-                # A LIKE sees all blanks, also those behind a CHAR: such is the comparison of a VARCHAR.
-                return Predicate("=", (column, Literal(whole, f"varchar({max(1, len(whole))})")))
+                return Predicate("=", (column, _with_blanks(literal(whole))))
             case [text, ""]:
                 return Predicate("STARTS_WITH", (column, literal(text)))
             case ["", text]:
@@ -352,3 +351,11 @@ class _Parser:
             "has a CAST",
             "cast only NULL, or 'NaN' and 'Infinity' to DOUBLE; write other literals in their type",
         )
+
+
+def _with_blanks(operand: Operand) -> Operand:
+    """Return a text as one that is compared with all blanks, also those behind a CHAR, as LIKE and BETWEEN see them:
+    a VARCHAR is compared so."""
+    if isinstance(operand, Literal) and isinstance(operand.value, str) and operand.type == "string":
+        return Literal(operand.value, f"varchar({max(1, len(operand.value))})")
+    return operand

@@ -1,8 +1,8 @@
 """Table properties: those that lakelog knows, and the space of names that is reserved for them.
 
 Names under `lakelog.` are lakelog's own: an unknown one is refused, because a misspelled setting that is
-stored and ignored is noticed too late. All other properties are the user's (or Spark's) and are kept word for
-word.
+stored and ignored is noticed too late. So are properties of other formats whose neglect would harm
+(`foreign_properties`). All others are the user's (or Spark's) and are kept word for word.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from lakelog.catalog.schema.foreign_properties import check_foreign
 from lakelog.catalog.schema.schema import Schema, dotted
 from lakelog.catalog.schema.types import AtomicType, Field, StructType
 from lakelog.catalog.times import age_of
@@ -216,7 +217,9 @@ def value_of(properties: Mapping[str, str], known: Property) -> str:
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
-    """Raise InvalidInput for a reserved name that is not known, and for a known one with a bad value."""
+    """Raise InvalidInput for a reserved name that is not known, for a known one with a bad value, and for one of
+    another format that would be ignored and must not be."""
+    check_foreign(properties)
     for name, value in properties.items():
         check_text(name, value)
         if name.startswith(RESERVED):

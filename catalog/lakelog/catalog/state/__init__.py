@@ -14,6 +14,7 @@ from lakelog.catalog.state.altering import (
     events_of,
 )
 from lakelog.catalog.state.clones import (
+    Ancestor,
     Origin,
     Promise,
 )
@@ -175,6 +176,7 @@ from lakelog.catalog.state.writer import (
 )
 
 __all__ = [
+    "Ancestor",
     "clustering_goal",
     "curve_to_plan_by",
     "ClusteringGoal",

@@ -37,6 +37,13 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     id: Id
 
 
+class Ancestor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The log of a table that a clone comes from: rows with ids below `until` are rows of that table too."""
+
+    id: Id
+    until: Number
+
+
 class StoredPromise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A promise as a snapshot has it, with the names of its manifests."""
 
@@ -46,7 +53,7 @@ class StoredPromise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     metadata: Metadata
 
 
-ready(Origin, StoredPromise)
+ready(Origin, Ancestor, StoredPromise)
 
 
 def promised(clones: Mapping[str, Promise], id: str) -> tuple[FileSet, Metadata]:

@@ -24,7 +24,7 @@ from lakelog.catalog.schema import (
     leave_out_empty,
     ready,
 )
-from lakelog.catalog.state.clones import Origin
+from lakelog.catalog.state.clones import Ancestor, Origin
 from lakelog.catalog.state.imported_source import ImportedSource
 from lakelog.log import Json
 from lakelog.log.grammar import (
@@ -385,7 +385,7 @@ class TableCloned(_Event, frozen=True, kw_only=True, tag="table-cloned"):
 
     It follows `table-created` in the log's first commit. The rows come with the next change of files, which names files
     of the logs `origins` by absolute places. Ids of rows go on from `next_row`, values of identity columns after
-    `identities`, by column.
+    `identities`, by column. `ancestors` are those of `of`, the first one first.
     """
 
     of: Id
@@ -394,6 +394,7 @@ class TableCloned(_Event, frozen=True, kw_only=True, tag="table-cloned"):
     origins: tuple[Origin, ...]
     next_row: Number = 0
     identities: dict[Int32, Int64] = {}
+    ancestors: tuple[Ancestor, ...] = ()
 
 
 class OriginsReleased(_Event, frozen=True, tag="origins-released"):

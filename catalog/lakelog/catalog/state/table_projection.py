@@ -35,6 +35,7 @@ from lakelog.catalog.schema import (
 from lakelog.catalog.state import table_state
 from lakelog.catalog.state.adopted import Adopted, StoredAdopted
 from lakelog.catalog.state.clones import (
+    Ancestor,
     Origin,
     StoredPromise,
     loaded_promises,
@@ -75,6 +76,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     adopted: StoredAdopted | None = None
     clones: dict[Id, StoredPromise] = {}
     origins: tuple[Origin, ...] = ()
+    ancestors: tuple[Ancestor, ...] = ()
     erased: Number = 0
     erasing: Id | None = None
     bounds: str | None = None
@@ -161,6 +163,7 @@ class TableProjection:
             adopted=adopted,
             clones=clones,
             origins=state.origins,
+            ancestors=state.ancestors,
             erased=state.erased,
             erasing=state.erasing,
             bounds=encode_bounds(list(bounds.values())),
@@ -237,6 +240,7 @@ class TableProjection:
             else Adopted(stored.adopted.source, loaded(stored.adopted.files)),
             clones=loaded_promises(stored.clones, loaded),
             origins=stored.origins,
+            ancestors=stored.ancestors,
             erased=stored.erased,
             erasing=stored.erasing,
         )

@@ -27,6 +27,7 @@ from lakelog.catalog.schema import (
 )
 from lakelog.catalog.state.adopted import Adopted, with_adopted, without_deleted
 from lakelog.catalog.state.clones import (
+    Ancestor,
     Origin,
     Promise,
     promised,
@@ -95,7 +96,7 @@ class TableState:
     `adopted` has the files that it had from there and that are its own by now.
 
     `clones` has what is kept for clones of the table, by the ids of their logs. Of a clone, `origins` are the logs that
-    keep files for it.
+    keep files for it, and `ancestors` the tables that it comes from, the first one first.
 
     `erased` is the last version from which on no line has a file with rows that an erasure was about: what is stored of
     sets of files from then on has no entry from before. `erasing` is the id of the erasure that has not ended yet.
@@ -119,6 +120,7 @@ class TableState:
     adopted: Adopted | None = None
     clones: Mapping[str, Promise] = field(default_factory=dict)
     origins: tuple[Origin, ...] = ()
+    ancestors: tuple[Ancestor, ...] = ()
     erased: int = 0
     erasing: str | None = None
     line: str = MAIN
@@ -245,6 +247,7 @@ def apply(
                 state,
                 metadata=msgspec.structs.replace(event.metadata, generation=version),
                 origins=event.origins,
+                ancestors=(*event.ancestors, Ancestor(id=event.of, until=event.next_row)),
                 next_row=event.next_row,
                 identities=event.identities,
             )
@@ -263,7 +266,6 @@ def apply(
                 main=None,
                 adopted=None,
                 clones={},
-                origins=(),
             )
         case HistoryExpired():
             return replace(state, expired=max(state.expired, event.version))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakelog.catalog.parquet import unsliced_batch
 from lakelog.catalog.tools.narrowed import Narrowed
 from lakelog.catalog.tools.pandas_frame import to_frame
 from lakelog.catalog.tools.polars_frame import to_lazy_frame
@@ -63,7 +64,9 @@ class ArrowRows(ABC):
 
         Nothing is read or planned before the stream's first batch: some readers open streams for their schema only.
         """
-        reader = pa.RecordBatchReader.from_batches(self.arrow_schema, self.to_batches())
+        # DuckDB takes streams too.
+        batches = (unsliced_batch(batch) for batch in self.to_batches())
+        reader = pa.RecordBatchReader.from_batches(self.arrow_schema, batches)
         return reader.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:

@@ -17,6 +17,7 @@ import pyarrow.dataset as ds
 
 from lakelog.catalog.planning import Bound, Unevaluable, bind, by_bytes, evaluate, unknown_parts
 from lakelog.catalog.schema import columns_of, from_arrow_expression
+from lakelog.catalog.parquet import unsliced_batch
 from lakelog.catalog.tools.narrowed import Narrowed
 from lakelog.catalog.tools.packages import package
 from lakelog.log.errors import LakelogError
@@ -57,7 +58,8 @@ class _Scanner:
         self.projected_schema = pa.schema([rows.arrow_schema.field(name) for name in columns])
 
     def to_reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.projected_schema, self._batches())
+        batches = (unsliced_batch(batch) for batch in self._batches())
+        return pa.RecordBatchReader.from_batches(self.projected_schema, batches)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if self._filter is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from lakelog.catalog.names import Identifier, identifier
+from lakelog.catalog.parquet import temporary_folder
 from lakelog.catalog.tools.packages import package
 from lakelog.log.errors import InvalidInput
 
@@ -55,17 +55,17 @@ def answer_of(query: str, load: Callable[[Identifier], Rows]) -> Iterator[pa.Rec
     InvalidInput for what is not a query, and for a mistake in it; raises what `load` raises.
     """
     duckdb = package("duckdb", "lakelog sql", "lakelog[sql]")
-    with tempfile.TemporaryDirectory(prefix="lakelog-sql-") as folder:
-        connection = duckdb.connect(":memory:", config={"temp_directory": folder})
+    with temporary_folder("sql") as folder:
+        connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
         try:
             with _as_own(duckdb):
                 tree = _parsed(connection, query)
                 names = _names(tree)
                 _make_views(connection, names, load)
                 for name, value in _SETTINGS.items():
-                    connection.execute(f"SET {name} = ?", [value])
-                connection.execute("SET lock_configuration = true")
-                answer = connection.execute(_text(connection, query, tree, names)).to_arrow_reader(BATCH_ROWS)
+                    connection.execute(f"SET {name} = ?", [value]).fetchall()
+                connection.execute("SET lock_configuration = true").fetchall()
+                answer = connection.sql(_text(connection, query, tree, names)).arrow(BATCH_ROWS)
             yield pa.RecordBatchReader.from_batches(answer.schema, _batches(duckdb, answer))
         finally:
             connection.close()
@@ -94,7 +94,7 @@ def _first_line(error: BaseException) -> str:
 
 def _parsed(connection: Any, query: str) -> Any:
     """Return a query as DuckDB has parsed it; InvalidInput for what is not one SELECT."""
-    (text,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchone()
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
     parsed = json.loads(text)
     if parsed["error"]:
         raise InvalidInput(
@@ -151,16 +151,16 @@ def _make_views(connection: Any, names: list[tuple[str, ...]], load: Callable[[I
     """
     databases = {_inside(name)[0] for name in names if len(name) == 3}
     for database in databases:
-        connection.execute(f"ATTACH ':memory:' AS {_quoted(database)}")
+        connection.execute(f"ATTACH ':memory:' AS {_quoted(database)}").fetchall()
     for number, outside in enumerate(names):
         rows = load(identifier(outside[0]) if len(outside) == 1 else outside)
         rows.to_duckdb(connection).create_view(f"{_OWN}{number}")
         name = _inside(outside)
         schema = (name[0], "main") if len(name) == 2 and name[0] in databases else name[:-1]
         if schema:
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(map(_quoted, schema))}")
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(map(_quoted, schema))}").fetchall()
         view = ".".join(map(_quoted, (*schema, name[-1])))
-        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_DATABASE}.main.{_OWN}{number}")
+        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_DATABASE}.main.{_OWN}{number}").fetchall()
 
 
 def _inside(name: tuple[str, ...]) -> tuple[str, ...]:
@@ -179,11 +179,14 @@ def _text(connection: Any, query: str, parsed: Any, names: list[tuple[str, ...]]
             name = (node["catalog_name"], node["schema_name"], node["table_name"])
             if tuple(part for part in name if part) in renamed:
                 node[first] = f"{_OWN}{node[first]}"
+                # DuckDB 2 has the name twice, and takes this one.
+                if "qualified_name" in node:
+                    node["qualified_name"]["path"][0] = node[first]
         if node.get("type") == "COLUMN_REF":
             parts = node["column_names"]
             if any(tuple(parts[: len(name)]) == name for name in renamed):
                 node["column_names"] = [f"{_OWN}{parts[0]}", *parts[1:]]
-    (text,) = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(parsed)]).fetchone()
+    ((text,),) = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(parsed)]).fetchall()
     return str(text)
 
 

@@ -13,7 +13,7 @@ from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files
 from lakelog.catalog.parquet import check_rows, required
-from lakelog.catalog.schema import TableChange, apply_changes, changes_from
+from lakelog.catalog.schema import SetProperty, TableChange, apply_changes, changes_from, warn_of_foreign
 from lakelog.catalog.state import (
     FilesChanged,
     Operation,
@@ -38,6 +38,7 @@ def alter(
     caller has checked them. CommitConflict when files added since then may hold rows that do not satisfy them.
     """
     parsed = changes_from(changes)
+    warn_of_foreign({each.key: each.value for each in parsed if isinstance(each, SetProperty)})
     written = Written(head.version, head.schema, no_files)
     looked = None if looked_at is None else looked_at.view
     head.check_own_steps(Operation.ALTER, written)

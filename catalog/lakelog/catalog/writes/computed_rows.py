@@ -44,7 +44,7 @@ from lakelog.catalog.writes.merge_clauses import Constant, Value
 from lakelog.catalog.writes.prepared_rows import RowChange
 from lakelog.catalog.writes.row_changes import commit_rows
 from lakelog.catalog.writes.row_reader import are_among
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine, out_of_engine, plain_type
+from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine, out_of_engine
 from lakelog.catalog.writes.sql_expressions import SOURCE, SqlExpression
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TargetRows:
         `only` some rows of some files; without that, row groups that cannot match are left out.
         """
         whole = schema_to_arrow(self._head.schema)
-        types = [carried_type(plain_type(whole.field(name).type, name)) for name in columns]
+        types = [carried_type(whole.field(name).type) for name in columns]
         own = zip(names, (pa.int32(), pa.int64(), pa.int64()), strict=True)
         schema = pa.schema([*own, *zip(columns, types, strict=True)])
 
@@ -195,7 +195,7 @@ class Projection:
             if value.column is not None:
                 side, column = value.column
                 type = source.field(column).type if side == SOURCE else whole.field(column).type
-                plain[name] = plain_type(type, column)
+                plain[name] = type
         return Projection(
             values,
             plain,
@@ -215,7 +215,7 @@ class Projection:
                 columns.append(value.times(batch.num_rows))
                 continue
             column = batch.column(taken)
-            columns.append(out_of_engine(column, self.plain.get(name, column.type)))
+            columns.append(out_of_engine(column, self.plain.get(name, column.type), name))
             taken += 1
         return Computed(pa.table(columns, names=list(self.values)), batch.column(0))
 

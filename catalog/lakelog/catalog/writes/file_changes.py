@@ -98,7 +98,7 @@ class ContentsChange:
     A delete has files only if they have no rows: they stand for partitions that stay. `batch` is the batch of a stream
     that the rows are, which is committed once. `values` were taken of identity columns for the rows of `files`, and are
     not committed yet. `deletes` are the positions of all rows that an overwrite replaces in files with others, by path;
-    None where they were not searched; `copies` are the files into which the writer has copied the rows of these files
+    None where they were not searched: then lakelog has to know all of the filter; `copies` are the files into which the writer has copied the rows of these files
     that stay, None where it has not. With `keeps_partitions`, a delete keeps files without rows, which stand for
     partitions. The rows of an append are those of the appends that it `carries`, if any.
     """
@@ -304,7 +304,7 @@ def _matching(current: TableHead, change: ContentsChange, bound: Bound | None) -
             return with_rows(current.all_files()), empty()
         case Operation.OVERWRITE | Operation.DELETE:
             assert bound is not None, "these have a filter"
-            whole, partial = matching_files(current, bound)
+            whole, partial = matching_files(current, bound, in_part=change.deletes is not None)
             return (with_rows(whole) if change.keeps_partitions else whole), partial
         case Operation.OVERWRITE_PARTITIONS:
             whole, some = [], []

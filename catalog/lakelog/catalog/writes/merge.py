@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from lakelog.catalog.logs import TableHead, Token
-from lakelog.catalog.parquet import Ingestible, reader_of
+from lakelog.catalog.parquet import Ingestible, stream_of
 from lakelog.catalog.planning import Bound, bind
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import Operation
@@ -25,11 +25,11 @@ from lakelog.catalog.writes.merge_source import (
     KeysOfSource,
     Matching,
     Source,
+    check_names,
     check_unique,
     load,
     matching,
     own_name,
-    plain_schema,
 )
 from lakelog.catalog.writes.sql_engine import SqlEngine, fenced, quoted_name
 from lakelog.catalog.writes.sql_expressions import SOURCE, TARGET, SqlExpression
@@ -63,13 +63,13 @@ def merge(
     `Table.merge`.
     """
     check_order(clauses)
-    reader = reader_of(data)
+    stream = stream_of(data)
+    check_names(stream.schema)
     with SqlEngine.opened() as engine:
-        plain = plain_schema(reader.schema)
-        actions = checked(engine, clauses, head.schema, plain)
-        how = matching(engine, on, head.schema, plain)
+        actions = checked(engine, clauses, head.schema, stream.schema)
+        how = matching(engine, on, head.schema, stream.schema)
         needed = {name for each in actions.all for part in each.expressions for name in part.source}
-        source = load(engine, reader, plain, needed | how.condition.source)
+        source = load(engine, stream, needed | how.condition.source)
         engine.begin()
         if is_unique:
             check_unique(engine, how.keys)

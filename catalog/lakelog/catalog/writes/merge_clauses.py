@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from lakelog.catalog.parquet import plain_type, recast
 from lakelog.catalog.schema import Schema, dotted, identity_fields, refuse_generated, refuse_given
 from lakelog.catalog.writes.sql_engine import SqlEngine
 from lakelog.catalog.writes.sql_expressions import (
@@ -59,7 +60,8 @@ class Constant:
     value: Any
 
     def times(self, count: int) -> pa.Array:
-        return pa.array([self.value]).take(pa.repeat(0, count))
+        value = pa.array([self.value])
+        return recast(value, plain_type(value.type, ("value",)), ("value",)).take(pa.repeat(0, count))
 
 
 Value: TypeAlias = SqlExpression | Constant
@@ -218,7 +220,7 @@ def _value(engine: SqlEngine | None, value: Any, scope: Scope) -> Value:
         constant = Constant(value)
         try:
             constant.times(0)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        except (pa.ArrowException, InvalidInput, OverflowError, TypeError, ValueError) as error:
             raise InvalidInput(
                 f"{value!r} cannot be a value of a row ({error}): give a text in DuckDB's SQL, or a value of Python's "
                 "such as a number"

@@ -15,6 +15,7 @@ from operator import and_
 import numpy as np
 import pyarrow as pa
 
+from lakelog.catalog.parquet import PlainStream
 from lakelog.catalog.schema import (
     ALWAYS_FALSE,
     AtomicType,
@@ -26,7 +27,7 @@ from lakelog.catalog.schema import (
     dotted,
     literal,
 )
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine, plain_type
+from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine
 from lakelog.catalog.writes.sql_expressions import (
     SOURCE,
     TARGET,
@@ -55,9 +56,8 @@ def own_name(wanted: str, taken: Iterable[str]) -> str:
     return wanted
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of a source for what is computed. InvalidInput for two columns of one name
-    (case-insensitive)."""
+def check_names(schema: pa.Schema) -> None:
+    """Raise InvalidInput for two columns of a source that have one name (case-insensitive)."""
     seen: set[str] = set()
     for name in schema.names:
         if name.lower() in seen:
@@ -65,7 +65,6 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
                 f"the source has two columns named {dotted((name,))} (case-insensitive): leave one out"
             )
         seen.add(name.lower())
-    return pa.schema([(each.name, plain_type(each.type, each.name)) for each in schema])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +76,30 @@ class Source:
     rows: int
 
 
-def load(engine: SqlEngine, reader: pa.RecordBatchReader, plain: pa.Schema, needed: Iterable[str]) -> Source:
+def load(engine: SqlEngine, source: PlainStream, needed: Iterable[str]) -> Source:
     """Read the source into the engine's table `source`."""
     wanted = set(needed)
-    columns = pa.schema([each for each in plain if each.name in wanted])
-    ordinal = own_name("_ordinal", plain.names)
+    places = [place for place, name in enumerate(source.schema.names) if name in wanted]
+    reader = source.reader(places)
+    ordinal = own_name("_ordinal", source.schema.names)
     stored = pa.schema(
-        [*(each.with_type(carried_type(each.type)) for each in columns), pa.field(ordinal, pa.int64())]
+        [*(each.with_type(carried_type(each.type)) for each in reader.schema), pa.field(ordinal, pa.int64())]
     )
     count = 0
 
     def numbered() -> Iterator[pa.RecordBatch]:
         nonlocal count
-        places = [reader.schema.get_field_index(name) for name in columns.names]
         for batch in reader:
             arrays = [
-                into_engine(batch.column(place), name)
-                for place, name in zip(places, columns.names, strict=True)
+                into_engine(column, name)
+                for column, name in zip(batch.columns, batch.schema.names, strict=True)
             ]
             ordinals = pa.array(np.arange(count, count + batch.num_rows, dtype=np.int64))
             count += batch.num_rows
             yield pa.RecordBatch.from_arrays([*arrays, ordinals], schema=stored)
 
     engine.keep(SOURCE, stored, numbered())
-    return Source(columns, ordinal, count)
+    return Source(reader.schema, ordinal, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +176,11 @@ def _kind(type: pa.DataType) -> str | None:
         return "number"
     if types.is_floating(type):
         return "floating-point number"
-    if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
+    if types.is_string(type):
         return "text"
     if types.is_timestamp(type):
         return "timestamp_ntz" if type.tz is None else "timestamp"
-    if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
+    if types.is_binary(type):
         return "binary"
     tests = {"boolean": types.is_boolean, "date": types.is_date, "time": types.is_time}
     return next((name for name, test in tests.items() if test(type)), None)

@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-def matching_files(head: TableHead, bound: Bound) -> tuple[pa.Table, pa.Table]:
+def matching_files(
+    head: TableHead, bound: Bound, *, in_part: bool = False
+) -> tuple[pa.Table, pa.Table]:
     """Return the files of which all rows certainly match, and those of which some may.
 
-    Unsupported for a condition that lakelog does not know.
+    Unsupported for a condition that lakelog does not know, unless it may be known `in_part`, as somebody else finds the
+    rows of which it is true.
     """
     specs = head.metadata.specs
     whole, some = [], []
     # With a condition that is not known, no file is left out, so that it is refused.
-    for chunk in head.chunks(bound=None if unknown_parts(bound) else bound):
-        found = match(chunk, bound, specs)
+    for chunk in head.chunks(bound=None if unknown_parts(bound) and not in_part else bound):
+        found = match(chunk, bound, specs, in_part=in_part)
         whole.append(chunk.filter(found.all))
         has_rows = pc.greater(chunk["rows"].combine_chunks(), 0)
         some.append(chunk.filter(pc.and_(has_rows, pc.invert(pc.or_(found.all, found.none)))))
@@ -88,6 +91,12 @@ class PartialFiles:
             raise CommitConflict(
                 f"the overwrite of {self._base.name} conflicts with another change of the rows that it replaces. "
                 "Nothing was changed: run the statement again",
+                version=current.version,
+            )
+        if others.num_rows and unknown_parts(self._found[1]):
+            raise CommitConflict(
+                f"the overwrite of {self._base.name} replaces rows that a compaction has moved meanwhile, by a condition "
+                "that only its engine can evaluate. Nothing was changed: run the statement again",
                 version=current.version,
             )
         there = set(files["path"].to_pylist())

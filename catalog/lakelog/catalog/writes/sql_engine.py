@@ -8,9 +8,8 @@ itself. Only this module imports DuckDB. It must not know tables, files or commi
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from itertools import chain
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.schema import dotted, is_list
+from lakelog.catalog.parquet import first_line, recast, temporary_folder, unsliced, with_parts
 from lakelog.log.errors import InvalidInput, StorageError, Unsupported
 
 MEMORY_MB, MEMORY_MB_MAX = 80, 4096
@@ -86,15 +85,15 @@ class SqlEngine:
             "enable_external_access": False,
         }
         for name, value in settings.items():
-            self._connection.execute(f"SET {name} = ?", [value])
+            self._connection.execute(f"SET {name} = ?", [value]).fetchall()
 
     @staticmethod
     @contextmanager
     def opened() -> Iterator[SqlEngine]:
         """Return an engine that is there inside."""
         duckdb_module()
-        with tempfile.TemporaryDirectory(prefix="lakelog-rows-") as folder:
-            engine = SqlEngine(Path(folder))
+        with temporary_folder("rows") as folder:
+            engine = SqlEngine(folder)
             try:
                 yield engine
             finally:
@@ -129,12 +128,13 @@ class SqlEngine:
     def value(self, sql: str, *parameters: Any) -> Any:
         """Return the one value of a query."""
         with self._raising():
-            found = self._connection.execute(sql, parameters).fetchone()
-        return None if found is None else found[0]
+            found = self._connection.execute(sql, parameters).fetchall()
+        return found[0][0] if found else None
 
     def run(self, sql: str) -> None:
         with self._raising():
-            self._connection.execute(sql)
+            # A result that is not read to its end would be in the way of the next one.
+            self._connection.execute(sql).fetchall()
 
     def table(self, sql: str) -> pa.Table:
         """Return all rows of a query that has few."""
@@ -144,7 +144,7 @@ class SqlEngine:
     def rows(self, sql: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query as they are computed."""
         with self._raising():
-            reader = self._connection.execute(sql).to_arrow_reader(BATCH_ROWS)
+            reader = self._connection.sql(sql).arrow(BATCH_ROWS)
         while True:
             with self._raising():
                 batch = next(reader, None)
@@ -155,7 +155,7 @@ class SqlEngine:
     def schema_of(self, sql: str) -> pa.Schema:
         """Return the Arrow schema of a query over tables, which is not run."""
         with self._raising():
-            return self._connection.execute(f"SELECT * FROM ({sql}) LIMIT 0").to_arrow_table().schema
+            return self._connection.sql(f"SELECT * FROM ({sql}) LIMIT 0").arrow().schema
 
     @contextmanager
     def stream(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[None]:
@@ -175,7 +175,9 @@ class SqlEngine:
         try:
             yield
         finally:
-            self._connection.unregister(name)
+            # After an error in a transaction DuckDB 2 does nothing more, and that error is raised.
+            with suppress(*self._errors):
+                self._connection.unregister(name)
 
     @contextmanager
     def _raising(self) -> Iterator[None]:
@@ -185,13 +187,13 @@ class SqlEngine:
             self._raise_failure_of_stream(error)
             raise StorageError(
                 f"DuckDB cannot compute the change, for which it has {self._memory_mb} MB of memory and the folder "
-                f"{self._folder} ({_first_line(error)}): make room there, or set TMPDIR to another folder",
+                f"{self._folder} ({first_line(error)}): make room there, or set TMPDIR to another folder",
                 location=str(self._folder),
             ) from error
         except self._errors as error:
             self._raise_failure_of_stream(error)
             raise InvalidInput(
-                f"DuckDB cannot compute the change ({_first_line(error)}): change the expression, or the data"
+                f"DuckDB cannot compute the change ({first_line(error)}): change the expression, or the data"
             ) from error
 
     def _raise_failure_of_stream(self, error: BaseException) -> None:
@@ -199,66 +201,26 @@ class SqlEngine:
             raise self._failed from error
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
 def quoted_name(name: str) -> str:
     """Return an identifier in DuckDB's SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-# Values on their way through DuckDB: `plain` ones are of types that DuckDB has; `carried` ones have another type there.
+# Values on their way through DuckDB: `carried` ones have another type there than plain Arrow.
 
 
 def into_engine(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
-    """Return the values of a column in the form that DuckDB takes. InvalidInput for a value that it would change."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = column.cast(column.type.storage_type)
-    plain = plain_type(column.type, name)
-    try:
-        if column.type != plain:
-            column = column.cast(plain)
-        carried = carried_type(plain)
-        return column if plain == carried else column.cast(carried)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidInput(
-            f"the source's column {dotted((name,))} of Arrow's type {column.type} has a value that microseconds or "
-            f"{plain} cannot hold ({_first_line(error)}): convert it"
-        ) from None
+    """Return the values of a column of plain Arrow in the form that DuckDB takes."""
+    carried = carried_type(column.type)
+    column = column if column.type == carried else recast(column, carried, (name,))
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([unsliced(chunk) for chunk in column.chunks], type=column.type)
+    return unsliced(column)
 
 
-def out_of_engine(column: pa.Array, plain: pa.DataType) -> pa.Array:
+def out_of_engine(column: pa.Array, plain: pa.DataType, name: str) -> pa.Array:
     """Return the values of a column whose plain type is known in that type again, where DuckDB has none like it."""
-    if pa.types.is_null(plain):
-        return pa.nulls(len(column))
-    return column.cast(plain) if carried_type(plain) != plain else column
-
-
-def plain_type(type: pa.DataType, name: str) -> pa.DataType:
-    """Return the type that a column of Arrow's `type` has for what is computed. Unsupported for types without one."""
-    types = pa.types
-    if isinstance(type, pa.BaseExtensionType):
-        return plain_type(type.storage_type, name)
-    if types.is_dictionary(type) or types.is_run_end_encoded(type):
-        return plain_type(type.value_type, name)
-    if types.is_timestamp(type):
-        return pa.timestamp("us", type.tz)
-    if types.is_time(type):
-        return pa.time64("us")
-    if types.is_duration(type):
-        return pa.duration("us")
-    if types.is_date(type):
-        return pa.date32()
-    if types.is_float16(type):
-        return pa.float32()
-    if types.is_decimal(type):
-        if type.precision > 38 or not 0 <= type.scale <= type.precision:
-            raise _without_form(type, name)
-        return pa.decimal128(type.precision, type.scale)
-    if types.is_interval(type) or types.is_union(type):
-        raise _without_form(type, name)
-    return _with_parts(type, lambda part: plain_type(part, name))
+    return recast(column, plain, (name,)) if carried_type(plain) != plain else column
 
 
 def carried_type(type: pa.DataType) -> pa.DataType:
@@ -267,23 +229,4 @@ def carried_type(type: pa.DataType) -> pa.DataType:
         return pa.int64()
     if pa.types.is_null(type):
         return pa.int32()
-    return _with_parts(type, carried_type)
-
-
-def _with_parts(type: pa.DataType, of: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    types = pa.types
-    if types.is_struct(type):
-        return pa.struct([part.with_type(of(part.type)) for part in type])
-    if types.is_map(type):
-        return pa.map_(
-            type.key_field.with_type(of(type.key_type)), type.item_field.with_type(of(type.item_type))
-        )
-    if is_list(type):
-        return pa.list_(type.value_field.with_type(of(type.value_type)))
-    return type
-
-
-def _without_form(type: pa.DataType, name: str) -> Unsupported:
-    return Unsupported(
-        f"the source's column {dotted((name,))} has Arrow's type {type}, which cannot be stored: cast it to another"
-    )
+    return with_parts(type, lambda field: carried_type(field.type))

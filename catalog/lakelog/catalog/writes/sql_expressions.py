@@ -25,8 +25,9 @@ from lakelog.catalog.schema import (
     is_collated,
     type_to_arrow,
 )
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, plain_type, quoted_name
+from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, quoted_name
 from lakelog.catalog.writes.sql_meaning import Meaning
+from lakelog.catalog.writes.sql_tree import Node, as_written, one_shape
 from lakelog.log.errors import InvalidInput, Unsupported
 
 TARGET, SOURCE = "target", "source"
@@ -128,7 +129,7 @@ class _Parser:
             meaning.check_condition(node)
         return self._of(node, self._text)
 
-    def _node_of(self, text: str) -> dict[str, Any]:
+    def _node_of(self, text: str) -> Node:
         tree = json.loads(self._engine.value("SELECT json_serialize_sql(?)", f"{_BEGIN}{text}\n)"))
         if tree["error"]:
             raise InvalidInput(
@@ -144,10 +145,15 @@ class _Parser:
             or any(node[part] for part in ("where_clause", "group_expressions", "having", "qualify"))
         ):
             raise InvalidInput(f"{text!r} is not one expression in SQL")
-        found: dict[str, Any] = node["select_list"][0]
+        found: Node = one_shape(node["select_list"][0], self._name_of_type)
         return found
 
-    def _of(self, part: dict[str, Any], text: str | None = None) -> SqlExpression:
+    def _name_of_type(self, cast: Node) -> str:
+        """Return the name of the type that a cast is to."""
+        null = self._node_of("NULL")
+        return str(self._engine.value(f"SELECT typeof({self._sql({**cast, 'child': null})})"))
+
+    def _of(self, part: Node, text: str | None = None) -> SqlExpression:
         named = [tuple(each["column_names"]) for each in _nodes(part) if each["class"] == "COLUMN_REF"]
         sql = self._sql(part)
         return SqlExpression(
@@ -160,7 +166,7 @@ class _Parser:
             equal=tuple(self._equal(part)),
         )
 
-    def _type_of(self, part: dict[str, Any]) -> pa.DataType:
+    def _type_of(self, part: Node) -> pa.DataType:
         """Return the type of a part's values in DuckDB."""
         found, tables = self._of(part), []
         with ExitStack() as shapes:
@@ -179,9 +185,9 @@ class _Parser:
             assert self._scope.source is not None
             return self._scope.source.field(name).type
         assert self._scope.target is not None
-        return plain_type(type_to_arrow(self._scope.target.find((name,), case_sensitive=True).type), name)
+        return type_to_arrow(self._scope.target.find((name,), case_sensitive=True).type)
 
-    def _has_floats(self, part: dict[str, Any]) -> bool:
+    def _has_floats(self, part: Node) -> bool:
         found = self._of(part)
         types = [
             self._plain(side, name)
@@ -192,18 +198,18 @@ class _Parser:
         is_cast = any(each["class"] == "CAST" and each["cast_type"]["id"] == "FLOAT" for each in _nodes(part))
         return is_cast or any(pa.types.is_float32(type) or pa.types.is_nested(type) for type in types)
 
-    def _equal(self, part: dict[str, Any]) -> Iterator[tuple[SqlExpression, SqlExpression]]:
+    def _equal(self, part: Node) -> Iterator[tuple[SqlExpression, SqlExpression]]:
         if part["type"] == "CONJUNCTION_AND":
             for each in part["children"]:
                 yield from self._equal(each)
         elif part["type"] == "COMPARE_EQUAL":
             yield self._of(part["left"]), self._of(part["right"])
 
-    def _sql(self, part: dict[str, Any]) -> str:
+    def _sql(self, part: Node) -> str:
         """Return a part as text, by DuckDB, with columns as `_named` found them."""
         empty = {"type": "EMPTY", "alias": "", "sample": None, "query_location": 0}
-        node: dict[str, Any] = {
-            "type": "SELECT_NODE", "modifiers": [], "cte_map": {"map": []}, "select_list": [{**part, "alias": ""}],
+        node: Node = {
+            "type": "SELECT_NODE", "modifiers": [], "cte_map": {"map": []}, "select_list": [{**as_written(part), "alias": ""}],
             "from_table": empty, "where_clause": None, "group_expressions": [], "group_sets": [],
             "aggregate_handling": "STANDARD_HANDLING", "having": None, "sample": None, "qualify": None,
         }  # fmt: skip
@@ -211,7 +217,7 @@ class _Parser:
         sql = self._engine.value("SELECT json_deserialize_sql(?::JSON)", json.dumps(tree))
         return str(sql).removeprefix("SELECT ")
 
-    def _check_node(self, node: dict[str, Any]) -> None:
+    def _check_node(self, node: Node) -> None:
         kind = node["class"]
         if kind == "FUNCTION":
             self._check_function(node)
@@ -219,7 +225,7 @@ class _Parser:
             what = _REFUSED.get(kind, f"{kind.lower()}, which is not supported")
             raise Unsupported(f"the expression {self._text!r} has {what}")
 
-    def _check_function(self, node: dict[str, Any]) -> None:
+    def _check_function(self, node: Node) -> None:
         name = node["function_name"]
         found = self._engine.table(
             "SELECT DISTINCT function_type AS type, stability FROM duckdb_functions() "
@@ -239,7 +245,7 @@ class _Parser:
                 "compute it in the source"
             )
 
-    def _is_whole(self, node: dict[str, Any]) -> bool:
+    def _is_whole(self, node: Node) -> bool:
         """Return whether a reference is of a column, rather than of a field in one."""
         names = node["column_names"]
         return len(names) == (2 if names[0].lower() in self._sides else 1)
@@ -249,7 +255,7 @@ class _Parser:
         found = [(TARGET, self._scope.target), (SOURCE, self._scope.source)]
         return [name for name, there in found if there is not None]
 
-    def _complete(self, node: dict[str, Any], *, is_plain: bool) -> None:
+    def _complete(self, node: Node, *, is_plain: bool) -> None:
         """Make a reference begin with its side and its column, as these are written."""
         names: list[str] = node["column_names"]
         if names[0].lower() in self._sides and len(names) > 1:
@@ -314,7 +320,7 @@ def listed(texts: Sequence[str]) -> str:
     return ", ".join(dotted((text,)) for text in texts)
 
 
-def _nodes(part: Any) -> Iterator[dict[str, Any]]:
+def _nodes(part: Any) -> Iterator[Node]:
     """Yield the parts of an expression that are expressions themselves."""
     if isinstance(part, dict):
         if "class" in part:

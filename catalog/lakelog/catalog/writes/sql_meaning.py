@@ -11,14 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
+from lakelog.catalog.writes.sql_tree import Node
 from lakelog.log.errors import Unsupported
-
-Node: TypeAlias = dict[str, Any]
-"""A part of an expression, as DuckDB's parser writes it."""
 
 _LIKES = frozenset(("~~", "!~~", "~~*", "!~~*"))
 _DIVISIONS = frozenset(("/", "%", "mod"))

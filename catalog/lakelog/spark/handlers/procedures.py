@@ -40,7 +40,7 @@ def prepare(at: OpenCatalog, asked: ask.CallPrepare) -> ask.Job:
 
 def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:
     procedure = _procedure(asked)
-    rows = procedure.run(_call(at, procedure, asked, asked.token, asked.result, asked.commits))
+    rows = procedure.answer(_call(at, procedure, asked, asked.token, asked.result, asked.commits))
     return ask.Rows(rows=tuple(tuple(row) for row in rows))
 
 
@@ -48,7 +48,7 @@ def begin(at: OpenCatalog, asked: ask.BeginCall) -> ask.Step:
     procedure = _procedure(asked)
     assert procedure.asks, "only procedures that ask for jobs go on"
     call = _call(at, procedure, asked)
-    return _step(*at.going_calls.begin(lambda jobs: procedure.run(replace(call, jobs=jobs))))
+    return _step(*at.going_calls.begin(lambda jobs: procedure.answer(replace(call, jobs=jobs))))
 
 
 def go_on(at: OpenCatalog, asked: ask.GoOnCall) -> ask.Step:

@@ -29,6 +29,8 @@ R = TypeVar("R", bound=AnyResult)
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 
+DRY_RUN = "dry_run"
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -55,6 +57,11 @@ class Column:
     name: str
     type: str
     comment: str = ""
+
+
+_ONLY_REPORTED = Column(
+    DRY_RUN, "BOOLEAN", "true: nothing was changed, this is what would be done with dry_run => false"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +144,8 @@ class Procedure:
     finds the job's result in the call. One whose work is `in_parts` is prepared again after each job, with its result,
     until there is nothing to do; `run` then finds the result of the last one. One that
     `asks` has Spark run jobs while it runs itself, as often as it likes; it begins again where the Python process ends,
-    so it goes on with what was committed.
+    so it goes on with what was committed. One that changes `rows` of a table is refused in a session whose writes go to
+    a branch, unless it names a branch.
     """
 
     name: str
@@ -151,6 +159,17 @@ class Procedure:
     prepare: Callable[[Call], AnyJob | None] | None = None
     in_parts: bool = False
     asks: bool = False
+    rows: bool = False
+
+    @property
+    def only_reports(self) -> bool:
+        """Whether it changes nothing by default: then its answer says which of the two it has done."""
+        return any(each.name == DRY_RUN and each.default == "true" for each in self.parameters)
+
+    def answer(self, call: Call) -> Rows:
+        """Return the rows of the result, as it is declared."""
+        rows = self.run(call)
+        return [(*row, call[DRY_RUN]) for row in rows] if self.only_reports else rows
 
     def declaration(self) -> DeclaredProcedure:
         """Return all that Spark needs to know."""
@@ -161,10 +180,14 @@ class Procedure:
                 DeclaredParameter(name=p.name, type=p.type, default=p.default, comment=p.comment)
                 for p in self.parameters
             ),
-            columns=tuple(DeclaredColumn(name=c.name, type=c.type, comment=c.comment) for c in self.columns),
+            columns=tuple(
+                DeclaredColumn(name=c.name, type=c.type, comment=c.comment)
+                for c in (*self.columns, *((_ONLY_REPORTED,) if self.only_reports else ()))
+            ),
             changes=self.changes is not None,
             session=self.session,
             in_transaction=self.in_transaction,
             job=self.prepare is not None,
             asks=self.asks,
+            rows=self.rows,
         )

@@ -22,8 +22,8 @@ def _forget(call: Call) -> Rows:
     )
     rows: list[tuple[object, ...]] = [
         (
-            each.kind, each.name, each.error, each.files, each.rows, each.past_files, each.versions, each.erased_at,
-            each.checked_objects,
+            each.kind, each.name, each.details or None, each.files, each.rows, each.past_files, each.versions,
+            each.erased_at, each.checked_objects,
         )
         for each in found.tables
         if each.holds_any or each.versions or each.error
@@ -41,6 +41,7 @@ def _forget(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="forget",
+        rows=True,
         description="Erase rows from all that a table has or had, and commit a receipt; or say what that would do.",
         run=_forget,
         parameters=(

@@ -46,6 +46,7 @@ def _add_files(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="add_files",
+        rows=True,
         description="Add existing Parquet files to a table, where they are. They are read, and never deleted.",
         prepare=_prepare,
         run=_add_files,

@@ -74,6 +74,7 @@ PROCEDURES = (
     ),
     Procedure(
         name="import_table",
+        rows=True,
         prepare=_prepare_import,
         description="Make a table of one of another format, without copying; again: take over what that did since.",
         run=_import,

@@ -159,12 +159,13 @@ _FILES = (
     Column("deleted_data_files_count", "BIGINT"),
     Column("deleted_data_files_bytes", "BIGINT"),
     Column("deleted_objects_count", "BIGINT", "all others except commits"),
-    Column("waiting_files_count", "BIGINT", "of writes that may be under way"),
+    Column("waiting_files_count", "BIGINT", "of writes of the last 3 days: they may be under way"),
 )
 
 PROCEDURES = (
     Procedure(
         name="rollback_to_snapshot",
+        rows=True,
         description="Iceberg's word for set_current_version: a table gets the rows of a version.",
         run=_rollback_to_snapshot,
         parameters=(_TABLE, Parameter("snapshot_id", "BIGINT", "the version that has the rows")),

@@ -213,7 +213,7 @@ PROCEDURES = (
             Column("file_bytes", "BIGINT"),
             Column("objects", "BIGINT", "all others except commits"),
             Column("object_bytes", "BIGINT"),
-            Column("waiting_files", "BIGINT", "of writes that may be under way"),
+            Column("waiting_files", "BIGINT", "of writes that began after older_than: they may be under way"),
             Column("foreign_files", "BIGINT", "not lakelog's; they stay"),
             Column("fence", "BIGINT", "the first version whose writes go on"),
             *_END,

@@ -42,6 +42,7 @@ def _set_current_version(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="rollback_to_version",
+        rows=True,
         description="Restore a table as of a version: rows, columns, partitioning and properties.",
         run=_rollback_to_version,
         parameters=(_TABLE, Parameter("version", "BIGINT", "the version to go back to")),
@@ -50,6 +51,7 @@ PROCEDURES = (
     ),
     Procedure(
         name="rollback_to_timestamp",
+        rows=True,
         description="Restore a table as of a time: rows, columns, partitioning and properties.",
         run=_rollback_to_timestamp,
         parameters=(_TABLE, Parameter("timestamp", "TIMESTAMP", "the newest version not after it is meant")),
@@ -58,6 +60,7 @@ PROCEDURES = (
     ),
     Procedure(
         name="set_current_version",
+        rows=True,
         description="Give a table the rows of a version; its columns, partitioning and properties stay as they are.",
         run=_set_current_version,
         parameters=(_TABLE, Parameter("version", "BIGINT", "the version that has the rows")),

@@ -32,7 +32,8 @@ class DeclaredColumn(Message, frozen=True, kw_only=True):
 
 class DeclaredProcedure(Message, frozen=True, kw_only=True):
     """`changes`: it may be retried by a token only; `job`: Spark has to work on data first; `asks`: it asks Spark for
-    jobs while it runs, and may be run again wherever it was stopped.
+    jobs while it runs, and may be run again wherever it was stopped; `rows`: it changes rows that readers of a table
+    see.
 
     `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
     """
@@ -46,6 +47,7 @@ class DeclaredProcedure(Message, frozen=True, kw_only=True):
     in_transaction: bool
     job: bool
     asks: bool = False
+    rows: bool = False
 
 
 class Procedures(Answer, frozen=True, kw_only=True):

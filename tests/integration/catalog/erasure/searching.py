@@ -1,7 +1,8 @@
 """A search for values in everything that a store holds: decoded, and as bytes.
 
 Each object is taken apart by what it is: Parquet into its values, the statistics of its footer and its unpacked pages,
-Arrow streams into their values, JSON into its texts, Avro into its records. Texts that are Base64 are taken apart, too.
+Arrow streams into their values, JSON into its texts, Avro into its records. What is compressed by gzip or Zstandard
+is taken apart, too, and so are texts that are Base64 or hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ def parts_of(data: bytes, depth: int = 0) -> Iterator[tuple[str, Any]]:
     yield "bytes", data
     if depth > 3:
         return
+    unpacked = _unpacked(data)
+    if unpacked is not None:
+        yield from parts_of(unpacked, depth + 1)
     if data[:4] == b"PAR1":
         yield from _parquet(data)
     elif data[:3] == b"Obj":
@@ -77,13 +81,22 @@ def _arrow(data: bytes) -> pa.Table | None:
         return None
 
 
+def _unpacked(data: bytes) -> bytes | None:
+    """Return what is in a whole object that is compressed."""
+    for magic, codec in ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")):
+        if data.startswith(magic):
+            return pa.CompressedInputStream(pa.BufferReader(data), codec).read()
+    return None
+
+
 def _encoded(text: str, depth: int) -> Iterator[tuple[str, Any]]:
-    try:
-        data = base64.b64decode(text, validate=True)
-    except ValueError:
-        return
-    if len(data) > 16:
-        yield from parts_of(data, depth + 1)
+    for decode in (lambda: base64.b64decode(text, validate=True), lambda: bytes.fromhex(text)):
+        try:
+            data = decode()
+        except ValueError:
+            continue
+        if len(data) > 16:
+            yield from parts_of(data, depth + 1)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -16,6 +16,7 @@ from tests.integration.catalog.imports.written import Folder
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.imports.iceberg import manifests
+from lakelog.catalog.schema import ForeignPropertyWarning
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 
@@ -122,6 +123,21 @@ def test_properties_that_are_parts_of_a_definition_are_left_out(folder: Folder, 
     table = folder.create(pa.schema([("id", pa.int64())]), properties=properties)
     catalog.import_table(table.metadata_location, "t", format="iceberg")
     assert catalog.load_table("t").properties == {"owner": "ada"}
+
+
+def test_properties_that_would_be_ignored_are_left_out_and_said(folder: Folder, catalog: Catalog) -> None:
+    properties = {"gc.enabled": "false", "history.expire.max-snapshot-age-ms": "1", "owner": "ada"}
+    table = folder.create(pa.schema([("id", pa.int64())]), properties=properties)
+    with pytest.warns(ForeignPropertyWarning, match="the imported table does not have it") as heard:
+        catalog.import_table(table.metadata_location, "t", format="iceberg")
+    assert {str(each.message).split()[2] for each in heard} == {
+        "gc.enabled",
+        "history.expire.max-snapshot-age-ms",
+    }
+    assert catalog.load_table("t").properties == {"owner": "ada"}
+    lines: list[str] = []
+    catalog.import_table(table.metadata_location, "u", format="iceberg", progress=lines.append)
+    assert sum("the imported table does not have it" in line for line in lines) == 2
 
 
 def test_an_entry_without_a_value_of_its_partitioning_is_refused(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-import threading
 import uuid
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from tests.patience import barrier
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.maintenance import listing
@@ -54,7 +54,7 @@ def test_each_object_is_listed_once_and_in_order_wherever_the_bounds_are(paged: 
 
 def test_parts_are_listed_at_the_same_time(paged: None, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled({f"t/data/{number:03}" for number in range(40)})
-    together = threading.Barrier(3, timeout=20)
+    together = barrier(3)
     real = store.list_sizes
 
     def waiting(prefix: str, after: str = "") -> Iterator[tuple[str, int]]:

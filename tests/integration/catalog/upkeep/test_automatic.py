@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.logs import places
@@ -64,7 +64,6 @@ def test_files_stay_few_by_themselves_and_the_history_says_whose_commits_these_a
     table = catalog.create_table("shop.orders", SCHEMA, properties=AUTO)
     for id in range(40):
         table = table.append(rows(id))
-        time.sleep(0.002)
     assert wait_for_upkeep()
     table = table.refresh()
     operations = [entry.operation for entry in table.history()]
@@ -380,6 +379,7 @@ def endless(head, goal, files, groups, check, **how):
         time.sleep(0.02)
 
 automatic.step = endless
+automatic.END_S = 1e6  # what does not end because it is told to, never does
 catalog = Catalog(sys.argv[1], options={"fsync": "off"})
 catalog.create_namespace("shop")
 schema = pa.schema({"id": pa.int64()})
@@ -396,6 +396,4 @@ def test_a_process_that_ends_does_not_wait_for_it(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == "begun\n" and process.stdout.readline() == "ends\n"
-        said_s = time.monotonic()
-        assert process.wait(30) == 0, process.stderr.read()
-        assert time.monotonic() - said_s < 5  # of a busy machine; the step itself ends at once
+        assert process.wait(PATIENCE_S) == 0, process.stderr.read()

@@ -173,6 +173,41 @@ def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(ta
     assert ids(table) == [0, 1, 2, 4, *range(6, 20)]
 
 
+def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_found(
+    client: Any, table: Table
+) -> None:
+    unknown = Predicate("SPARK:(id % 4) = 3")
+    asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": (col("id") < 10) & unknown}
+    with pytest.raises(Unsupported, match=r"SPARK:\(id % 4\) = 3"):
+        table.commit_write(table.begin_write(), **asked)
+    # Only the files are asked for in which the condition may be true.
+    path, other = path_with(table, 3), path_with(table, 13)
+    assert table.plan_partial(asked["filter"])["path"].to_pylist() == [path]
+    with pytest.raises(InvalidInput, match="does not match"):
+        table.commit_write(table.begin_write(), deletes=[positions(other, [3])], **asked)
+    write = table.begin_write()
+    stay = copied_files(
+        table.head, table.plan_partial(asked["filter"]), bind(col("id").is_in([3, 7]), table.schema), write
+    )
+    found = {"deletes": [positions(path, [3, 7])], "copies": stay if copies(table) else None}
+    after = table.commit_write(write, **found, **asked)
+    assert ids(after) == [0, 1, 2, 4, 5, 6, 8, 9, *range(10, 20)]
+    # What is not known may be true of rows that others add, and of those that were moved; not of others.
+    for change in (
+        lambda: client().load_table("t").append(rows(range(8, 9))),
+        lambda: compacted(client().load_table("t")),
+    ):
+        stale = table.refresh()
+        place, write = path_with(stale, 0), stale.begin_write()
+        change()
+        with pytest.raises(CommitConflict):
+            stale.commit_write(write, deletes=[positions(place, [0])], copies=[], **asked)
+    stale = table.refresh()
+    write = stale.begin_write()
+    client().load_table("t").append(rows(range(30, 31)))
+    assert 30 in ids(stale.commit_write(write, deletes=[], **asked))
+
+
 def test_rows_that_an_engine_has_copied_are_taken_from_it(catalog: Catalog, table: Table) -> None:
     before, path = row_facts(table), path_with(table, 3)
     write, plan = table.begin_write(), table.plan()

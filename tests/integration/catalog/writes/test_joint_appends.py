@@ -15,6 +15,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.schema.test_constraints import add, over
 from tests.integration.catalog.test_threads import side_by_side
 from tests.integration.catalog.writes.test_identity import create, given, of
+from tests.patience import PATIENCE_S, wait_until
 
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, NoSuchTable, Table, TableRenamed, Token
 from lakelog.catalog.logs import places, writing_as
@@ -111,7 +112,7 @@ def together(
     def hold(key: str) -> None:
         if is_data(key) and not puts.is_set():
             puts.set()
-            assert all_wait.wait(20)
+            assert all_wait.wait(PATIENCE_S)
 
     def lead() -> None:
         try:
@@ -128,7 +129,7 @@ def together(
     kept, store.before_put = store.before_put, hold
     threads = [threading.Thread(target=lead, daemon=True)]
     threads[0].start()
-    assert puts.wait(20)
+    assert puts.wait(PATIENCE_S)
     turns = joint_appends._turns[table.head.tracked]
     for i in range(len(appends)):
         threads.append(threading.Thread(target=append, args=(i,), daemon=True))
@@ -140,7 +141,7 @@ def together(
     store.asked.clear()
     all_wait.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
     assert turns.waiting == 0 and turns._leader is None and not turns._inside
     assert all(each is not None for each in outcomes)
@@ -218,8 +219,14 @@ def test_threads_that_never_stop_lose_and_double_nothing(
     """Where answers of puts are lost, what is appended is found again: no append fails."""
     numbers = iter(range(1_000_000))
 
+    met = threading.Event()
+
     def before(key: str) -> None:
-        threading.Event().wait(0.002)
+        if is_data(key) and not met.is_set():
+            met.set()
+            turns = joint_appends._turns[table.head.tracked]
+            wait_until(lambda: turns.waiting, "that another thread appends")
+        take_a_moment(key)
 
     def after(key: str) -> None:
         if commit_lost and is_commit(key) and next(numbers) % 3 == 0:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -268,7 +269,9 @@ def test_filters_on_floats_stay_with_duckdb(
     )
     keys = pa.table({"k": [OTHER_NAN, -0.0, 1.5, -1.0]})
     found = table.merge(keys, on="target.k = source.k AND target.k >= 0.0").when_matched_delete().execute()
-    assert (found.to_arrow()["n"].to_pylist() == [4]) == (removed is None)
+    # DuckDB 2 would do without.
+    is_needed = int(duckdb.__version__.split(".")[0]) < 2
+    assert (found.to_arrow()["n"].to_pylist() == [4]) == (removed is None or not is_needed)
 
 
 def test_keys_without_values_match_nothing(catalog: Catalog) -> None:
@@ -461,7 +464,7 @@ def test_rows_match_by_a_quotient_and_a_divisor_of_zero_is_an_error(table: Table
 
 def test_values_that_microseconds_cannot_hold_are_refused(catalog: Catalog) -> None:
     table = catalog.create_table("t", pa.schema({"id": pa.int64(), "at": pa.timestamp("us")}))
-    with pytest.raises(InvalidInput, match=r"the source's column at.*cannot hold"):
+    with pytest.raises(InvalidInput, match=r"the data's column at.*cannot hold"):
         table.upsert(source(1, at=pa.array([1], pa.timestamp("ns"))), on="id")
     assert rows_of(table.upsert(source(1, at=pa.array([1000], pa.timestamp("ns"))), on="id"))
 

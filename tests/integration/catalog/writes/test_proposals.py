@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
+from tests.patience import PATIENCE_S, wait_until
 
 from lakelog.catalog import Catalog, LogOptions, StreamBatch
 from lakelog.log import AlreadyExists
@@ -39,7 +40,7 @@ def at_once(works: list[Callable[[], None]]) -> None:
         for each in threads:
             each.start()
         for each in threads:
-            each.join(120)
+            each.join(PATIENCE_S)
             assert not each.is_alive()
     if failures:
         raise failures[0]
@@ -48,22 +49,30 @@ def at_once(works: list[Callable[[], None]]) -> None:
 def test_appends_that_others_commit_are_there_once_with_ids_authors_and_versions(
     catalogs: list[Catalog], tmp_path: Path
 ) -> None:
-    appends = 10
+    appends, rounds = 10, 0
 
-    def append(catalog: Catalog, number: int) -> Callable[[], None]:
+    def append(catalog: Catalog, first: int) -> Callable[[], None]:
         def work() -> None:
             table = catalog.load_table("t")
             for i in range(appends):
-                table = table.append(pa.table({"id": [number * 1000 + i]}, schema=SCHEMA))
+                table = table.append(pa.table({"id": [first + i]}, schema=SCHEMA))
 
         return work
 
-    at_once([append(catalog, n * 2 + k) for n, catalog in enumerate(catalogs) for k in range(2)])
-    count = 2 * PROCESSES * appends
+    def meet() -> bool:
+        nonlocal rounds
+        firsts = [(catalog, n * 2 + k) for n, catalog in enumerate(catalogs) for k in range(2)]
+        at_once([append(each, (rounds * 2 * PROCESSES + n) * 1000) for each, n in firsts])
+        rounds += 1
+        return any(combined_ids(commit) for commit in Catalog(str(tmp_path)).load_table("t").head.commits())
+
+    # Whether any process finds what another proposes is chance: they go on until it happens.
+    wait_until(meet, "that one process commits what another proposes")
+    count = rounds * 2 * PROCESSES * appends
     catalog = Catalog(str(tmp_path))
     table = catalog.load_table("t")
     ids = table.scan().to_arrow()["id"].to_pylist()
-    assert sorted(ids) == [n * 1000 + i for n in range(2 * PROCESSES) for i in range(appends)]
+    assert sorted(ids) == [n * 1000 + i for n in range(rounds * 2 * PROCESSES) for i in range(appends)]
     assert table.version - 1 < count
     # Row ids follow one another, though several processes gave them, and rows of many share a file.
     assert sorted(table.scan(row_ids=True).to_arrow()["_row_id"].to_pylist()) == list(range(count))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
+from tests.patience import barrier, wait_until
 
 from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.log import InvalidInput, LocalStore
+from lakelog.log import InvalidInput, MemoryStore
 
 
 @pytest.fixture
@@ -136,20 +136,23 @@ def test_batches_of_many_queries_share_versions_and_each_is_there_once(
 ) -> None:
     """As many streaming queries of one session of Spark do, whose commits are made by threads of one process."""
     queries, batches = 6, 4
-    put = LocalStore.put_if_absent
+    put = MemoryStore.put_if_absent
+    sharing, met = table.head.tracked.log.sharing, threading.Event()
 
-    def slowly(self: LocalStore, key: str, data: bytes) -> bool:
-        if "/_log/" in key:
-            time.sleep(0.01)
+    def held(self: MemoryStore, key: str, data: bytes) -> bool:
+        if "/_log/" in key and not met.is_set():
+            # The first version waits until another query has a batch for the next one.
+            wait_until(lambda: sharing.waiting, "that another query commits")
+            met.set()
         return put(self, key, data)
 
-    monkeypatch.setattr(LocalStore, "put_if_absent", slowly)
-    together = threading.Barrier(queries)
+    monkeypatch.setattr(MemoryStore, "put_if_absent", held)
+    together = barrier(queries)
 
     def query(number: int) -> None:
         own = catalog.load_table("t")
         for i in range(batches):
-            together.wait(30)
+            together.wait()
             # Sent again, as after an answer that was lost.
             for _ in range(2):
                 own = own.append(rows(10 * number + i), batch=batch(i, f"q{number}"))

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.patience import PATIENCE_S
 
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.parquet.beside import Beside
@@ -47,7 +48,7 @@ def test_rows_are_read_while_files_are_put_and_files_are_in_the_order_of_the_row
 
     class Slow(MemoryStore):
         def put(self, key: str, data: bytes) -> None:
-            assert went_on.wait(10), "the next rows are not read before this file is put"
+            assert went_on.wait(PATIENCE_S), "the next rows are not read before this file is put"
             super().put(key, data)
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -88,7 +89,7 @@ def test_a_write_that_fails_waits_for_the_file_that_is_being_put_before_it_delet
 
     class Slow(MemoryStore):
         def put(self, key: str, data: bytes) -> None:
-            broken.wait(10)
+            broken.wait(PATIENCE_S)
             super().put(key, data)
 
     def rows() -> Iterator[pa.RecordBatch]:

@@ -25,6 +25,7 @@ SCHEMA = assign_ids([
     Field(name="l", type=ListType(element=AtomicType("long"))),
     Field(name="p.q", type=AtomicType("long")),
     Field(name="c", type=AtomicType("char(4)")),
+    Field(name="n", type=StructType((Field(name="c", type=AtomicType("char(4)")),))),
     Field(name="ts", type=AtomicType("timestamp")),
     Field(name="price", type=AtomicType("decimal(6,2)")),
     Field(name="ok", type=AtomicType("boolean")),
@@ -127,6 +128,18 @@ def test_char_is_compared_with_its_blanks_where_the_literal_says_so() -> None:
     literal = {"lit": "ab", "type": "varchar(9)"}
     filter = {"op": "<>", "args": [{"col": ["c"]}, literal]}
     assert matching(filter, c=["ab  ", "abc "]) == [True, True]
+
+
+def test_char_is_compared_with_its_blanks_within_a_struct_by_a_transform_and_between() -> None:
+    assert matching(col("n.c") == "ab", n=[{"c": "ab  "}]) == [False]
+    assert matching(col("n.c") == "ab  ", n=[{"c": "ab  "}]) == [True]
+    truncated = {"transform": "truncate", "args": [2, {"col": ["c"]}]}
+    for op, expected in (("=", True), ("<>", False), ("IN", True)):
+        for type in ("string", "varchar(9)"):
+            filter = {"op": op, "args": [truncated, {"lit": "ab", "type": type}]}
+            assert matching(filter, c=["ab  "]) == [expected]
+    assert matching("c BETWEEN 'a' AND 'ab'", c=["ab  ", "a   "]) == [False, True]
+    assert matching("c >= 'a' AND c <= 'ab'", c=["ab  ", "a   "]) == [True, True]
 
 
 def test_a_boolean_column_is_a_condition() -> None:

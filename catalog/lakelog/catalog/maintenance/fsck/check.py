@@ -104,7 +104,7 @@ def _check_named(walk: Walk, name: Identifier) -> None:
 
 def _check_place(walk: Walk, location: str) -> None:
     location = walk.logs.location(location)
-    if _holds_a_table(walk.logs, location):
+    if holds_a_table(walk.logs, location):
         walk.table(location, None)
     elif location == "":
         walk.namespace("", ())
@@ -113,7 +113,7 @@ def _check_place(walk: Walk, location: str) -> None:
         walk.namespace(location, None)
 
 
-def _holds_a_table(logs: LogCache, location: str) -> bool:
+def holds_a_table(logs: LogCache, location: str) -> bool:
     """Return, from the oldest readable object, whether the log at a place is a table's or a namespace's."""
     tracked = logs.unread(location)
     keys, store, features = tracked.log.keys, tracked.store, logs.log_options.features

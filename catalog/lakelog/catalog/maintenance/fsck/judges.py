@@ -207,7 +207,8 @@ class TableJudge:
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)
         try:
-            for line in state.kept():
+            # What was kept for clones then, and is no more, may be gone: no reader goes back to it.
+            for line in state.lines():
                 for files in line.files.parts(self.fetch):
                     self.retained.add(facts_of(files))
         except LakelogError:

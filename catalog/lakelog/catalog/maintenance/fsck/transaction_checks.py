@@ -10,7 +10,7 @@ from lakelog.catalog.ddl import decode_cut, folder_of_cuts
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge
 from lakelog.catalog.maintenance.fsck.links import as_it_is
 from lakelog.catalog.maintenance.fsck.walk import Checked, Walk
-from lakelog.catalog.state import NamespaceState, SavedCut
+from lakelog.catalog.state import NamespaceState, SavedCut, TableState
 from lakelog.log.checks.verify import read_decision
 from lakelog.log.checks.verify_derived import said
 from lakelog.log.errors import FormatError
@@ -230,6 +230,8 @@ def _problem_of_cut(
         if checked is None:
             continue
         log = checked.tracked.log
+        if _is_purged_clone(checked):
+            continue  # a restore or a copy has made a table of it: the log has the files of another warehouse
         newest = checked.verified.head - (checked.verified.undecided is not None)
         if not checked.verified.first <= version <= newest:
             return (
@@ -239,6 +241,13 @@ def _problem_of_cut(
                 "restore that log from a backup, or drop the cut",
             )
     return None
+
+
+def _is_purged_clone(checked: Checked) -> bool:
+    view = checked.verified.view
+    return (
+        view is not None and view.purged and isinstance(view.state, TableState) and bool(view.state.origins)
+    )
 
 
 def _objects_of_cuts(walk: Walk) -> dict[str, bytes]:

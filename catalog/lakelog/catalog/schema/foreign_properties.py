@@ -1,0 +1,333 @@
+"""Table properties of Delta, Iceberg and Hudi, and what becomes of each on a lakelog table.
+
+A property that protects rows, deletes them or says what they are is obeyed, or refused with lakelog's word for it. One
+that only makes things quicker is kept as it is, with a warning that it does nothing. `FOREIGN` is the one list: the
+page `docs/properties.md` and the tests are made from it. Pure.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fnmatch import fnmatchcase
+from functools import partial
+
+from lakelog.log.errors import InvalidInput
+
+
+class Verdict(Enum):
+    """What becomes of a property."""
+
+    REFUSED = "refused"
+    NO_EFFECT = "kept, without effect"
+    ALWAYS = "always so"
+    OBEYED = "obeyed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignProperty:
+    """A property of another format; `name` may end with `*`. `says` is what to do instead: for NO_EFFECT, a word.
+
+    With a value like one of `fine`, in small letters, lakelog does what is asked anyway.
+    """
+
+    name: str
+    format: str
+    verdict: Verdict
+    says: str = ""
+    fine: frozenset[str] = field(default_factory=frozenset)
+
+    def matches(self, name: str) -> bool:
+        own, folded = self.name.lower(), name.lower()
+        return folded.startswith(own[:-1]) if own.endswith("*") else folded == own
+
+    def is_fine(self, value: str) -> bool:
+        return any(fnmatchcase(value.strip().lower(), each) for each in self.fine)
+
+
+class ForeignPropertyWarning(UserWarning):
+    """A property of another format is kept and does nothing."""
+
+
+_KEEP_FOR = "set lakelog.maintenance.keep-for, an age such as 30d"
+_MODES = "lakelog.write.delete.mode, lakelog.write.update.mode and lakelog.write.merge.mode"
+_ISOLATION = "set lakelog.isolation to snapshot or serializable"
+_STATISTICS = "lakelog.write.statistics.columns"
+_FILE_SIZE = "lakelog.write.target-file-size-bytes"
+_CODEC = "lakelog.write.parquet.compression-codec"
+_MAINTENANCE = "lakelog.maintenance = auto"
+_ICEBERG = "lakelog.iceberg = on"
+_KEYS = "rows with equal keys all stay: write by MERGE INTO, or by upsert from Python"
+_PLACE = "files stay under the table's own location: give that by LOCATION"
+
+
+def _refused(format: str, names: str, says: str, fine: str = "") -> Iterator[ForeignProperty]:
+    for name in names.split():
+        yield ForeignProperty(
+            name=name, format=format, verdict=Verdict.REFUSED, says=says, fine=frozenset(fine.split())
+        )
+
+
+def _kept(format: str, names: str, says: str = "", fine: str = "") -> Iterator[ForeignProperty]:
+    for name in names.split():
+        yield ForeignProperty(
+            name=name, format=format, verdict=Verdict.NO_EFFECT, says=says, fine=frozenset(fine.split())
+        )
+
+
+def _always(format: str, names: str, says: str, fine: str = "") -> Iterator[ForeignProperty]:
+    for name in names.split():
+        yield ForeignProperty(
+            name=name, format=format, verdict=Verdict.ALWAYS, says=says, fine=frozenset(fine.split())
+        )
+
+
+def _of_delta() -> Iterator[ForeignProperty]:
+    refused, kept, always = (partial(each, "Delta") for each in (_refused, _kept, _always))
+    yield from refused(
+        "delta.appendOnly",
+        "no property forbids that rows are changed; versions stay readable until they expire: " + _KEEP_FOR,
+        fine="false",
+    )
+    yield from refused("delta.deletedFileRetentionDuration delta.logRetentionDuration", _KEEP_FOR)
+    yield from refused(
+        "delta.enableExpiredLogCleanup", "set lakelog.maintenance.keep-for = never", fine="true"
+    )
+    yield from refused("delta.isolationLevel", _ISOLATION)
+    yield from refused("delta.constraints.*", "use ALTER TABLE … ADD CONSTRAINT … CHECK (…)")
+    yield from refused(
+        "delta.coordinatedCommits.* delta.redirectReaderWriter-preview delta.redirectWriterOnly-preview",
+        "lakelog's tables coordinate commits by their own log: leave it out",
+    )
+    yield from refused(
+        "delta.setTransactionRetentionDuration", "numbered writes are kept for ever: leave it out"
+    )
+    yield from always(
+        "delta.enableChangeDataFeed delta.enableChangeDataCapture", "every version has its changes"
+    )
+    yield from always(
+        "delta.columnMapping.mode delta.columnMapping.maxColumnId",
+        "columns have ids, by which files are read",
+    )
+    yield from always("delta.enableRowTracking delta.rowTrackingSuspended", "rows have ids")
+    yield from always("delta.enableTypeWidening", "types are widened by ALTER TABLE")
+    yield from always("delta.enableInCommitTimestamps delta.inCommitTimestamp*", "commits have their times")
+    yield from always(
+        "delta.minReaderVersion delta.minWriterVersion delta.ignoreProtocolDefaults delta.feature.*",
+        "lakelog's tables have one protocol",
+    )
+    yield from kept("delta.enableDeletionVectors", _MODES, fine="true")
+    yield from kept(
+        "delta.dataSkippingNumIndexedCols delta.dataSkippingStatsColumns delta.dataSkippingStringPrefixLength",
+        _STATISTICS,
+    )
+    yield from kept(
+        "delta.autoOptimize delta.autoOptimize.autoCompact delta.autoOptimize.optimizeWrite", _MAINTENANCE
+    )
+    yield from kept("delta.targetFileSize delta.tuneFileSizesForRewrites", _FILE_SIZE)
+    yield from kept("delta.parquet.compression.codec", _CODEC)
+    yield from kept(
+        "delta.universalFormat.* delta.enableIcebergCompatV1 delta.enableIcebergCompatV2 delta.enableIcebergCompatV3",
+        _ICEBERG,
+    )
+    yield from kept(
+        "delta.checkpoint.* delta.checkpointInterval delta.checkpointPolicy delta.checkpointRetentionDuration "
+        "delta.sampleRetentionDuration delta.randomizeFilePrefixes delta.randomPrefixLength delta.parquet.* "
+        "delta.enableFullRetentionRollback delta.dropFeatureTruncateHistory.retentionDuration "
+        "delta.requireCheckpointProtectionBeforeVersion delta.enableVariantShredding delta.castIcebergTimeType "
+        "delta.ignoreIcebergBucketPartition delta.enableMaterializePartitionColumnsFeature "
+        "delta.writePartitionColumnsToParquet delta.compatibility.symlinkFormatManifest.enabled"
+    )
+    yield from kept("delta.*")
+
+
+def _of_iceberg() -> Iterator[ForeignProperty]:
+    refused, kept, always = (partial(each, "Iceberg") for each in (_refused, _kept, _always))
+    yield ForeignProperty(
+        name="write.wap.enabled",
+        format="Iceberg",
+        verdict=Verdict.OBEYED,
+        says="a session with spark.wap.branch writes to that branch",
+    )
+    yield from refused(
+        "gc.enabled",
+        "files are deleted by vacuum and by DROP TABLE … PURGE only: set lakelog.maintenance.vacuum-age = never",
+        fine="true",
+    )
+    yield from refused("history.expire.*", _KEEP_FOR)
+    yield from refused(
+        "write.format.default write.delete.format.default",
+        "data files are Parquet: leave it out",
+        fine="parquet puffin",
+    )
+    yield from refused(
+        "write.data.path write.metadata.path write.folder-storage.path write.object-storage.path "
+        "write.location-provider.impl",
+        _PLACE,
+    )
+    yield from refused(
+        "write.delete.isolation-level write.update.isolation-level write.merge.isolation-level",
+        _ISOLATION,
+        fine="snapshot",
+    )
+    yield from refused("write.upsert.enabled", _KEYS, fine="false")
+    yield from refused(
+        "write.metadata.metrics.default write.metadata.metrics.column.*",
+        "statistics may have values of a column, and lakelog.write.statistics.columns only adds some: leave it out",
+        fine="full truncate(*)",
+    )
+    yield from refused(
+        "encryption.key-id encryption.data-key-length", "files are encrypted as docs/encryption.md says"
+    )
+    yield from refused("write.metadata.delete-after-commit.enabled", _KEEP_FOR, fine="false")
+    yield from always("format-version", "an export has version 3")
+    yield from always("schema.name-mapping.default", "columns have ids, by which files are read")
+    for command in ("delete", "update", "merge"):
+        yield from kept(f"write.{command}.mode", f"lakelog.write.{command}.mode", fine="merge-on-read")
+    yield from kept("write.target-file-size-bytes", _FILE_SIZE)
+    yield from kept("write.parquet.compression-codec", _CODEC, fine="zstd")
+    yield from kept(
+        "write.parquet.bloom-filter-enabled.column.* write.orc.bloom.filter.columns",
+        "lakelog.bloom-filter.columns",
+    )
+    yield from kept(
+        "write.parquet.bloom-filter-fpp.column.* write.orc.bloom.filter.fpp", "lakelog.bloom-filter.fpp"
+    )
+    yield from kept("write.parquet.bloom-filter-ndv.column.*", "lakelog.bloom-filter.ndv")
+    yield from kept(
+        "write.metadata.metrics.max-inferred-column-defaults write.parquet.stats-enabled.column.*",
+        _STATISTICS,
+    )
+    yield from kept("write.metadata.previous-versions-max", "lakelog.maintenance.keep-for")
+    yield from kept(
+        "write.distribution-mode write.delete.distribution-mode write.update.distribution-mode "
+        "write.merge.distribution-mode",
+        "ALTER TABLE … WRITE ORDERED BY",
+    )
+    yield from kept(
+        "write.spark.accept-any-schema write.spark.auto-schema-evolution.enabled", "the option mergeSchema"
+    )
+    yield from kept(
+        "write.avro.* write.orc.* write.parquet.* write.delete.* write.manifest.* write.metadata.* "
+        "write.object-storage.* write.spark.* write.summary.partition-limit commit.retry.* "
+        "commit.status-check.* commit.manifest.* commit.manifest-merge.enabled read.split.* read.parquet.* "
+        "read.orc.* read.data-planning-mode "
+        "read.delete-planning-mode engine.hive.* compatibility.snapshot-id-inheritance.enabled identifier-fields.rely"
+    )
+    yield from kept("write.* commit.* gc.*")
+
+
+def _of_hudi() -> Iterator[ForeignProperty]:
+    refused, kept, always = (partial(each, "Hudi") for each in (_refused, _kept, _always))
+    yield from refused(
+        "hoodie.datasource.write.recordkey.field hoodie.datasource.write.precombine.field "
+        "hoodie.table.recordkey.fields hoodie.table.precombine.field hoodie.table.ordering.fields "
+        "hoodie.datasource.write.operation hoodie.datasource.write.insert.drop.duplicates "
+        "hoodie.combine.before.insert hoodie.combine.before.upsert "
+        "hoodie.datasource.write.payload.class hoodie.record.merge.* hoodie.write.record.merge.*",
+        _KEYS,
+    )
+    yield from refused(
+        "hoodie.clean.* hoodie.cleaner.* hoodie.keep.min.commits hoodie.keep.max.commits hoodie.archive.*",
+        _KEEP_FOR,
+    )
+    yield from refused(
+        "hoodie.base.path hoodie.datasource.write.partitionpath.field", _PLACE + ", and PARTITIONED BY"
+    )
+    yield from always("hoodie.table.cdc.enabled hoodie.table.cdc.*", "every version has its changes")
+    yield from kept("hoodie.table.type hoodie.datasource.write.table.type", _MODES)
+    yield from kept("hoodie.compact.* hoodie.clustering.*", _MAINTENANCE)
+    yield from kept("hoodie.parquet.max.file.size hoodie.parquet.small.file.limit", _FILE_SIZE)
+    yield from kept("hoodie.parquet.compression.codec", _CODEC)
+    yield from kept("hoodie.metadata.index.*", _STATISTICS)
+    yield from kept("hoodie.*")
+
+
+FOREIGN: tuple[ForeignProperty, ...] = (*_of_delta(), *_of_iceberg(), *_of_hudi())
+"""All that are known; the first one that matches a name counts."""
+
+
+def foreign_property(name: str) -> ForeignProperty | None:
+    """Return what is known of a property's name; None for one that no other format has."""
+    return next((each for each in FOREIGN if each.matches(name)), None)
+
+
+def refusal(name: str, value: str) -> str | None:
+    """Return why a property cannot be set to that value; None if it can."""
+    known = foreign_property(name)
+    if known is None or known.verdict is not Verdict.REFUSED or known.is_fine(value):
+        return None
+    return f"the property {name} is {known.format}'s, and lakelog does not obey it: {known.says}"
+
+
+_OF_HUDI = frozenset(("primarykey", "precombinefield", "orderingfields"))
+"""Names without a prefix: they are Hudi's for a table that is created USING hudi."""
+
+
+def check_for_provider(properties: Mapping[str, str], provider: str | None) -> None:
+    """Raise InvalidInput for a property by which the provider of a statement would choose among rows."""
+    for name in properties:
+        if provider is not None and provider.lower() == "hudi" and name.lower() in _OF_HUDI:
+            raise InvalidInput(f"the property {name} is Hudi's, and lakelog does not obey it: {_KEYS}")
+
+
+def check_foreign(properties: Mapping[str, str]) -> None:
+    """Raise InvalidInput for a property of another format that must not be ignored."""
+    for name, value in properties.items():
+        if (text := refusal(name, value)) is not None:
+            raise InvalidInput(text)
+
+
+def notes_on(properties: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is to be said about properties of other formats that are kept and do nothing."""
+    for name, value in properties.items():
+        known = foreign_property(name)
+        if known is None or known.verdict is not Verdict.NO_EFFECT or known.is_fine(value):
+            continue
+        instead = f"lakelog's word for it is {known.says}" if known.says else "leave it out"
+        yield f"the property {name} is {known.format}'s, and has no effect on a lakelog table: {instead}"
+
+
+def warn_of_foreign(properties: Mapping[str, str]) -> None:
+    """Warn of properties of other formats that do nothing, by Python's own rule once for each text."""
+    for note in notes_on(properties):
+        warnings.warn(note, ForeignPropertyWarning, stacklevel=2)
+
+
+def warn_of_import(note: str) -> None:
+    """Warn of what an imported table does not have, where nothing else reports it."""
+    warnings.warn(note, ForeignPropertyWarning, stacklevel=2)
+
+
+def kept_of_import(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return the properties that an imported table keeps, and what is to be said of the others."""
+    dropped = {name: text for name, value in properties.items() if (text := refusal(name, value)) is not None}
+    kept = {name: value for name, value in properties.items() if name not in dropped}
+    return kept, [f"{text}; the imported table does not have it" for text in dropped.values()]
+
+
+def page_rows() -> Iterator[str]:
+    """Yield the rows of the page's table, in the order of `FOREIGN`; names of one meaning are in one row."""
+    before: ForeignProperty | None = None
+    names: list[str] = []
+    for each in (*FOREIGN, None):
+        same = before is not None and each is not None and _meaning(before) == _meaning(each)
+        if before is not None and not same:
+            yield _row(before, names)
+            names = []
+        if each is not None:
+            names.append(f"`{each.name}`")
+        before = each
+
+
+def _meaning(known: ForeignProperty) -> tuple[object, ...]:
+    return (known.format, known.verdict, known.says, known.fine)
+
+
+def _row(known: ForeignProperty, names: list[str]) -> str:
+    except_for = (
+        f", unless it is {' or '.join(f'`{value}`' for value in sorted(known.fine))}" if known.fine else ""
+    )
+    return f"| {known.format} | {', '.join(names)} | {known.verdict.value}{except_for} | {known.says} |"

@@ -1,0 +1,64 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Set => JSet}
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability}
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsTruncate, Write, WriteBuilder}
+
+/**
+ * An overwrite by a condition that Spark cannot hand down, or of which Python does not know exactly which rows it matches:
+ * `REPLACE WHERE upper(name) LIKE '_A'`. Spark refuses it. Here Spark evaluates it on the rows of all files that may match,
+ * before the overwrite commits, and Python takes the places of the rows that match.
+ *
+ * What Python does not know of the condition may be true of any row that others add meanwhile.
+ */
+private[lakelog] object OverwriteByRows extends (SparkSession => Rule[LogicalPlan]) {
+
+  override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = OverwriteInternals.replaced(plan) {
+      case (table: LakeTable, condition) if areColumns(condition, table) =>
+        rowsOf(table, condition).map(new TableToBeCut(table, _))
+      case _ => None
+    }
+  }
+
+  /** Which rows a file has, rather than which file it is. */
+  private def areColumns(condition: Expression, table: LakeTable): Boolean = {
+    val names = table.schema.fieldNames.toSet
+    condition.references.forall(column => names(column.name))
+  }
+
+  /** None where Python knows which rows these are. */
+  private def rowsOf(table: LakeTable, condition: Expression): Option[RowsToReplace] = {
+    val (known, others) = OverwriteInternals.handedDown(condition)
+    if (others.isEmpty && table.canOverwrite(known.toArray)) None
+    else {
+      val byName = condition.transform { case column: Attribute => UnresolvedAttribute(Seq(column.name)) }
+      val unknown = others.map(each => wire.Expression.Operation(s"SPARK:${each.sql}", Nil))
+      Some(RowsToReplace(Predicates.all(Predicates.toPython(known) +: unknown), Some(byName), known))
+    }
+  }
+}
+
+/** A table of which a write replaces these rows, whatever else Spark says about it. */
+private final class TableToBeCut(table: LakeTable, rows: RowsToReplace) extends Table with SupportsWrite {
+
+  override def name: String = table.name
+
+  override def columns: Array[Column] = table.columns
+
+  override def capabilities: JSet[TableCapability] = table.capabilities
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    val builder = table.newWriteBuilder(info).replacing(rows)
+    new WriteBuilder with SupportsTruncate {
+      override def truncate(): WriteBuilder = this
+      override def build(): Write = builder.build()
+    }
+  }
+}

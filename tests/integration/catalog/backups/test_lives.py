@@ -1,0 +1,126 @@
+"""Warehouses of random lives, restored and copied twice over: each is whole at once, and has what was not said to be
+left out."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.integration.catalog.backups.lives import NOW, Life, Seen, all_tables, seen
+from tests.integration.catalog.backups.test_backup_kills import new
+from tests.integration.catalog.conftest import rows
+
+from lakelog.catalog import Catalog, LeftOut
+from lakelog.catalog.backups import LEAVE, Backup
+from lakelog.catalog.maintenance import Severity
+
+
+def check_whole(url: str, why: str) -> None:
+    found = Catalog(url).fsck(deep=True, all_versions=True)
+    assert not found.of(Severity.DAMAGE), f"{why}: {found.of(Severity.DAMAGE)}"
+
+
+def check_same(before: Seen, after: Seen, backup: Backup, left: tuple[LeftOut, ...], why: str) -> None:
+    """Compare a warehouse with what was made of it: all that differs has to be said."""
+    gone = {each.name for each in left if each.kind == "table"}
+    assert after.names == {name: ids for name, ids in before.names.items() if name not in gone}, why
+    histories = {
+        key: ids for key, ids in before.versions.items() if key[0] not in gone and key[0] not in backup.clones
+    }
+    assert histories.items() <= after.versions.items(), why
+    assert after.refs == {key: ids for key, ids in before.refs.items() if key[0] not in gone}, why
+    lost = {each.name for each in left if each.kind == "dropped"}
+    assert before.dropped - lost <= after.dropped <= before.dropped, why
+    said = {each.name for each in left if each.kind == "cut"}
+    outside = {each.place for each in left}
+    for (cut, name), ids in before.cuts.items():
+        now = after.cuts[cut, name]
+        assert now == ids or cut in said or name in gone | lost, (
+            f"{why}: {cut} shows {name} with {now}, not {ids}; {outside}"
+        )
+
+
+def came_of(url: str, how: str) -> tuple[str, Backup, tuple[LeftOut, ...]]:
+    """Copy, or back up and restore, a warehouse; return where to, of which backup, and what was said to be left out."""
+    target = new()
+    if how == "copy":
+        done = Catalog(url).copy(target, outside=LEAVE)
+        return target, done.backup, done.left
+    place = new()
+    Catalog(url).backup(place, outside=LEAVE)
+    assert not Catalog(url).verify_backup(place).problems
+    restored = Catalog(target).restore_warehouse(place)
+    return target, restored.backup, restored.left
+
+
+def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> None:
+    chance = random.Random(seed)
+    life = Life(chance, folder)
+    life.live(steps)
+    first = url = life.catalog.warehouse
+    check_whole(url, f"seed {seed}, before")
+    was, all_said = seen(url), set[tuple[str, ...]]()
+    for number in range(generations):
+        how = chance.choice(["copy", "restore"])
+        why = f"seed {seed}, {how} {number}"
+        before = seen(url)
+        target, backup, left = came_of(url, how)
+        check_whole(target, why)
+        check_same(before, seen(target), backup, left, why)
+        all_said |= {each.name for each in left if each.kind == "cut"}
+        now = Catalog(target)
+        for name in all_tables(now):
+            now.load_table(name).append(rows(10_000 + number))
+        after = seen(target)
+        if chance.random() < 0.7:
+            for done in now.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True):
+                assert done.error is None, f"{why}: {done.error}"
+            assert (same := seen(target)).names == after.names and same.cuts == after.cuts, why
+            check_whole(target, f"{why}, after a vacuum")
+        else:
+            undrop_all(now, number)
+            check_whole(target, f"{why}, after all was undropped")
+        url = target
+        if chance.random() < 0.5:
+            life.catalog = Catalog(url)
+            life.live(steps // 3)
+            check_whole(url, f"{why}, after more of a life")
+    at_last = seen(first)  # with versions that end a transaction, where another client has done that
+    assert at_last.names == was.names and was.versions.items() <= at_last.versions.items(), (
+        f"seed {seed}: the source"
+    )
+    then = without_cuts(seen(url), all_said)
+    source = Catalog(first)
+    source.expire(retain_last=1, dry_run=False)
+    source.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
+    assert without_cuts(seen(url), all_said) == then, f"seed {seed}: a vacuum of the source"
+    check_whole(first, f"seed {seed}, the source at the end")
+
+
+def without_cuts(found: Seen, said: set[tuple[str, ...]]) -> Seen:
+    """Return what was seen without cuts of which a part may be at the source's places."""
+    return replace(found, cuts={key: ids for key, ids in found.cuts.items() if key[0] not in said})
+
+
+def undrop_all(catalog: Catalog, number: int) -> None:
+    for at, each in enumerate(catalog.dropped((), recursive=True)):
+        if each.kind == "namespace":
+            catalog.undrop_namespace(each.name, id=each.id, to=f"undropped{number}x{at}")
+        elif each.kind == "table":
+            catalog.undrop_table(each.name, id=each.id, to=f"undropped{number}x{at}")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_warehouse_restored_or_copied_twice_over_is_whole_at_once(seed: int, tmp_path: Path) -> None:
+    check_lives(seed, tmp_path, steps=40, generations=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(100, 180, 10))
+def test_many_warehouses_restored_or_copied_over_and_over_are_whole_at_once(
+    start: int, tmp_path: Path
+) -> None:
+    for seed in range(start, start + 10):
+        check_lives(seed, tmp_path, steps=60, generations=3)

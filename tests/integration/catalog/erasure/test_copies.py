@@ -1,0 +1,315 @@
+"""Copies of forgotten rows that the condition does not find: older ones, other names, bounds, temporary files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.erasure.searching import found_in
+from tests.integration.catalog.erasure.test_forgetting import client, store_of
+from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
+
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.clones import cloning
+from lakelog.catalog.files import ColumnEstimates, TableEstimates
+from lakelog.catalog.parquet import left_folders, temporary_folder
+from lakelog.log import wait_for_background
+from lakelog.log.errors import NotFound
+
+SCHEMA = pa.schema([("id", pa.int64()), ("email", pa.string()), ("flag", pa.string())])
+ADA = "ZQXJ-ada@example.com"
+NOW = dt.timedelta(0)
+
+
+@pytest.fixture
+def warehouse() -> str:
+    return f"memory://{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def catalog(warehouse: str) -> Catalog:
+    found = client(warehouse)
+    found.create_namespace("a")
+    return found
+
+
+def people(catalog: Catalog, name: str = "a.t", **how: Any) -> Table:
+    rows = pa.table({"id": [1, 2, 3], "email": [ADA, "b", "c"], "flag": [None, None, None]}, SCHEMA)
+    return catalog.create_table(name, SCHEMA, **how).append(rows)
+
+
+def ids(catalog: Catalog, name: str = "a.t") -> list[int]:
+    return sorted(catalog.load_table(name).to_arrow().column("id").to_pylist())
+
+
+def left_in(warehouse: str) -> set[str]:
+    wait_for_background()
+    return set(found_in(store_of(warehouse), ["ZQXJ"]))
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_rows_that_an_update_has_marked_go_with_their_older_copies(
+    mode: str, catalog: Catalog, warehouse: str
+) -> None:
+    table = people(catalog, properties={"lakelog.write.update.mode": mode})
+    table.create_branch("side")
+    table.refresh().update({"flag": "'erase'"}, "id = 1")
+    done = catalog.forget("a.t", "flag = 'erase'", dry_run=False)
+    assert done.left == () and left_in(warehouse) == set()
+    assert ids(catalog) == [2, 3]
+    assert sorted(catalog.load_table("a.t", ref="side").to_arrow()["id"].to_pylist()) == [2, 3]
+
+
+def test_a_row_that_matched_before_goes_though_it_matches_no_more(catalog: Catalog, warehouse: str) -> None:
+    people(catalog).update({"email": "'other'"}, "id = 1")
+    said = catalog.forget("a.t", f"email = '{ADA}'")
+    assert any(each.kind == "rows" and "1 " in each.why for each in said.lost), said.lost
+    assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
+    assert ids(catalog) == [2, 3] and left_in(warehouse) == set()
+
+
+def test_a_name_that_a_column_had_before_a_row_came_says_nothing_of_the_row(catalog: Catalog) -> None:
+    table = people(catalog)
+    table = table.alter([{"change": "rename-column", "name": ["email"], "new_name": "old"}])
+    table = table.alter([{"change": "rename-column", "name": ["flag"], "new_name": "email"}])
+    table.append(pa.table({"id": [4, 5], "old": [ADA, "e"], "email": ["x", ADA]}))
+    assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
+    assert ids(catalog) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("tagged", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_column_that_was_dropped_and_perhaps_added_again_is_looked_at(
+    tagged: bool, again: bool, catalog: Catalog, warehouse: str
+) -> None:
+    table = people(catalog)
+    table = table.create_tag("then") if tagged else table
+    table = table.alter([{"change": "delete-column", "name": ["email"]}])
+    if again:
+        table.alter([{"change": "add-column", "name": ["email"], "type": "string"}])
+    assert catalog.forget("a.t", f"email = '{ADA}'").is_needed
+    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert done.left == () and left_in(warehouse) == set() and ids(catalog) == [2, 3]
+
+
+def test_a_column_that_no_version_has_any_more_is_found_by_its_first_name(
+    catalog: Catalog, warehouse: str
+) -> None:
+    table = people(catalog).alter([{"change": "delete-column", "name": ["email"]}])
+    table = table.alter([{"change": "add-column", "name": ["email"], "type": "string"}])
+    table = table.alter([{"change": "delete-column", "name": ["flag"]}])
+    catalog.expire("a.t", version=table.version, dry_run=False)
+    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert done.left == () and left_in(warehouse) == set() and ids(catalog) == [2, 3]
+    assert any("flag_3" in each for each in done.out_of_reach)
+
+
+def test_bounds_of_files_that_are_gone_are_written_anew(catalog: Catalog, warehouse: str) -> None:
+    people(catalog).export_iceberg()
+    catalog.load_table("a.t").delete("id = 1").compact(deleted_ratio=0.001)
+    catalog.load_table("a.t").export_iceberg()
+    catalog.expire("a.t", version=catalog.load_table("a.t").version, dry_run=False)
+    catalog.vacuum("a.t", older_than=NOW, dry_run=False, trust_clock=True)
+    before = left_in(warehouse)
+    assert before and not any("/data/" in each for each in before)
+    assert not catalog.forget("a.t", "email = 'AAAA'").is_needed
+    said = catalog.forget("a.t", f"email = '{ADA}'")
+    assert said.is_needed and said.tables[0].old_bounds
+    assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
+    assert left_in(warehouse) == set() and ids(catalog) == [2, 3]
+    assert not catalog.forget("a.t", f"email = '{ADA}'").is_needed
+
+
+def test_statistics_of_rows_that_are_gone_go(catalog: Catalog, warehouse: str) -> None:
+    table = people(catalog)
+    seen = ColumnEstimates(type="string", distinct=3, min=ADA, max="c")
+    table = table.commit_statistics(
+        TableEstimates(version=table.version, rows=3, size_bytes=9, columns={2: seen})
+    )
+    catalog.load_table("a.t").delete("id = 1").compact(deleted_ratio=0.001)
+    catalog.expire("a.t", version=catalog.load_table("a.t").version, dry_run=False)
+    catalog.vacuum("a.t", older_than=NOW, dry_run=False, trust_clock=True)
+    assert catalog.load_table("a.t").estimates is not None
+    assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).is_needed
+    assert left_in(warehouse) == set() and ids(catalog) == [2, 3]
+
+
+@pytest.mark.parametrize("to", ["a.old", "b.old"])
+def test_a_table_that_was_renamed_and_dropped_is_purged(to: str, catalog: Catalog, warehouse: str) -> None:
+    catalog.create_namespace("b")
+    people(catalog)
+    catalog.rename_table("a.t", to)
+    catalog.drop_table(to)
+    catalog.create_table("a.t", SCHEMA)
+    said = catalog.forget("a.t", f"email = '{ADA}'")
+    assert [each.kind for each in said.lost] == ["dropped-table"]
+    assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
+    assert left_in(warehouse) == set()
+
+
+def test_a_dropped_table_of_a_dropped_namespace_is_named(catalog: Catalog) -> None:
+    people(catalog)
+    catalog.drop_namespace("a", cascade=True)
+    catalog.create_namespace("a")
+    catalog.create_table("a.t", SCHEMA)
+    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert any("its namespace was dropped" in each for each in done.left), done.left
+
+
+def test_rows_of_the_source_are_found_in_a_clone_and_not_the_other_way(
+    catalog: Catalog, warehouse: str
+) -> None:
+    people(catalog)
+    catalog.clone("a.t", "a.c")
+    catalog.clone("a.c", "a.c2")
+    catalog.load_table("a.c2").alter([{"change": "delete-column", "name": ["flag"]}])
+    catalog.load_table("a.t").update({"flag": "'erase'"}, "id = 1")
+    catalog.load_table("a.c").update({"flag": "'erase'"}, "id = 2")
+    done = catalog.forget("a.t", "flag = 'erase'", dry_run=False)
+    assert done.left == () and left_in(warehouse) == set()
+    assert ids(catalog) == [2, 3] and ids(catalog, "a.c") == [3] and ids(catalog, "a.c2") == [3]
+
+
+def test_ids_that_a_clone_gave_itself_are_not_its_sources(catalog: Catalog) -> None:
+    people(catalog)
+    catalog.clone("a.t", "a.c")
+    more = pa.table({"id": [4, 5], "email": ["d", "e"], "flag": ["erase", None]}, SCHEMA)
+    catalog.load_table("a.t").append(more)
+    catalog.load_table("a.c").append(more.set_column(2, "flag", pa.array([None, None], pa.string())))
+    catalog.expire("a.c", version=catalog.load_table("a.c").version, dry_run=False)
+    assert catalog.forget("a.t", "flag = 'erase'", dry_run=False).left == ()
+    assert ids(client(catalog.warehouse)) == [1, 2, 3, 5]
+    assert ids(client(catalog.warehouse), "a.c") == [1, 2, 3, 4, 5]
+
+
+def test_what_a_clone_that_was_stopped_has_left_is_named(catalog: Catalog, warehouse: str) -> None:
+    table = people(catalog)
+    place = f"{table.head.tracked.location.rpartition('/')[0]}/t-{'a' * 26}"
+    store_of(warehouse).put(f"{place}/_log/sidecars/00000000000000000001-x.bin", ADA.encode())
+    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert any("where no name leads" in each for each in done.left), done.left
+    for _ in range(2):  # the first one has met it, the second one deletes it
+        catalog.vacuum(older_than=NOW, dry_run=False, trust_clock=True)
+    assert left_in(warehouse) == set()
+
+
+def test_a_call_that_an_expiry_and_a_vacuum_get_in_the_way_of_begins_anew(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakelog.catalog.erasure import ErasureWork
+
+    table = people(catalog)
+    for number in range(10, 14):
+        table = table.append(pa.table({"id": [number], "email": [ADA], "flag": [None]}, SCHEMA))
+    met: list[str] = []
+
+    class Beside(ErasureWork):
+        def matching(self, *asked: Any, **more: Any) -> Any:
+            if not met:
+                other = client(warehouse)
+                other.load_table("a.t").compact()
+                other.expire("a.t", retain_last=1, dry_run=False)
+                other.vacuum("a.t", older_than=NOW, dry_run=False, trust_clock=True)
+                met.append("vacuum")
+            try:
+                yield from super().matching(*asked, **more)
+            except NotFound as error:
+                met.append(str(error))
+                raise
+
+    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False, work=Beside())
+    assert len(met) == 2 and done.left == () and left_in(warehouse) == set()
+    assert ids(catalog) == [2, 3]
+
+
+KILLED = """
+import os, signal
+from lakelog.catalog.parquet import temporary_folder
+with temporary_folder("rows") as folder:
+    (folder / "rows.duckdb").write_bytes(b"ZQXJ" * 1000)
+    print(folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed(place: Path) -> Path:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        env={**os.environ, "TMPDIR": str(place)},
+        capture_output=True,
+        text=True,
+    )
+    return Path(done.stdout.strip())
+
+
+def test_what_a_killed_merge_has_left_is_said_and_deleted(catalog: Catalog, temporary_folders: Path) -> None:
+    people(catalog)
+    left = killed(temporary_folders)
+    assert (left / "rows.duckdb").exists()
+    with temporary_folder("sql") as used:
+        assert not left.exists(), "the next one deletes what the last one has left"
+        left.mkdir()
+        (left / ".in-use").touch()
+        said = catalog.forget("a.t", f"email = '{ADA}'")
+        assert [each.name for each in said.lost if each.kind == "temporary-folder"] == [str(left)]
+        assert left.exists() and any(str(used) in each for each in said.out_of_reach)
+        catalog.forget("a.t", "email = 'nobody'", dry_run=False)
+        assert not left.exists() and used.exists()
+    assert left_folders().killed == {} and not used.exists()
+
+
+def test_a_folder_of_which_nothing_is_known_is_named(catalog: Catalog, temporary_folders: Path) -> None:
+    people(catalog)
+    (temporary_folders / "lakelog-rows-older").mkdir()
+    said = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert any("lakelog-rows-older" in each for each in said.out_of_reach)
+    assert (temporary_folders / "lakelog-rows-older").exists()
+
+
+def test_a_clone_that_was_never_linked_is_purged(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog)
+    promise_all = cloning.promise_all
+
+    def dying(*given: Any) -> None:
+        promise_all(*given)
+        raise Death
+
+    with monkeypatch.context() as patch:
+        # It dies once its source has promised to keep the files.
+        patch.setattr(cloning, "promise_all", dying)
+        with pytest.raises(Death):
+            client(warehouse).clone("a.t", "a.c")
+    said = catalog.forget("a.t", f"email = '{ADA}'")
+    assert any(each.kind == "unfinished-clone" for each in said.lost), said
+    assert catalog.forget("a.t", f"email = '{ADA}'", dry_run=False).left == ()
+    assert left_in(warehouse) == set()
+    assert not [each for each in catalog.fsck().found if each.severity.name != "NOTE"]
+
+
+def test_half_of_what_killed_writes_were_writing_is_deleted(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path), options={"fsync": "off"})
+    catalog.create_namespace("a")
+    folder = Path(people(catalog).location)
+    namespace = folder.parent
+    for place in (
+        folder / "data",
+        folder / "_log",
+        folder / "metadata",
+        namespace / "_log",
+        namespace / "_txn",
+    ):
+        place.mkdir(exist_ok=True)
+        (place / f".lakelog-tmp-{'a' * 26}").write_text(ADA)
+    assert "temporary-files" in {each.kind for each in catalog.forget("a.t", "id = 77").lost}
+    catalog.forget("a.t", "id = 77", dry_run=False)
+    assert not [each for each in tmp_path.rglob(".lakelog-tmp-*") if each.is_file()]
+    assert ids(catalog) == [1, 2, 3]

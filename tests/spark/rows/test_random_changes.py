@@ -1,0 +1,198 @@
+"""Rows that are deleted, updated and overwritten by a random condition are those that Spark finds by it in a plain Parquet
+table, whatever lakelog decides from metadata, and whatever Spark hands down of the condition."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from tests.spark.conftest import Lake
+from tests.spark.rows import conditions
+from tests.spark.sql.rows import MODES, in_mode
+
+pytestmark = pytest.mark.adapter
+
+ROWS = 14
+LAYOUTS = {
+    "a row a file": ("", 1),
+    "some rows a file": ("", 3),
+    "one file": ("", ROWS),
+    "by texts": ("PARTITIONED BY (c, truncate(2, s), bucket(3, v))", 3),
+    "by others": ("PARTITIONED BY (bo, bucket(2, c), truncate(1, c), months(ts), truncate(10, d))", 1),
+}
+"""How a table is partitioned, and how many rows go into one file at most."""
+
+SETTINGS = {
+    "spark.sql.timeType.enabled": ["true"],
+    "spark.sql.codegen.wholeStage": ["false"],
+    "spark.sql.codegen.factoryMode": ["NO_CODEGEN"],
+    "spark.sql.ansi.enabled": ["true", "true", "false"],
+    "spark.sql.readSideCharPadding": ["true", "true", "true", "false"],
+    "spark.sql.legacy.charVarcharAsString": ["false", "false", "false", "true"],
+    "spark.sql.legacy.noCharPaddingInPredicate": ["false", "false", "false", "true"],
+    "spark.sql.session.timeZone": ["UTC", "America/New_York"],
+}
+"""What a session may have set, for both sides."""
+
+SHARES = {"select": 0.5, "delete": 1, "overwrite": 0.7, "update": 0.25, "merge": 0.25}
+"""How often each is done. Most is decided from metadata for the second and the third."""
+
+MARK = -1
+"""The key of the row that an overwrite writes."""
+
+
+@dataclass
+class Report:
+    compared: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    from_metadata: int = 0
+    found: list[str] = field(default_factory=list)
+
+
+@dataclass
+class World:
+    """The same rows in a plain table and in tables of lakelog's, one for each layout."""
+
+    lake: Lake
+    chance: random.Random
+    plain: str
+    report: Report = field(default_factory=Report)
+    versions: dict[str, int] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+
+    def build(self) -> None:
+        columns, sql = conditions.columns(), self.lake.sql
+        rows = [conditions.row(self.chance, k) for k in range(ROWS)]
+        sql(f"CREATE TABLE {self.plain} ({columns}) USING parquet")
+        sql(f"INSERT INTO {self.plain} VALUES {', '.join(rows)}")
+        for number, (partitioned, rows_a_file) in enumerate(LAYOUTS.values()):
+            name, mode = f"t{number}", self.chance.choice(MODES)
+            sql(f"CREATE TABLE lake.{name} ({columns}) {partitioned} {in_mode(mode)}")
+            spread = f"/*+ REPARTITION_BY_RANGE({-(-ROWS // rows_a_file)}, k) */"
+            sql(f"INSERT INTO lake.{name} SELECT {spread} * FROM {self.plain}")
+            table = self.lake.catalog.load_table(name)
+            assert table.file_count > ROWS // rows_a_file - 2, name
+            self.versions[name], self.modes[name] = table.version, mode
+
+    def expected(self, condition: str) -> set[int] | None:
+        try:
+            return {k for (k,) in self.lake.sql(f"SELECT k FROM {self.plain} WHERE {condition}")}
+        except PySparkException as error:
+            self.report.failed[error.getCondition() or type(error).__name__] += 1
+            return None
+
+    def compare(self, condition: str, settings: dict[str, str], tables: int = 1) -> None:
+        """Do with the rows for which a condition is true whatever can be done with them."""
+        expected = self.expected(condition)
+        if expected is None:
+            return
+        everything = set(range(ROWS))
+        for name in self.chance.sample(sorted(self.versions), tables):
+            for kind, statement, wanted in (
+                ("select", f"SELECT k FROM lake.{name} WHERE {condition}", {(k, k % 3) for k in expected}),
+                ("delete", f"DELETE FROM lake.{name} WHERE {condition}", {(k, k % 3) for k in everything - expected}),
+                (
+                    "update", f"UPDATE lake.{name} SET u = 9 WHERE {condition}",
+                    {(k, 9 if k in expected else k % 3) for k in everything},
+                ),
+                (
+                    "overwrite",
+                    f"INSERT INTO lake.{name} BY NAME REPLACE WHERE {condition} SELECT {MARK} AS k, 7 AS u",
+                    {(k, k % 3) for k in everything - expected} | {(MARK, 7)},
+                ),
+                (
+                    "merge",
+                    f"MERGE INTO lake.{name} USING (SELECT 1 AS one) ON {condition} WHEN MATCHED THEN DELETE",
+                    {(k, k % 3) for k in everything - expected},
+                ),
+            ):  # fmt: skip
+                if self.chance.random() > SHARES[kind]:
+                    continue
+                self._compare(kind, statement, wanted, name, settings)
+
+    def _compare(
+        self, kind: str, statement: str, wanted: set[tuple[int, int]], name: str, settings: dict[str, str]
+    ) -> None:
+        table = self.lake.catalog.load_table(name)
+        where = f"{kind} of {name}, {self.modes[name]}, {settings}: {statement}"
+        self.report.compared[kind] += 1
+        try:
+            answer = self.lake.sql(statement)
+        except Exception as error:
+            text = words_of(error)
+            if "V2ExpressionBuilder" in str(error):
+                self.report.failed["of Spark"] += 1
+            else:
+                self.report.found.append(f"{where}\n    fails: {text}")
+            return
+        after = table.refresh()
+        if kind == "select":
+            found = {(k, k % 3) for (k,) in answer}
+        else:
+            rows = after.scan(["k", "u"]).to_arrow()
+            found = set(zip(rows["k"].to_pylist(), rows["u"].to_pylist(), strict=True))
+        if after.version != self.versions[name] and after.version != table.version:
+            if kind == "delete" and next(iter(after.history(limit=1))).operation == "delete":
+                self.report.from_metadata += 1
+            after.rollback_to_version(self.versions[name])
+        if found != wanted:
+            more, less = sorted(found - wanted), sorted(wanted - found)
+            self.report.found.append(f"{where}\n    too many: {more}, missing: {less}")
+
+
+def words_of(error: Exception) -> str:
+    """Return what an error says, and what its causes say, without places in code."""
+    lines = str(error).split("JVM stacktrace")[0].splitlines()
+    return "\n    ".join(line for line in lines if line.strip() and not line.startswith("\t"))[:2000]
+
+
+@contextmanager
+def set_to(lake: Lake, settings: dict[str, str]) -> Iterator[None]:
+    conf: Any = lake.spark.conf
+    before = {key: conf.get(key) for key in settings}
+    try:
+        for key, value in settings.items():
+            conf.set(key, value)
+        yield
+    finally:
+        for key, value in before.items():
+            conf.set(key, value)
+
+
+def run(lake: Lake, seed: int, count: int, tables: int = 1) -> Report:
+    chance = random.Random(f"changes {seed}")
+    world = World(lake, chance, f"spark_catalog.default.plain_changes_{seed}")
+    lake.sql(f"DROP TABLE IF EXISTS {world.plain}")
+    try:
+        with set_to(lake, {key: choices[0] for key, choices in SETTINGS.items()}):
+            world.build()
+        for _ in range(count):
+            settings = {key: chance.choice(choices) for key, choices in SETTINGS.items()}
+            with set_to(lake, settings):
+                world.compare(conditions.condition(chance), settings, tables)
+    finally:
+        lake.sql(f"DROP TABLE IF EXISTS {world.plain}")
+    return world.report
+
+
+def no_difference(lake: Lake, seed: int, count: int, tables: int) -> None:
+    report = run(lake, seed, count, tables)
+    assert not report.found, "\n".join(report.found)
+    assert report.compared.total() > count
+    assert report.from_metadata > count / 10
+
+
+def test_rows_are_changed_for_which_a_condition_is_true(lake: Lake) -> None:
+    no_difference(lake, 1, 12, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_rows_are_changed_for_which_one_of_hundreds_of_conditions_is_true(lake: Lake, seed: int) -> None:
+    no_difference(lake, seed, 60, 2)
