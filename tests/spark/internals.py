@@ -21,6 +21,7 @@ TESTS = {
         "sql/test_compute_statistics.py::"
         "test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients"
     ),
+    "KeptRows": "rows/test_moving_sources.py::test_no_key_is_inserted_twice_whatever_the_source_says_next",
     "KnownFile": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",
     "MadeValues": (
         "sql/test_made_values.py::"

@@ -34,25 +34,23 @@ private[lakelog] object LakeExtensions {
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(SessionBranch.Early, ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
-      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement)
+      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements,
       ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
-      SessionNames, ShowBoth, StreamedTexts, ComparedChanges.Resolution)
+      SessionNames, ShowBoth, StreamedTexts, ComparedChanges.Resolution, FactsInMerges)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(WritesByName.Late, KnownOptions, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements,
-      MadeValues,
-      MergeChecks,
-      PaddedDeletes, ShowsByPattern)
+      MadeValues, MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources, OverwriteByRows)
 
   /** What carries statements out in another way than Spark does. */
   val strategies: Seq[SparkSessionExtensions#StrategyBuilder] =
-    Seq(ShowCreateTables, QuickRows, WritesByName.Strategy, ComparedChanges.Strategy)
+    Seq(ShowCreateTables, QuickRows, WritesByName.Strategy, ComparedChanges.Strategy, KeptRows)
 }

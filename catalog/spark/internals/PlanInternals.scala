@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, DeduplicateRelations, NamedRelation, RelationChanges, UnresolvedRelation}
-import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal, PredicateHelper, SubqueryExpression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Expression, Literal, PredicateHelper, SubqueryExpression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
@@ -119,6 +119,14 @@ private[lakelog] object PlanInternals extends PredicateHelper {
     val rows = Dataset.ofRows(SparkSession.active, plan).queryExecution.executedPlan.executeCollect()
     if (rows.length > limit) None else Some(rows.toSeq)
   }
+
+  /** A table that is read with other columns. */
+  def withColumns(
+      relation: LogicalPlan, columns: Seq[AttributeReference] => Seq[AttributeReference]): LogicalPlan =
+    relation match {
+      case relation: DataSourceV2Relation => relation.copy(output = columns(relation.output))
+      case other => other
+    }
 
   /** A table that a DataFrame has loaded by a name, or a place, with its options. */
   object LoadedFrom {

@@ -19,8 +19,17 @@ private[lakelog] object RepeatableRows {
     SettingInternals.conf.exchangeReuseEnabled &&
     bytes(source).exists(_ <= SettingInternals.conf.autoBroadcastJoinThreshold)
 
-  /** Whether rows are the same when they are read by a query of their own, later than the statement. */
-  def areRepeatable(source: LogicalPlan): Boolean = isRepeatedly(source) && lakes(source).length <= 1
+  /**
+   * Whether rows are the same when they are read by a query of their own, later than the statement, as long as all files
+   * are those that there were.
+   */
+  def areRepeatable(source: LogicalPlan): Boolean = isRepeatedly(source, orFiles = true) && lakes(source).length <= 1
+
+  /** Whether rows are the same wherever a statement computes them, whatever happens to files and databases meanwhile. */
+  def areSame(rows: LogicalPlan): Boolean = isRepeatedly(rows, orFiles = false)
+
+  /** Whether rows of files are few enough to be sent to all tasks, once they are stored. */
+  def areFewOfFiles(source: LogicalPlan): Boolean = isRepeatedly(source, orFiles = true) && areFew(source)
 
   /** What lists the files that a plan reads, also for what is cached of them. */
   def fileIndexes(source: LogicalPlan): Seq[PartitioningAwareFileIndex] = source.collectLeaves().flatMap {
@@ -50,7 +59,9 @@ private[lakelog] object RepeatableRows {
   private def bytes(source: LogicalPlan): Option[BigInt] = source match {
     case Project(columns, child) if columns.forall(isPlain) => bytes(child)
     case Filter(condition, child) if isPlain(condition) => bytes(child)
-    case leaf if isRepeatable(leaf) =>
+    case _: SubqueryAlias | _: View => bytes(source.children.head)
+    case KeptRows(_, child, Some(_)) => bytes(child)
+    case leaf if isRepeatable(leaf, orFiles = true) =>
       Some(leaf match {
         // Whatever Spark builds to ask for statistics counts as a scan by the statement.
         case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
@@ -62,24 +73,26 @@ private[lakelog] object RepeatableRows {
 
   /**
    * Whether these rows are the same when they are read again. Of what is cached, a part may be lost and be computed anew. A
-   * table's partitions that a metastore lists are asked for by each scan.
+   * table's partitions that a metastore lists are asked for by each scan. A file may be written anew.
    */
-  private def isRepeatable(leaf: LogicalPlan): Boolean = leaf match {
+  private def isRepeatable(leaf: LogicalPlan, orFiles: Boolean): Boolean = leaf match {
     case _: LocalRelation | _: OneRowRelation | _: Range => true
-    case cached: InMemoryRelation => isRepeatedly(cached.cacheBuilder.logicalPlan)
-    case files: LogicalRelation => files.relation match {
-        case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
-        case _ => false
-      }
+    case KeptRows(_, _, Some(_)) => true
+    case KeptRows(_, child, None) => isRepeatedly(child, orFiles)
+    case cached: InMemoryRelation => isRepeatedly(cached.cacheBuilder.logicalPlan, orFiles)
+    case files: LogicalRelation => orFiles && (files.relation match {
+          case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
+          case _ => false
+        })
     case relation: DataSourceV2Relation =>
-      relation.table.isInstanceOf[LakeTable] || relation.table.isInstanceOf[FileTable]
+      relation.table.isInstanceOf[LakeTable] || orFiles && relation.table.isInstanceOf[FileTable]
     case _ => false
   }
 
   /** Sorting and grouping may go by the order in which rows come, and so may limits. */
-  private def isRepeatedly(cached: LogicalPlan): Boolean = cached match {
+  private def isRepeatedly(plan: LogicalPlan, orFiles: Boolean): Boolean = plan match {
     case _: Project | _: Filter | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>
-      cached.expressions.forall(isPlain) && cached.children.forall(isRepeatedly)
-    case leaf => isRepeatable(leaf)
+      plan.expressions.forall(isPlain) && plan.children.forall(isRepeatedly(_, orFiles))
+    case leaf => isRepeatable(leaf, orFiles)
   }
 }

@@ -13,19 +13,19 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** What rows are read for. */
-private[lakelog] sealed trait ScanUse
+private[lakelog] sealed abstract class ScanUse(val looksFirst: Boolean)
 private[lakelog] object ScanUse {
 
-  case object Query extends ScanUse
+  case object Query extends ScanUse(false)
 
-  /** To be deleted or updated, each by its place. */
-  case object Places extends ScanUse
+  /** To be deleted or updated, each by its place. With `firstLook`, Spark finds out which partitions have rows that match. */
+  final case class Places(firstLook: Boolean) extends ScanUse(firstLook)
 
   /**
    * To be rewritten, all that are left of each file: filters may leave out files and nothing else. With `firstLook`, Spark
    * finds out which ones have rows that match.
    */
-  final case class WholeFiles(firstLook: Boolean) extends ScanUse
+  final case class WholeFiles(firstLook: Boolean) extends ScanUse(firstLook)
 }
 
 /**
@@ -151,17 +151,15 @@ private[lakelog] final class LakeScan(
   }
 
   /**
-   * A join can report while it runs which partitions matter, and a first scan of the rows which files are to be rewritten.
-   * To find rows to be changed, Spark would collect all different values that such rows have in these columns, so that it is
-   * given one that has few of them, or none.
+   * A join can report while it runs which partitions matter, and a first scan of the rows which files are to be rewritten, or
+   * which partitions have rows to be changed.
    */
   override def filterAttributes(): Array[NamedReference] = use match {
     case ScanUse.WholeFiles(firstLook) =>
       metadata.find(required, RowPlace.File).filter(_ => firstLook)
         .map(field => SchemaInternals.reference(Seq(field.name))).toArray
-    case ScanUse.Places =>
-      val partitioning = facts.partitionFields.filter(_.transform.isIdentity)
-      if (partitioning.length == 1) partitionColumns(partitioning) else Array.empty
+    case ScanUse.Places(firstLook) =>
+      if (firstLook) partitionColumns(facts.partitionFields.filter(_.transform.isIdentity)) else Array.empty
     case ScanUse.Query => (partitionColumns(facts.partitionFields) ++ filteredColumns).distinct
   }
 

@@ -36,10 +36,14 @@ private[lakelog] final class CopyOnWrite(table: LakeTable, kind: Command)
 private object CopyOnWrite {
 
   /**
-   * Spark pads texts of CHAR columns above the scan, and takes the padded column for the scan's own when it looks for the files
-   * of a DELETE: then it finds no such column. Without that first scan, more files are rewritten.
+   * Without that first scan, more files are rewritten. It has to see what the statement sees: see [[SourcesOnce]], which is
+   * part of the session extension. Spark pads texts of CHAR columns above the scan, and takes the padded column for the
+   * scan's own when it looks for the files of a DELETE: then it finds no such column.
    */
   def canLookFirst(table: LakeTable, kind: Command): Boolean =
+    SessionInternals.hasExtension && canLookPadded(table, kind)
+
+  private def canLookPadded(table: LakeTable, kind: Command): Boolean =
     kind != Command.DELETE || !SettingInternals.readSideCharPadding ||
     !table.schema.existsRecursively(_.isInstanceOf[CharType])
 }
@@ -83,6 +87,7 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
         if (areKnown) Some(versionless) else summary.flatMap(RewriteBatch.updated).filter(_ <= versionless)
       commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows, updated)
     }
+    commit.end()
   }
 }
 

@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, If, Literal, NamedExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, WriteDelta}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, V2WriteCommand, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -11,25 +11,47 @@ import org.apache.spark.sql.types.StructType
 /**
  * Statements that name metadata columns of the table whose rows they change.
  *
- * Spark takes all metadata columns for columns of the table then. So an UPDATE could set them, and would keep the version of
- * a row that it changes, as it keeps all columns that it does not set; and a MERGE mostly fails in Spark's midst. By the time
- * that a rule sees such a statement as a whole, Spark has made its plan of it already.
+ * Spark mostly takes all metadata columns for columns of the table then. So an UPDATE could set them, and would keep the
+ * version of a row that it changes, as it keeps all columns that it does not set. Where names are resolved at once, it forgets
+ * to read them instead: see [[FactsRead]]. By the time that a rule sees such a statement as a whole, Spark has made its plan
+ * of it already.
  */
 private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalPlan]) {
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case replace: ReplaceData =>
-        named(replace).fold(replace)(table => replace.copy(query = updated(table, replace.query)))
-      case delta: WriteDelta =>
-        named(delta).fold(delta)(table => delta.copy(query = updated(table, delta.query)))
+      case replace: ReplaceData => named(replace).fold(replace) { table =>
+          val read = new FactsRead(table, replace.query)
+          replace.copy(
+            condition = read.condition(replace.condition),
+            query = updated(table, read.rows),
+            // Spark does not find them in the second one of two scans.
+            groupFilterCondition =
+              if (replace.query.isInstanceOf[Union]) None else replace.groupFilterCondition.map(read.inLook))
+        }
+      case delta: WriteDelta => named(delta).fold(delta) { table =>
+          val read = new FactsRead(table, delta.query)
+          delta.copy(
+            condition = read.condition(delta.condition),
+            query = updated(table, read.rows),
+            groupFilterCondition = delta.groupFilterCondition.map(read.inLook))
+        }
+      // A MERGE that only inserts.
+      case write: V2WriteCommand => write.table match {
+          case PlanInternals.TableOf(table: LakeTable)
+              if write.query.exists(plan => plan.missingInput.exists(fact(table, _).isDefined)) =>
+            write.withNewQuery(new FactsRead(table, write.query).rows)
+          case _ => write
+        }
     }
   }
 
   /** The table, if the statement names metadata columns of it. */
   private def named(write: RowLevelWrite): Option[LakeTable] = write.originalTable match {
     case relation: DataSourceV2Relation => Some(relation.table).collect {
-        case table: LakeTable if (relation.output ++ hidden(write.condition)).exists(fact(table, _).isDefined) => table
+        case table: LakeTable
+            if (relation.output ++ hidden(write.condition)).exists(fact(table, _).isDefined) ||
+            write.query.exists(plan => plan.missingInput.exists(fact(table, _).isDefined)) => table
       }
     case _ => None
   }
@@ -48,7 +70,7 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
         case other => other
       })
     case union: Union => union.withNewChildren(union.children.map(updated(table, _)))
-    case other if other.exists(_.isInstanceOf[MergeRows]) => refuseMerge(table)
+    case other if other.exists(_.isInstanceOf[MergeRows]) => other
     case other => other.withNewChildren(other.children.map(updated(table, _)))
   }
 
@@ -58,8 +80,7 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
     case kept: AttributeReference if kept.name == column.name =>
       if (fact(table, column).contains(RowIds.Version)) Literal(null, kept.dataType) else kept
     case Literal(null, _) if fact(table, column).contains(RowIds.Version) => value
-    case _ => throw Failures.unsupported(
-        s"An UPDATE cannot set the metadata column ${column.name} of ${table.name}: lakelog keeps it.")
+    case _ => refuseToSet(table, column.name)
   }
 
   /** An UPDATE that writes rows like these has named metadata columns, and this rule has to have seen it. */
@@ -70,7 +91,7 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
           s"spark.sql.extensions=${classOf[LakeExtensions].getName}.")
     }
 
-  private def refuseMerge(table: LakeTable): Nothing = throw Failures.unsupported(
-    s"A MERGE cannot name metadata columns of its target ${table.name}, as Spark loses them on the way: select them in " +
-      "the source, with a column to find the rows by.")
+  /** What no statement can set. */
+  def refuseToSet(table: LakeTable, column: String): Nothing = throw Failures.unsupported(
+    s"The metadata column $column of ${table.name} cannot be set: lakelog keeps it.")
 }

@@ -14,6 +14,11 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
     refuseUnknown(info.options, "write", Set.empty)
     refuseStreaming()
     refuseTag()
+    schema.fieldNames.find(MetadataColumns.isOfSpark).foreach { column =>
+      throw Failures.unsupported(
+        s"${info.command} of $name cannot be carried out: Spark itself adds a column $column to the rows that such a " +
+          s"statement changes. Rename the table's column first: ALTER TABLE $name RENAME COLUMN $column TO …")
+    }
     // What is deleted or copied has its values already.
     if (info.command != Command.DELETE) {
       refuseUncomputed()

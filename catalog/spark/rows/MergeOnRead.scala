@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
  * new rows are written to files of their own.
  */
 private[lakelog] final class MergeOnRead(table: LakeTable, kind: Command)
-  extends RowOperation(table, kind, ScanUse.Places) with SupportsDelta {
+  extends RowOperation(table, kind, ScanUse.Places(firstLook = MergeOnRead.canLookFirst(table))) with SupportsDelta {
 
   override def rowId(): Array[NamedReference] = Array(fact(RowPlace.File), fact(RowPlace.Position))
 
@@ -24,6 +24,16 @@ private[lakelog] final class MergeOnRead(table: LakeTable, kind: Command)
       override def build(): DeltaWrite = new DeltaRows(table, kind, info, fact(RowPlace.File), prepared)
     }
   }
+}
+
+private object MergeOnRead {
+
+  /**
+   * To find rows to be changed, Spark would collect all different values that such rows have in the columns of partitions, so
+   * that it is given one that has few of them, or none.
+   */
+  def canLookFirst(table: LakeTable): Boolean =
+    SessionInternals.hasExtension && table.facts.partitionFields.count(_.transform.isIdentity) == 1
 }
 
 /**
@@ -55,5 +65,6 @@ private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWri
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val rows = written(messages)
     commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows, Some(rows.map(_.updated).sum))
+    commit.end()
   }
 }

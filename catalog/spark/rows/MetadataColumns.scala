@@ -4,6 +4,8 @@ import java.util.Locale
 
 import scala.collection.immutable.ListMap
 
+import org.apache.spark.sql.catalyst.plans.logical.MergeRows
+import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
 
@@ -55,7 +57,7 @@ private[lakelog] final class MetadataColumns(columns: StructType) {
   private val taken = columns.fieldNames.map(lower).toSet
 
   private val names: Map[RowFact, String] = MetadataColumns.all.map { fact =>
-    fact -> Iterator.iterate(fact.plain)("_" + _).find(name => !taken(name)).get
+    fact -> Iterator.iterate(fact.plain)("_" + _).find(name => !taken(name) && !MetadataColumns.isOfSpark(name)).get
   }.toMap
 
   private val facts: Map[String, RowFact] = names.map(_.swap)
@@ -87,4 +89,16 @@ private[lakelog] final class MetadataColumns(columns: StructType) {
 
 private[lakelog] object MetadataColumns {
   val all: Seq[RowFact] = Seq(RowPlace.File, RowPlace.Position, RowIds.Id, RowIds.Version)
+
+  /**
+   * Whether Spark adds a column of that name to the rows of an UPDATE, MERGE or DELETE, and finds it by its name: what Python
+   * calls `OF_SPARK`.
+   */
+  def isOfSpark(name: String): Boolean = {
+    val lower = name.toLowerCase(Locale.ROOT)
+    OfSpark(lower) || lower.startsWith(RowDeltaUtils.ORIGINAL_ROW_ID_VALUE_PREFIX)
+  }
+
+  private val OfSpark =
+    Set(RowDeltaUtils.OPERATION_COLUMN, "__row_from_source", "__row_from_target", MergeRows.ROW_ID)
 }

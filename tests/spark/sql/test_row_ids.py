@@ -108,6 +108,34 @@ def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str
         "ON t.id = s._row_id AND s._version = 1 WHEN MATCHED THEN UPDATE SET v = s._version",
         changed={100},
     )
+    # So may those of a MERGE's target be, by types as they are and by others.
+    run(
+        f"MERGE INTO lake.t AS t USING (SELECT {own[100][0]}L AS which) AS s ON t._row_id = s.which "
+        "WHEN MATCHED AND t._version = 2L THEN DELETE WHEN MATCHED THEN UPDATE SET v = CAST(t._pos AS INT)",
+        changed={100},
+    )
+    run(
+        f"MERGE INTO lake.t AS t USING (SELECT {own[100][0]} AS which) AS s ON t._row_id = s.which AND t._version >= 2 "
+        "WHEN MATCHED AND t._pos + 1 > 0 THEN UPDATE SET v = CAST(t._version AS INT) "
+        "WHEN NOT MATCHED THEN INSERT (id) VALUES (1000)",
+        changed={100},
+    )
+    run(
+        "MERGE INTO lake.t AS t USING (SELECT *, _file AS f, _pos AS p FROM lake.t) AS s "
+        "ON t._file = s.f AND t._pos = s.p AND t.id IN (0, 2) WHEN MATCHED AND t.id = 2 THEN UPDATE SET * "
+        "WHEN NOT MATCHED BY SOURCE AND t._row_id < 0 THEN DELETE",
+        changed={2},
+    )
+    lake.sql(
+        f"MERGE INTO lake.t AS t USING (SELECT {own[100][0]} AS which) AS s ON t._row_id = s.which "
+        "WHEN NOT MATCHED THEN INSERT (id) VALUES (1000)"
+    )
+    run(
+        f"UPDATE lake.t SET v = 7 WHERE _version = {own[100][1]}L AND id = 100 "
+        "AND _row_id IN (SELECT _row_id FROM lake.t)",
+        changed={100},
+    )
+    run(f"DELETE FROM lake.t WHERE _row_id = {own[100][0]}L", gone={100})
     run("INSERT INTO lake.t VALUES (200, 'a', 0)", new={200})
     version += 1
     assert compact(lake) == version
@@ -126,15 +154,14 @@ def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str
 def test_no_statement_sets_what_lakelog_keeps_of_rows(rows: Lake, mode: str) -> None:
     lake, own = rows, known(rows)
     for change in ("_row_id = 7", "v = 1, _VERSION = 7", "_pos = _pos + 1", "_file = 'x'", "_version = NULL"):
-        with pytest.raises(Exception, match="cannot set the metadata column"):
+        with pytest.raises(Exception, match="metadata column _.* cannot be set"):
             lake.sql(f"UPDATE lake.t SET {change} WHERE id = 2")
-    source = "(SELECT 2L AS id, 7L AS which) AS s"
-    for merge in (
-        "ON t._row_id = s.which WHEN MATCHED THEN DELETE",
-        "ON t.id = s.id WHEN MATCHED AND t._version > 0 THEN UPDATE SET v = 1",
+    for clause in (
+        "WHEN MATCHED THEN UPDATE SET v = 1, _row_id = 7L",
+        "WHEN NOT MATCHED THEN INSERT (id, _Version) VALUES (1, 2)",
     ):
-        with pytest.raises(Exception, match="cannot name metadata columns"):
-            lake.sql(f"MERGE INTO lake.t USING {source} {merge}")
+        with pytest.raises(Exception, match="metadata column _.* cannot be set"):
+            lake.sql(f"MERGE INTO lake.t USING (SELECT 2L AS id) AS s ON t.id = s.id {clause}")
     assert known(lake) == own
 
 

@@ -42,6 +42,7 @@ from lakelog.catalog.schema import (
     check_policy,
     check_properties,
     clustering_from,
+    refuse_names_of_spark,
     schema_from_arrow,
     sort_order_from,
     spec_from_transforms,
@@ -216,6 +217,7 @@ def _stage(
 ) -> Stage:
     """Return the stage. Its ids continue those of the replaced table: no physical name is used for two columns."""
     schema = _schema(request.schema, metadata.schema.last_id if metadata is not None else 0)
+    refuse_names_of_spark(schema.names)
     specs = metadata.specs if metadata is not None else ()
     commit_id = tree.logs.new_id()
     if existing is not None:

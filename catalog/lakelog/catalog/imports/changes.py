@@ -27,6 +27,7 @@ from lakelog.catalog.schema import (
     is_iceberg_promotion,
     is_widening,
     physical_name,
+    refuse_names_of_spark,
     with_children,
     with_schema,
 )
@@ -60,6 +61,7 @@ def columns_of(version: SourceVersion, known: Schema | None) -> Schema:
     lakelog does not take.
     """
     check_fields(version.schema.fields)
+    refuse_names_of_spark(set(version.schema.names) - set(() if known is None else known.names))
     older = {} if known is None else {field.id: (path, field) for path, field in known.walk()}
     fields = tuple(_column(field, older) for field in version.schema.fields)
     last_id = max(version.schema.last_id, 0 if known is None else known.last_id)

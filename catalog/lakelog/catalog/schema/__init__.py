@@ -188,6 +188,7 @@ from lakelog.catalog.schema.schema import (
     check_fields,
     dotted,
     physical_name,
+    refuse_names_of_spark,
     too_deep,
 )
 from lakelog.catalog.schema.schema_changes import (
@@ -265,6 +266,7 @@ __all__ = [
     "is_iceberg_promotion",
     "physical_name",
     "check_fields",
+    "refuse_names_of_spark",
     "ICEBERG_ON",
     "ICEBERG_OFF",
     "ICEBERG",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -33,6 +33,11 @@ from lakelog.log.once import once
 NAME_LIMIT_BYTES = 255
 DEPTH_LIMIT = 64
 FIELD_LIMIT = 20_000
+
+OF_SPARK = frozenset({"__row_operation", "__row_from_source", "__row_from_target", "__row_id"})
+"""Columns that Spark adds to rows, in lower case: see `refuse_names_of_spark`."""
+PREFIX_OF_SPARK = "__original_row_id_"
+"""How the names of others begin, one for each column by which rows are found."""
 
 _PHYSICAL_STEM_LENGTH = 48
 
@@ -161,6 +166,21 @@ def check_column_name(name: str) -> None:
             raise InvalidInput(
                 f"the name of the column {name!r} contains the control character U+{ord(character):04X}: "
                 "remove it"
+            )
+
+
+def refuse_names_of_spark(names: Iterable[str]) -> None:
+    """Raise InvalidInput for the name of a new column that Spark gives to a column of its own.
+
+    An UPDATE, MERGE or DELETE in Spark adds columns to the rows of the table and finds them by their names. Fields of
+    structs may have these names. A table may have such a column from before this check: the adapter refuses to change
+    its rows, and a rename mends it.
+    """
+    for name in names:
+        if name.lower() in OF_SPARK or name.lower().startswith(PREFIX_OF_SPARK):
+            raise InvalidInput(
+                f"a column cannot be called {name}, because Spark adds a column of that name to the rows that an "
+                "UPDATE or MERGE changes: choose another name"
             )
 
 

@@ -39,7 +39,15 @@ from lakelog.catalog.schema.properties import (
     check_properties,
     with_names_of,
 )
-from lakelog.catalog.schema.schema import Schema, bind_field, check_column_name, check_fields, dotted, find_in
+from lakelog.catalog.schema.schema import (
+    Schema,
+    bind_field,
+    check_column_name,
+    check_fields,
+    dotted,
+    find_in,
+    refuse_names_of_spark,
+)
 from lakelog.catalog.schema.spark_types import SparkType, checked_type
 from lakelog.catalog.schema.sql_literals import parse_literal, text_literal
 from lakelog.catalog.schema.table_changes import (
@@ -275,6 +283,8 @@ def _add_column(schema: Schema, change: AddColumn, case_sensitive: bool) -> tupl
     *above, name = change.name or ("",)
     parent = tuple(above)
     check_column_name(name)
+    if not parent:
+        refuse_names_of_spark([name])
     type = checked_type(change.type, change.name)
     field, last_id = bind_field(
         Field(
@@ -365,6 +375,8 @@ def _renamed(change: RenameColumn) -> _Edit:
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
         _refuse_part(parent, change.name, "renamed")
         check_column_name(change.new_name)
+        if parent is None:
+            refuse_names_of_spark([change.new_name])
         return _replaced(fields, index, name=change.new_name)
 
     return edit
