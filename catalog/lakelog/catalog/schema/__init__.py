@@ -193,7 +193,6 @@ from lakelog.catalog.schema.schema import (
 )
 from lakelog.catalog.schema.schema_changes import (
     Altered,
-    SetProperty,
     apply_changes,
 )
 from lakelog.catalog.schema.spark_types import (
@@ -211,6 +210,7 @@ from lakelog.catalog.schema.stored_types import (
     state_of,
 )
 from lakelog.catalog.schema.table_changes import (
+    SetProperty,
     TableChange,
     changes_from,
 )

@@ -76,7 +76,7 @@ def _always(format: str, names: str, says: str, fine: str = "") -> Iterator[Fore
 
 
 def _of_delta() -> Iterator[ForeignProperty]:
-    refused, kept, always = (partial(each, "Delta") for each in (_refused, _kept, _always))
+    refused, kept, always = partial(_refused, "Delta"), partial(_kept, "Delta"), partial(_always, "Delta")
     yield from refused(
         "delta.appendOnly",
         "no property forbids that rows are changed; versions stay readable until they expire: " + _KEEP_FOR,
@@ -135,7 +135,11 @@ def _of_delta() -> Iterator[ForeignProperty]:
 
 
 def _of_iceberg() -> Iterator[ForeignProperty]:
-    refused, kept, always = (partial(each, "Iceberg") for each in (_refused, _kept, _always))
+    refused, kept, always = (
+        partial(_refused, "Iceberg"),
+        partial(_kept, "Iceberg"),
+        partial(_always, "Iceberg"),
+    )
     yield ForeignProperty(
         name="write.wap.enabled",
         format="Iceberg",
@@ -211,7 +215,7 @@ def _of_iceberg() -> Iterator[ForeignProperty]:
 
 
 def _of_hudi() -> Iterator[ForeignProperty]:
-    refused, kept, always = (partial(each, "Hudi") for each in (_refused, _kept, _always))
+    refused, kept, always = partial(_refused, "Hudi"), partial(_kept, "Hudi"), partial(_always, "Hudi")
     yield from refused(
         "hoodie.datasource.write.recordkey.field hoodie.datasource.write.precombine.field "
         "hoodie.table.recordkey.fields hoodie.table.precombine.field hoodie.table.ordering.fields "
