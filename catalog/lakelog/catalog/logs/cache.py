@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from lakelog.catalog.files import Kept
 from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
+from lakelog.catalog.logs.commits import Token
 from lakelog.catalog.logs.namespace_pages import NamespacePages
 from lakelog.catalog.logs.observing import Hook, Observe, in_background
 from lakelog.catalog.logs.places import Places
@@ -44,7 +45,7 @@ from lakelog.log import (
     refresh_many,
 )
 from lakelog.log.costs import waiting
-from lakelog.log.errors import FormatError
+from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.grammar import shortened
 from lakelog.log.keys import Keys
 from lakelog.log.participants import is_url
@@ -318,3 +319,32 @@ def _home_of(view: View[Any]) -> str | None:
     """Return the location of the namespace that links a table."""
     link = view.state.link if isinstance(view.state, TableState) else None
     return None if link is None else link.namespace
+
+
+def was_committed(logs: LogCache, token: Token) -> bool:
+    """Return whether the transaction of `token`, whose coordinator is dead, happened. Costs about 2 GETs.
+
+    Undecided commits are settled first, so that no client decides them later. For a transaction in one log only, which
+    is one PUT, False means that this PUT has not arrived yet; a store may still be busy with it.
+    """
+    for location in sorted(token.bases):
+        found = _has_commit(logs, location, token)
+        if found is not None:
+            # Either all logs of the transaction have its commit, or none has: one answer is enough.
+            return found
+    return False
+
+
+def has_happened(logs: LogCache, token: Token) -> bool:
+    """As `was_committed`, for any change, which may be in only some of its token's logs. A few GETs for each."""
+    return any(_has_commit(logs, location, token) for location in sorted(token.bases))
+
+
+def _has_commit(logs: LogCache, location: str, token: Token) -> bool | None:
+    """Return whether the change is in a log, None where there is no such log."""
+    log = logs.unread(location).log
+    try:
+        head = log.refresh_settled(log.load())
+    except NotFound:
+        return None
+    return log.find(token.commit_id, token.bases[location] + 1, head.version) is not None
