@@ -11,8 +11,6 @@ from lakelog.catalog.logs.branch_log import (
 from lakelog.catalog.logs.cache import (
     LogCache,
     LogChange,
-    has_happened,
-    was_committed,
 )
 from lakelog.catalog.logs.changed import (
     Changed,
@@ -74,6 +72,10 @@ from lakelog.catalog.logs.observing import (
     in_background,
     observed,
     watched,
+)
+from lakelog.catalog.logs.outcome import (
+    has_happened,
+    was_committed,
 )
 from lakelog.catalog.logs.own_folders import (
     check_not_own,

@@ -16,8 +16,7 @@ from typing import Any, Generic, TypeVar
 from lakelog.catalog.files import Kept
 from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
-from lakelog.catalog.logs.commits import Token
-from lakelog.catalog.logs.namespace_pages import NamespacePages
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.observing import Hook, Observe, in_background
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -171,10 +170,10 @@ class LogCache:
         # Names are looked up far more often than changed, each time through all namespaces above.
         every = self.log_options.hint_every_versions or _versions_per_hint
         options = replace(self.log_options, hint_every_versions=every)
-        made: list[NamespacePages] = []
+        made: list[_NamespacePages] = []
 
         def projection(store: ObjectStore, keys: Keys) -> NamespaceProjection:
-            made.append(NamespacePages(partial(read_blobs, store, keys)))
+            made.append(_NamespacePages(partial(read_blobs, store, keys)))
             return NamespaceProjection(made[0])
 
         tracked = self._tracked(
@@ -321,30 +320,32 @@ def _home_of(view: View[Any]) -> str | None:
     return None if link is None else link.namespace
 
 
-def was_committed(logs: LogCache, token: Token) -> bool:
-    """Return whether the transaction of `token`, whose coordinator is dead, happened. Costs about 2 GETs.
+class _NamespacePages:
+    """A `PageSource` of a namespace's names, also where expiry has replaced pages.
 
-    Undecided commits are settled first, so that no client decides them later. For a transaction in one log only, which
-    is one PUT, False means that this PUT has not arrived yet; a store may still be busy with it.
+    It does not keep the log, which keeps it: a catalog that is dropped releases all at once.
     """
-    for location in sorted(token.bases):
-        found = _has_commit(logs, location, token)
-        if found is not None:
-            # Either all logs of the transaction have its commit, or none has: one answer is enough.
-            return found
-    return False
 
+    def __init__(self, read: Callable[[Sequence[str]], list[bytes]]) -> None:
+        self._read = read
+        self._tracked: weakref.ref[TrackedLog[NamespaceState]] | None = None
 
-def has_happened(logs: LogCache, token: Token) -> bool:
-    """As `was_committed`, for any change, which may be in only some of its token's logs. A few GETs for each."""
-    return any(_has_commit(logs, location, token) for location in sorted(token.bases))
+    def are_of(self, tracked: TrackedLog[NamespaceState]) -> None:
+        self._tracked = weakref.ref(tracked)
 
+    def read(self, names: Sequence[str]) -> list[bytes]:
+        """Return pages by their names, in one round. NotFound where one has expired."""
+        return self._read(names)
 
-def _has_commit(logs: LogCache, location: str, token: Token) -> bool | None:
-    """Return whether the change is in a log, None where there is no such log."""
-    log = logs.unread(location).log
-    try:
-        head = log.refresh_settled(log.load())
-    except NotFound:
-        return None
-    return log.find(token.commit_id, token.bases[location] + 1, head.version) is not None
+    def state_at(self, version: int) -> NamespaceState:
+        """Return the state of a version, read anew. NotFound where it has expired: then the log is loaded anew when it
+        is used the next time."""
+        tracked = None if self._tracked is None else self._tracked()
+        if tracked is None:
+            raise NotFound("pages of a namespace have expired, and its catalog was closed: open it again")
+        try:
+            with naming(tracked.log.location):
+                return tracked.log.view_at(version).state
+        except NotFound:
+            tracked.forget()
+            raise
