@@ -79,7 +79,7 @@ class World:
         columns, sql = conditions.columns(), self.lake.sql
         rows = [conditions.row(self.chance, k) for k in range(ROWS)]
         modes = self.chance.sample(MODES, 2)
-        sql(f"CREATE TABLE {self.plain} ({columns}) USING parquet")
+        sql(f"CREATE TABLE {self.plain} ({columns}) USING parquet LOCATION '{self.lake.warehouse}-plain'")
         sql(f"INSERT INTO {self.plain} VALUES {', '.join(rows)}")
         for number, (partitioned, rows_a_file) in enumerate(LAYOUTS.values()):
             name, mode = f"t{number}", modes[number % 2]
