@@ -46,7 +46,7 @@ from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
 ROUNDS_MAX, TRIES_MAX = 3, 4
 
 NO_SUCH = (NoSuchTable, NoSuchNamespace, NoSuchColumn)
-"""What is not there at all: nobody has deleted it meanwhile."""
+"""What is not there at all. It was not deleted by another process."""
 
 OWN_STATEMENT = "CALL forget (its condition is not kept)"
 """What commits of an erasure have for a statement, whatever a session keeps: it would quote what is to be forgotten."""

@@ -323,7 +323,7 @@ class Looking:
         self.lost.append(Lost(kind="streams", name=name, why=why))
 
     def _note_rows_of_then(self, log: ErasedLog) -> None:
-        """Rows that nobody would find by the condition now."""
+        """Count rows that the condition does not find now."""
         rows = log.rows
         if rows is None:
             return

@@ -1,7 +1,7 @@
 """What creations of tables that were stopped have left, or that are under way: folders to which no name leads.
 
-They may have copies of rows of any table, and a clone that was stopped has lists of its source's files. Nobody reads
-them, and a vacuum of their namespace deletes them once they are old. An erasure names them.
+They may have copies of rows of any table, and a clone that was stopped has lists of its source's files. No reader
+finds them, and a vacuum of their namespace deletes them once they are old. An erasure names them.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def test_what_a_killed_merge_has_left_is_said_and_deleted(catalog: Catalog, temp
         said = catalog.forget("a.t", f"email = '{ADA}'")
         assert [each.name for each in said.lost if each.kind == "temporary-folder"] == [str(left)]
         assert left.exists() and any(str(used) in each for each in said.out_of_reach)
-        catalog.forget("a.t", "email = 'nobody'", dry_run=False)
+        catalog.forget("a.t", "email = 'none'", dry_run=False)
         assert not left.exists() and used.exists()
     assert left_folders().killed == {} and not used.exists()
 
