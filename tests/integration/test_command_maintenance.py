@@ -88,6 +88,19 @@ def test_vacuum_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, l
     assert catalog.load_table("shop.orders").to_arrow() == rows(3)
 
 
+def test_files_of_writes_that_may_be_under_way_stay_and_the_age_is_named(
+    catalog: Catalog, lakelog: Any
+) -> None:
+    table = catalog.load_table("shop.orders")
+    write = table.begin_write()
+    data = Path(table.location) / "data"
+    (data / f"{write.version:020d}-{write.id}-00000.parquet").write_bytes(b"half")
+    said = " ".join(lakelog("vacuum", "shop.orders").split())
+    assert "1 file of writes that may be under way stay: these began less than 3d ago (--older-than)" in said
+    said = " ".join(lakelog("vacuum", "shop.orders", "--older-than", "12h").split())
+    assert "began less than 12h ago (--older-than)" in said
+
+
 def test_programs_get_json(catalog: Catalog, lakelog: Any) -> None:
     answer = json.loads(lakelog("expire", "shop.orders", "--retain-last", "2", "--json"))
     assert answer["applied"] is False

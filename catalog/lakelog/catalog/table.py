@@ -384,7 +384,8 @@ class Table(TableVersion):
     def fast_forward(self, branch: str, to: str, *, token: Token | None = None) -> Table:
         """Give `branch` the contents of the branch `to`, which was made from it; either may be `main`.
 
-        InvalidInput where `branch` was changed since, NoSuchRef where one of them does not exist.
+        Where `branch` has all changes of `to` already, nothing is changed, and the version stays, whatever was done to
+        `branch` since. InvalidInput where both were changed, NoSuchRef where one of them does not exist.
         """
         return self._with(
             tags_and_branches.fast_forward(self.head, branch, to, is_past=self.is_past, token=token)

@@ -311,5 +311,4 @@ def _say_clones(made: Backup) -> None:
 
 def _say_left(left: tuple[LeftOut, ...]) -> None:
     for each in left:
-        what = f"{each.files:,} files of it at {each.place} and other places" if each.files else each.place
-        answer.say(f"Not in the backup: {quoted_where_needed(each.name)}, {what}.")
+        answer.say(f"Not in the backup: {each.text}.")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lakelog.catalog.errors import LakelogError
+from lakelog.catalog import LakelogError
 from lakelog.catalog.logs import LogCache, NameTree, Places
 from lakelog.catalog.names import Identifier
 from lakelog.log import LogOptions, canonical_url

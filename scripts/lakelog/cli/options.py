@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -86,7 +86,13 @@ def is_location(reference: str) -> bool:
     return "/" in _QUOTED.sub("", reference)
 
 
-class _Reference(click.ParamType):
+if TYPE_CHECKING:
+    _Text = click.ParamType[str]
+else:
+    _Text = click.ParamType  # of older versions of click it has no parameter
+
+
+class _Reference(_Text):
     """A table or namespace by its name, or by the folder or URL where it lies: a command is given the name, and its
     warehouse. What has no name there stays the place that it is; so does a log, which is looked at by itself."""
 

@@ -116,7 +116,10 @@ def test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are
         ), condition
     frame = lake.frame("SELECT 7L AS id, 'x' AS k, 1 AS p, 'n' AS c, NULL AS d, NULL AS st")
     frame.writeTo(f"{lake.name}.t").overwrite(col("id") * 2 > 20)
-    assert lake.sql("SELECT count(*), count(id * 2 > 20 OR NULL) FROM lake.t WHERE k <> 'x' OR k IS NULL")[0][1] == 0
+    assert (
+        lake.sql("SELECT count(*), count(id * 2 > 20 OR NULL) FROM lake.t WHERE k <> 'x' OR k IS NULL")[0][1]
+        == 0
+    )
     assert not lake.catalog.fsck(deep=True).found
 
 
@@ -125,7 +128,9 @@ def test_a_session_without_the_extension_says_which_part_of_a_condition_it_canno
     excluded = "spark.sql.optimizer.excludedRules"
     lake.spark.conf.set(excluded, "org.apache.spark.sql.lakelog.OverwriteByRows$$anon$1")
     try:
-        with pytest.raises(Exception, match=r"the condition .*LENGTH.* in a session without lakelog's extension"):
+        with pytest.raises(
+            Exception, match=r"the condition .*LENGTH.* in a session without lakelog's extension"
+        ):
             lake.sql("INSERT INTO lake.t REPLACE WHERE id > 1 AND length(k) = 2 VALUES (1, 'a')")
     finally:
         lake.spark.conf.unset(excluded)

@@ -59,7 +59,9 @@ WRITES: dict[str, Callable[[Lake, str, object], object]] = {
         f"MERGE INTO lake.{t} t USING (SELECT 1L AS id, 'z' AS k) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET k = s.k WHEN NOT MATCHED THEN INSERT *"
     ),
-    "insert of its rows": lambda lake, t, _: lake.sql(f"INSERT INTO lake.{t} SELECT id + 10, k FROM lake.{t}"),
+    "insert of its rows": lambda lake, t, _: lake.sql(
+        f"INSERT INTO lake.{t} SELECT id + 10, k FROM lake.{t}"
+    ),
     "delete by its rows": lambda lake, t, _: lake.sql(
         f"DELETE FROM lake.{t} WHERE id IN (SELECT max(id) FROM lake.{t})"
     ),

@@ -72,17 +72,31 @@ def test_a_quoted_name_that_ends_a_clause_hides_nothing_of_the_next(quote: str) 
     assert masked(text) == text
 
 
-@pytest.mark.parametrize("value", ["hunter2", "'hunter two'", '"hunter two"', "12 34", "hunter", "{'a': 'hunter'}"])
 @pytest.mark.parametrize(
-    "form", ["{{'password': {}}}", '{{"a": 1, "password": {}}}', "  'password': {}\n", "it says {{'token': {}}}", "password={}", "'password' = {}"]
-)  # fmt: skip
+    "value", ["hunter2", "'hunter two'", '"hunter two"', "12 34", "hunter", "{'a': 'hunter'}"]
+)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{{'password': {}}}",
+        '{{"a": 1, "password": {}}}',
+        "  'password': {}\n",
+        "it says {{'token': {}}}",
+        "password={}",
+        "'password' = {}",
+    ],
+)
 def test_values_of_quoted_names_are_hidden_all_the_same(form: str, value: str) -> None:
     shown = masked(form.format(value))
     assert "hunter" not in shown and "12" not in shown
 
 
 def test_words_that_are_a_value_in_a_mapping_are_hidden() -> None:
-    for text in ("  'password': correct horse", "{'password': correct horse}", "a: 1, 'password': correct horse"):
+    for text in (
+        "  'password': correct horse",
+        "{'password': correct horse}",
+        "a: 1, 'password': correct horse",
+    ):
         assert "correct" not in masked(text)
 
 

@@ -86,6 +86,19 @@ def test_every_procedure_is_declared_for_people_and_for_spark(procedure):
         assert parameter["name"] == parameter["name"].lower() and parameter["comment"]
 
 
+def test_the_answer_of_what_only_reports_says_so(fresh):
+    """By the declaration alone, so that none forgets it; in each row, false where the call was to be done."""
+    reporting = {
+        name
+        for name, procedure in all_procedures().items()
+        if any(each.name == "dry_run" and each.default == "true" for each in procedure.parameters)
+    }
+    assert reporting == {"expire", "vacuum", "forget", "delete_backup", "adopt_files"}
+    for name, procedure in all_procedures().items():
+        last = procedure.declaration().columns[-1:]
+        assert ([each.name for each in last] == ["dry_run"]) == (name in reporting), name
+
+
 def test_a_procedure_that_is_not_there_is_named(fresh):
     with pytest.raises(NotFound, match="conjure"):
         run(fresh(), "conjure")

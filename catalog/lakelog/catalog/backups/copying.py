@@ -17,8 +17,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lakelog.catalog.backups.making import CUT, DROPPED, FILE, TABLE, WAREHOUSE, BackedUp
-from lakelog.catalog.backups.place import Backup, BackupPlace, LeftOut, Listed, Running
+from lakelog.catalog.backups.making import BackedUp
+from lakelog.catalog.backups.place import (
+    CUT,
+    DROPPED,
+    FILE,
+    TABLE,
+    WAREHOUSE,
+    Backup,
+    BackupPlace,
+    LeftOut,
+    Listed,
+    Running,
+)
 from lakelog.catalog.backups.restoring import (
     check_unfinished,
     claim,

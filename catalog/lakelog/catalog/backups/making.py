@@ -22,7 +22,12 @@ from lakelog.catalog.backups.contents import (
     logs_of,
 )
 from lakelog.catalog.backups.place import (
+    CUT,
+    DROPPED,
+    FILE,
     FORMAT,
+    TABLE,
+    WAREHOUSE,
     Backup,
     BackupPlace,
     LeftOut,
@@ -37,10 +42,6 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, StorageError
 from lakelog.log.stores import ObjectStore
-
-WAREHOUSE, TABLE = "warehouse", "table"
-DROPPED, FILE, CUT = "dropped", "file", "cut"
-"""Kinds of what is left out beside live tables, which are refused unless they may be, as files are."""
 
 COPIES_AT_ONCE = 4
 SMALL_AT_ONCE = 64

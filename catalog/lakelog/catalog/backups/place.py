@@ -32,6 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakelog.catalog.logs import check_not_own, spellings
+from lakelog.catalog.names import quoted_where_needed
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, StorageError
 from lakelog.log.options import LogOptions
 from lakelog.log.settling import create
@@ -56,6 +57,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     format: Literal[1]
     root: str
     warehouse: str
+
+
+WAREHOUSE, TABLE = "warehouse", "table"
+DROPPED, FILE, CUT = "dropped", "file", "cut"
+"""Kinds of what is left out, beside live tables: only these and files of live tables are refused."""
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,12 +93,23 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is not in a backup, as it is not in the warehouse's folder: a table or a file of one, and its place; of a
-    dropped table with files of others, below the warehouse."""
+    dropped table with files of others, below the warehouse. A saved cut (`kind` cut) is there, and does not show what
+    `place` names."""
 
     kind: str
     name: tuple[str, ...]
     place: str
     files: int = 0
+
+    @property
+    def text(self) -> str:
+        """What people read after: not in the backup."""
+        name = quoted_where_needed(self.name)
+        if self.kind == CUT:
+            return f"{self.place} in the saved cut {name}, which shows all else"
+        if self.files:
+            return f"{name}, {self.files:,} files of it at {self.place} and other places"
+        return f"{name}, {self.place}"
 
 
 class LogInBackup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,10 +18,12 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.making import DROPPED, TABLE, WAREHOUSE
 from lakelog.catalog.backups.place import (
+    DROPPED,
     FORMAT,
     RESTORING,
+    TABLE,
+    WAREHOUSE,
     Backup,
     BackupPlace,
     LeftOut,
@@ -312,10 +314,10 @@ class _Inside:
         what it leads to would go with it once it is purged: it is brought back for that, and dropped again."""
         for id, each in list(tracked.current().state.dropped.items()):
             if each.space == NAMESPACE and self._leads_out(each.location):
-                name = (*path, each.name)
-                if self._tree.find_namespace(name) is not None:
-                    name = name_beside(name, id[:12])
-                undrop_namespace(self._tree, (*path, each.name), id, name, None, inside_only=True)
+                then = (*path, each.name)
+                is_free = self._tree.find_namespace(then) is None
+                now = then if is_free else name_beside(then, id[:12])
+                undrop_namespace(self._tree, then, id, now, None, inside_only=True)
         # Those of a run that died between the two, too.
         for name, entry in list(tracked.current().state.entries.get(NAMESPACE, {}).items()):
             if entry.location in self._dropped:

@@ -20,8 +20,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lakelog.catalog.backups.checking import sound
-from lakelog.catalog.backups.making import DROPPED
-from lakelog.catalog.backups.place import Backup, BackupPlace, Listed, LogInBackup
+from lakelog.catalog.backups.place import DROPPED, Backup, BackupPlace, Listed, LogInBackup
 from lakelog.catalog.backups.refs import copies_of, files_of_refs, refs_drafts
 from lakelog.catalog.clones import first_commit, stage_like
 from lakelog.catalog.ddl import Stage, create_from, drop_table, list_dropped, rename_table, undrop_table

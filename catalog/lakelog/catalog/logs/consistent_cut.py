@@ -176,7 +176,12 @@ class Cut:
                     f"a version of the objects read together expired meanwhile ({error}). Start again",
                     version=0,
                 ) from error
-            when = "" if self._versions is not None else f" as of {_text(self._asked_us)}"
+            if self._versions is not None:
+                raise InvalidInput(
+                    f"the saved cut cannot show {self._logs.url(tracked.location)}: {error}. Where this warehouse was "
+                    "restored or copied, it has no clones in the saved cuts of its source: load the table as it is now"
+                ) from error
+            when = f" as of {_text(self._asked_us)}"
             raise InvalidInput(f"the catalog{when} can no longer be shown: {error}") from error
 
 

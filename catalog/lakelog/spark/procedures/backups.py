@@ -121,7 +121,7 @@ def _copied(call: Call, done: BackedUp | Copied) -> tuple[int, int, bool]:
 
 
 def _facts(backup: Backup) -> tuple[object, ...]:
-    left = [f"{'.'.join(each.name)} at {each.place}" for each in backup.left]
+    left = [each.text for each in backup.left]
     return (
         backup.id,
         backup.time_us,
@@ -142,7 +142,7 @@ _FACTS = (
     Column("tables", "BIGINT"),
     Column("objects", "BIGINT"),
     Column("size_bytes", "BIGINT"),
-    Column("left_out", "ARRAY<STRING>", "what is outside of the warehouse, and not in the backup"),
+    Column("left_out", "ARRAY<STRING>", "what is outside of the warehouse, or which cuts are not whole"),
 )
 
 _COPIED = (

@@ -163,7 +163,7 @@ class Procedure:
 
     @property
     def only_reports(self) -> bool:
-        """Whether it changes nothing unless it is told to: then its answer says which of the two it has done."""
+        """Whether it changes nothing by default: then its answer says which of the two it has done."""
         return any(each.name == DRY_RUN and each.default == "true" for each in self.parameters)
 
     def answer(self, call: Call) -> Rows:

@@ -22,9 +22,9 @@ PROCEDURES = (
             Parameter("to", "STRING", "the branch whose rows it gets"),
         ),
         columns=(
-            Column("branch_updated", "STRING", "the branch that has changed"),
+            Column("branch_updated", "STRING", "the branch that has all of the other one now"),
             Column("previous_version", "BIGINT", "the version of the table before"),
-            Column("current_version", "BIGINT", "the version of the table after"),
+            Column("current_version", "BIGINT", "after; the same where the branch had all changes already"),
         ),
         changes=lambda call: call.table("table"),
     ),

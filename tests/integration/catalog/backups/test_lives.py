@@ -87,17 +87,19 @@ def check_lives(seed: int, folder: Path, *, steps: int, generations: int) -> Non
             life.catalog = Catalog(url)
             life.live(steps // 3)
             check_whole(url, f"{why}, after more of a life")
-    now = seen(first)  # with versions that end a transaction, where another client has done that
-    assert now.names == was.names and was.versions.items() <= now.versions.items(), f"seed {seed}: the source"
-    then = told(seen(url), all_said)
+    at_last = seen(first)  # with versions that end a transaction, where another client has done that
+    assert at_last.names == was.names and was.versions.items() <= at_last.versions.items(), (
+        f"seed {seed}: the source"
+    )
+    then = without_cuts(seen(url), all_said)
     source = Catalog(first)
     source.expire(retain_last=1, dry_run=False)
     source.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False, trust_clock=True)
-    assert told(seen(url), all_said) == then, f"seed {seed}: a vacuum of the source"
+    assert without_cuts(seen(url), all_said) == then, f"seed {seed}: a vacuum of the source"
     check_whole(first, f"seed {seed}, the source at the end")
 
 
-def told(found: Seen, said: set[tuple[str, ...]]) -> Seen:
+def without_cuts(found: Seen, said: set[tuple[str, ...]]) -> Seen:
     """Return what was seen without cuts of which a part may be at the source's places."""
     return replace(found, cuts={key: ids for key, ids in found.cuts.items() if key[0] not in said})
 
@@ -110,15 +112,15 @@ def undrop_all(catalog: Catalog, number: int) -> None:
             catalog.undrop_table(each.name, id=each.id, to=f"undropped{number}x{at}")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_warehouse_restored_or_copied_twice_over_is_whole_at_once(seed: int, tmp_path: Path) -> None:
     check_lives(seed, tmp_path, steps=40, generations=2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(100, 900, 40))
+@pytest.mark.parametrize("start", range(100, 180, 10))
 def test_many_warehouses_restored_or_copied_over_and_over_are_whole_at_once(
     start: int, tmp_path: Path
 ) -> None:
-    for seed in range(start, start + 40):
+    for seed in range(start, start + 10):
         check_lives(seed, tmp_path, steps=60, generations=3)

@@ -133,7 +133,9 @@ def _views(make: Any, offsets: pa.DataType, form: str) -> Callable[[Column], tup
     }[form]
 
     def of(column: Column) -> tuple[pa.Array, list[Any]]:
-        array = make.from_arrays(pa.array(starts, offsets), pa.array(sizes, offsets), column.array, mask=_mask())
+        array = make.from_arrays(
+            pa.array(starts, offsets), pa.array(sizes, offsets), column.array, mask=_mask()
+        )
         return array, _rows_of(column.kept, starts, sizes)
 
     return of

@@ -150,7 +150,9 @@ def of_duckdb() -> Given:
                 kept[full] = made
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("CREATE TABLE given AS " + " UNION ALL ".join(f"SELECT {', '.join(row)}" for row in rows))
+    connection.execute(
+        "CREATE TABLE given AS " + " UNION ALL ".join(f"SELECT {', '.join(row)}" for row in rows)
+    )
     return connection.table("given"), kept
 
 

@@ -144,7 +144,9 @@ def test_all_columns_of_frames_come_back(given: arrow_givers.Given, operation: s
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("what", arrow_forms.REFUSED)
-def test_values_that_cannot_be_kept_are_refused_in_one_line(catalog: Catalog, operation: str, what: str) -> None:
+def test_values_that_cannot_be_kept_are_refused_in_one_line(
+    catalog: Catalog, operation: str, what: str
+) -> None:
     data = pa.table({"id": [1], "v": arrow_forms.REFUSED[what]()})
     with pytest.raises(InvalidInput, match=r"column v\b.* Arrow's type .*: ") as refused:
         OPERATIONS[operation](catalog, arrow_forms.stored_schema([]).append(pa.field("v", pa.string())), data)
@@ -184,7 +186,9 @@ FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("what", FRAMES)
-def test_frames_that_cannot_be_kept_are_refused_in_one_line(catalog: Catalog, operation: str, what: str) -> None:
+def test_frames_that_cannot_be_kept_are_refused_in_one_line(
+    catalog: Catalog, operation: str, what: str
+) -> None:
     make, why = FRAMES[what]
     with pytest.raises(InvalidInput, match=why) as refused:
         OPERATIONS[operation](catalog, pa.schema([("id", pa.int64()), ("v", pa.decimal128(38, 0))]), make())
@@ -217,9 +221,18 @@ def test_levels_of_an_index_are_columns_and_numbers_of_rows_are_not(catalog: Cat
 @pytest.mark.parametrize(
     ("frame", "why"),
     [
-        (lambda: pd.DataFrame({"id": [1]}, index=["a"]), "the index of the data frame .* has no name.*rename_axis"),
-        (lambda: pd.DataFrame({"id": [1]}, index=[[1], [2]]), "level 0 of the data frame's index has no name"),
-        (lambda: pd.DataFrame({"id": [1]}, index=pd.Index([1], name="id")), "id as a column and in its index"),
+        (
+            lambda: pd.DataFrame({"id": [1]}, index=["a"]),
+            "the index of the data frame .* has no name.*rename_axis",
+        ),
+        (
+            lambda: pd.DataFrame({"id": [1]}, index=[[1], [2]]),
+            "level 0 of the data frame's index has no name",
+        ),
+        (
+            lambda: pd.DataFrame({"id": [1]}, index=pd.Index([1], name="id")),
+            "id as a column and in its index",
+        ),
         (
             lambda: pa.Table.from_pandas(pd.DataFrame({"name": ["a"]}, index=pd.RangeIndex(1, 2, name="id"))),
             "its index id is not in it: make it of frame.reset_index",
@@ -234,7 +247,9 @@ def test_an_index_that_would_be_lost_is_refused(catalog: Catalog, frame: Callabl
 
 
 def test_python_values_of_an_update_come_back(catalog: Catalog) -> None:
-    given = [each for each in arrow_forms.atoms() if each.kept[0] is not None and not isinstance(each.kept[0], str)]
+    given = [
+        each for each in arrow_forms.atoms() if each.kept[0] is not None and not isinstance(each.kept[0], str)
+    ]
     # A float of Python is a double, which a FLOAT does not take.
     given = [each for each in given if each.name in arrow_forms.ATOMS.keys() - {"float", "half float"}]
     table = catalog.create_table("t", arrow_forms.stored_schema(given)).append(arrow_forms.table_of(given))

@@ -173,7 +173,9 @@ def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(ta
     assert ids(table) == [0, 1, 2, 4, *range(6, 20)]
 
 
-def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_found(client: Any, table: Table) -> None:
+def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_found(
+    client: Any, table: Table
+) -> None:
     unknown = Predicate("SPARK:(id % 4) = 3")
     asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": (col("id") < 10) & unknown}
     with pytest.raises(Unsupported, match=r"SPARK:\(id % 4\) = 3"):
@@ -184,7 +186,9 @@ def test_a_condition_that_only_an_engine_evaluates_takes_the_rows_that_it_has_fo
     with pytest.raises(InvalidInput, match="does not match"):
         table.commit_write(table.begin_write(), deletes=[positions(other, [3])], **asked)
     write = table.begin_write()
-    stay = copied_files(table.head, table.plan_partial(asked["filter"]), bind(col("id").is_in([3, 7]), table.schema), write)
+    stay = copied_files(
+        table.head, table.plan_partial(asked["filter"]), bind(col("id").is_in([3, 7]), table.schema), write
+    )
     found = {"deletes": [positions(path, [3, 7])], "copies": stay if copies(table) else None}
     after = table.commit_write(write, **found, **asked)
     assert ids(after) == [0, 1, 2, 4, 5, 6, 8, 9, *range(10, 20)]

@@ -36,6 +36,15 @@ def refused(table: Table, branch: str, to: str, why: str) -> None:
     assert {name: ids(now.at(ref=name)) for name in ("main", *now.refs)} == before
 
 
+def test_a_line_that_has_all_changes_of_another_stays_as_it_is_whatever_was_done_to_it(table: Table) -> None:
+    """As a merge in Git that is up to date: also where it has lost rows that the other one still shows."""
+    made = table.create_branch("b").append(rows(2)).delete(col("id") <= 2)
+    done = made.fast_forward("main", "b")
+    assert (done.version, ids(done), ids(done.at(ref="b"))) == (made.version, [], [1])
+    # The other way there is something to be had.
+    assert ids(done.fast_forward("b", "main").at(ref="b")) == []
+
+
 def test_a_branch_of_a_tag_of_another_one_keeps_its_rows(table: Table, client: Client) -> None:
     made = with_tag_of_a_branch(table).at(ref="g").create_branch("y")
     assert ids(made.at(ref="y")) == [1, 2]
