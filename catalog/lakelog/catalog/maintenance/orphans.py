@@ -114,9 +114,10 @@ def unlinked(
 
 
 def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState]) -> Orphan | None:
-    """Return a table to which no name leads yet, whatever its age, to be removed; None where one does, or may again."""
+    """Return a table to which no name leads, whatever its age, to be removed; None where one does, or may again. Also
+    where anything came in since `view`, by which it may have moved: its new namespace has not been asked."""
     link = view.state.link
-    if link is None or view.sealed:
+    if link is None:
         return None
     home = tree.logs.namespace(link.namespace)
     at_home = home.current()
@@ -124,7 +125,9 @@ def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[Table
         return None
     entry = Entry(kind=TABLE, id=view.log_id, location=tracked.location)
     planned = purge.plan_purge(tree, TABLE, tree.logs.url(tracked.location), entry, link=None, only_look=True)
-    return None if planned is None else Orphan(view.log_id, home, planned)
+    if planned is None or planned.view.version != view.version:
+        return None
+    return Orphan(view.log_id, home, planned)
 
 
 def _unknown(
