@@ -416,6 +416,9 @@ class Looking:
             rows=self._rows,
             places={link.namespace for link in links if link is not None},
             is_due=self._any_due,
+            erased={
+                each.head.id: each.done.erased_at for each in self.logs if each.done.erased_at is not None
+            },
         )
 
     def look_at_unlinked(self) -> None:

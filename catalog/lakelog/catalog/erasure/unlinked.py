@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakelog.catalog.erasure.dropped import Namespace
-from lakelog.catalog.erasure.holdings import held_by
+from lakelog.catalog.erasure.holdings import boundaries, held_by
 from lakelog.catalog.erasure.lost_columns import names_in
 from lakelog.catalog.erasure.row_set import RowSet, row_set
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, united
@@ -24,8 +24,8 @@ from lakelog.catalog.logs import NameTree, TableHead, Target, TrackedLog
 from lakelog.catalog.maintenance import Orphan, unfinished, unlinked
 from lakelog.catalog.names import quoted
 from lakelog.catalog.schema import Predicate, physical_name
-from lakelog.catalog.state import TableState
-from lakelog.log import View
+from lakelog.catalog.state import TableCloned, TableState, table_events
+from lakelog.log import Commit
 from lakelog.log.errors import LakelogError, NotFound
 
 DATA = "data/"
@@ -42,12 +42,14 @@ class Unlinked:
 @dataclass(frozen=True, slots=True)
 class Family:
     """The tables that an erasure is about: `ids`, also of purged ones; `rows` of those that were looked at. `is_due`:
-    one of them has such rows. `places` are the namespaces that they are in."""
+    one of them has such rows. `places` are the namespaces that they are in. `erased`: the versions, by ids, from which
+    on they have none."""
 
     ids: Collection[str]
     rows: Mapping[str, RowSet]
     places: Collection[str]
     is_due: bool
+    erased: Mapping[str, int]
 
     def shared_with(self, state: TableState) -> NumberArray:
         """Return the ids of rows of these tables that a clone has, as far as it comes from them. What matches in a
@@ -98,21 +100,32 @@ def _judged(
     is_clone = is_of_family or (is_near and not ancestors <= set(ids))
     if not (is_near or is_clone):
         return None
-    if not (view.purged or (is_clone and family.is_due)) and not _may_have(
-        tree, tracked, view, predicate, family.shared_with(view.state) if is_clone else None
-    ):
-        return None
+    head = TableHead(tree.logs, tracked, view, tracked.location)
+    if not view.purged:
+        if is_clone and _is_clean(head, family.erased):
+            return None
+        # A boundary says nothing about which row it is of.
+        if not (is_clone and family.is_due and boundaries(head)) and not _may_have(
+            head, predicate, family.shared_with(view.state) if is_clone else None
+        ):
+            return None
     return Unlinked(url, unfinished(tree, tracked, view) if is_of_family or view.purged else None)
 
 
-def _may_have(
-    tree: NameTree,
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    predicate: Predicate,
-    shared: NumberArray | None,
-) -> bool:
-    head = TableHead(tree.logs, tracked, view, tracked.location)
+def _is_clean(clone: TableHead, erased: Mapping[str, int]) -> bool:
+    """Return whether it is a clone of a version that followed the erasure: one that another user is making."""
+    source = clone.state.ancestors[-1].id
+    try:
+        first = clone.tracked.log.entry_at(1)
+        if source not in erased or not isinstance(first, Commit):
+            return False
+        versions = [each.version for each in table_events(first) if isinstance(each, TableCloned)]
+    except LakelogError:
+        return False
+    return versions[:1] >= [erased[source]]
+
+
+def _may_have(head: TableHead, predicate: Predicate, shared: NumberArray | None) -> bool:
     try:
         held = held_by(head, row_set(head, predicate, ErasureWork(), shared))
     except NoSuchColumn:

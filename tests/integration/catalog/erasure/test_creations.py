@@ -135,3 +135,30 @@ def test_a_clone_that_moves_while_it_is_looked_at_stays(
     if not drops:
         assert ids(catalog, "b.c") == [2, 3]
     assert is_whole(catalog)
+
+
+@pytest.mark.parametrize("condition", [WHERE, "email = 'none'"])
+def test_a_clone_of_what_is_left_that_another_user_is_making_stays(
+    condition: str, catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog).alter([{"change": "set-clustering", "columns": [["email"]]}]).cluster()
+    end = looking.Looking.look_again_at_unlinked
+    look = looking.Looking.look_at_unlinked
+    promise_all = cloning.promise_all
+
+    def late(self: Any) -> None:
+        """The erasure looks between the first commit of the clone and the promise."""
+
+        def first(*given: Any) -> Any:
+            monkeypatch.setattr(cloning, "promise_all", promise_all)
+            (end if condition == WHERE else look)(self)
+            return promise_all(*given)
+
+        monkeypatch.setattr(cloning, "promise_all", first)
+        client(warehouse).clone("a.t", "a.c")
+
+    name = "look_again_at_unlinked" if condition == WHERE else "look_at_unlinked"
+    monkeypatch.setattr(looking.Looking, name, late)
+    assert catalog.forget("a.t", condition, dry_run=False).left == ()
+    assert ids(client(warehouse), "a.c") == ids(client(warehouse)) and is_whole(catalog)
+    assert left_in(warehouse) == set() or condition != WHERE
