@@ -36,6 +36,8 @@ from lakelog.catalog.parquet import left_folders
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
     MAIN,
+    RELATION,
+    TABLE,
     TableState,
     normalized,
 )
@@ -140,6 +142,7 @@ class Looking:
         self._add(self.head, self._identifier, "table")
         self._look_at_promises()
         self._look_at_origins()
+        self._look_at_renamed()
         self._look_at_boundaries()
         self._check_foreign(leave_foreign)
         for each in self.logs:
@@ -467,6 +470,32 @@ class Looking:
                     f"the table at {url}, of which {self.head.name} is a clone, has such rows: forget them there, "
                     "which includes its clones"
                 )
+
+    def _look_at_renamed(self) -> None:
+        """A table that was renamed is another one by now, so its rows stay; who asks for the name may not know that."""
+        for space in self._namespaces:
+            for name, entry in space.state.entries.get(RELATION, {}).items():
+                if entry.id not in self._named or entry.id in self._met or entry.kind != TABLE or space.is_dropped:
+                    continue
+                title = quoted((*space.path, name))
+                if self._has_such_rows(entry.location, title):
+                    self.left.append(
+                        f"{title}, which was called {self.head.name} before, has such rows, or may: forget them there"
+                    )
+
+    def _has_such_rows(self, location: str, title: str) -> bool:
+        tracked = self.tree.logs.table(location)
+        self._read.append(tracked)
+        try:
+            there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
+            rows = row_set(there, self.predicate, self._work)
+            held = held_by(there, rows)
+            return bool(held.live or held.past or old_bounds(there, rows))
+        except NoSuchColumn:
+            return False
+        except LakelogError as error:
+            self.left.append(f"{title}, which was called {self.head.name} before, was not looked at: {error}")
+            return False
 
     def _shared_by_clone(self, origin: str) -> NumberArray:
         """Return the ids of the rows that the table has from that one."""
