@@ -2,11 +2,13 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.analysis.{Star, UnresolvedAttribute}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
-import org.apache.spark.sql.catalyst.expressions.UnresolvedNamedLambdaVariable
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, UnresolvedNamedLambdaVariable}
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.catalyst.plans.logical.MergeRows
+import org.apache.spark.sql.catalyst.util._
 import org.apache.spark.sql.connector.catalog.{Table, TableCatalog, V1Table}
 import org.apache.spark.sql.connector.expressions.{ClusterByTransform, FieldReference, Transform}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 /** What is asked about columns and new tables of those parts of Spark that it does not promise to keep. */
 private[lakelog] object ColumnInternals {
@@ -25,6 +27,22 @@ private[lakelog] object ColumnInternals {
     }
     names.flatMap(name => schema.fieldNames.find(resolver(_, name))).distinct
   }
+
+  /** Whether Spark takes it for a metadata column. */
+  def isMetadata(column: Attribute): Boolean = column.isMetadataCol
+
+  /** A metadata column as one that Spark takes for any other: by its id, too, it would know it. */
+  def plain(column: AttributeReference): Attribute = {
+    val metadata = new MetadataBuilder().withMetadata(column.metadata).remove(METADATA_COL_ATTR_KEY)
+    column.withMetadata(metadata.build()).newInstance()
+  }
+
+  /** The names, in small letters, of columns that Spark adds to rows that change, and finds by these names. */
+  val addedToRows: Set[String] =
+    Set(RowDeltaUtils.OPERATION_COLUMN, "__row_from_source", "__row_from_target", MergeRows.ROW_ID)
+
+  /** What begins the names of further ones. */
+  val addedToRowsPrefix: String = RowDeltaUtils.ORIGINAL_ROW_ID_VALUE_PREFIX
 
   /** As Spark itself shows CLUSTER BY. */
   def clusterBy(columns: Seq[Seq[String]]): Transform = ClusterByTransform(columns.map(FieldReference(_)))

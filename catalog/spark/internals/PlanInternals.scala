@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
-import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, DeduplicateRelations, NamedRelation, RelationChanges, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{ChangelogContextUtils, DeduplicateRelations, EliminateSubqueryAliases, NamedRelation, RelationChanges, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Expression, Literal, PredicateHelper, SubqueryExpression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
@@ -95,6 +95,12 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   /** A condition as one of Spark's own; None where it has none for it. */
   def condition(predicate: Predicate): Option[Expression] = V2ExpressionUtils.toCatalyst(predicate)
+
+  /** The parts of a condition all of which have to be true. */
+  def conjuncts(condition: Expression): Seq[Expression] = splitConjunctivePredicates(condition)
+
+  /** A plan without the names that a statement gives to parts of it. */
+  def withoutAliases(plan: LogicalPlan): LogicalPlan = EliminateSubqueryAliases(plan)
 
   /** Whether a join has parts by which rows of both sides find each other without a look at all pairs. */
   def isEquiJoin(join: Join): Boolean = ExtractEquiJoinKeys.unapply(join).isDefined

@@ -6,12 +6,10 @@ import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, UnresolvedAttribute, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, ExprId, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Assignment, InsertAction, LogicalPlan, MergeAction, MergeIntoTable, SubqueryAlias, UpdateAction, UpdateTable}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.util._
-import org.apache.spark.sql.types.MetadataBuilder
 
 /**
  * A MERGE whose conditions and values name metadata columns of its target.
@@ -23,7 +21,7 @@ private[lakelog] object FactsInMerges extends (SparkSession => Rule[LogicalPlan]
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case merge: MergeIntoTable => EliminateSubqueryAliases(merge.targetTable) match {
+      case merge: MergeIntoTable => PlanInternals.withoutAliases(merge.targetTable) match {
           case PlanInternals.TableOf(table: LakeTable) => plain(merge, table)
           case _ => merge
         }
@@ -55,14 +53,10 @@ private[lakelog] object FactsInMerges extends (SparkSession => Rule[LogicalPlan]
         matchedActions = set(merge.matchedActions),
         notMatchedActions = set(merge.notMatchedActions),
         notMatchedBySourceActions = set(merge.notMatchedBySourceActions))
-    // By its id, too, Spark would take it for a metadata column.
     val plain = mutable.Map.empty[ExprId, Attribute]
     narrow.transformExpressionsUp {
-      case column: AttributeReference if column.isMetadataCol && !source.contains(column) && isFact(column) =>
-        plain.getOrElseUpdate(column.exprId, {
-            val metadata = new MetadataBuilder().withMetadata(column.metadata).remove(METADATA_COL_ATTR_KEY)
-            column.withMetadata(metadata.build()).newInstance()
-          })
+      case column: AttributeReference if ColumnInternals.isMetadata(column) && !source.contains(column) && isFact(column) =>
+        plain.getOrElseUpdate(column.exprId, ColumnInternals.plain(column))
     }
   }
 

@@ -4,7 +4,6 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, If, Literal, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, V2WriteCommand, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.util._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 
@@ -57,7 +56,7 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
   }
 
   /** What a condition names of metadata columns; a column that a source has by the same name is none. */
-  private def hidden(condition: Expression): Seq[Attribute] = condition.references.filter(_.isMetadataCol).toSeq
+  private def hidden(condition: Expression): Seq[Attribute] = condition.references.filter(ColumnInternals.isMetadata).toSeq
 
   private def fact(table: LakeTable, column: NamedExpression): Option[RowFact] =
     table.physical.metadata.fact(column.name)

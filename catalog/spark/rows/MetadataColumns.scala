@@ -4,8 +4,6 @@ import java.util.Locale
 
 import scala.collection.immutable.ListMap
 
-import org.apache.spark.sql.catalyst.plans.logical.MergeRows
-import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
 
@@ -96,9 +94,6 @@ private[lakelog] object MetadataColumns {
    */
   def isOfSpark(name: String): Boolean = {
     val lower = name.toLowerCase(Locale.ROOT)
-    OfSpark(lower) || lower.startsWith(RowDeltaUtils.ORIGINAL_ROW_ID_VALUE_PREFIX)
+    ColumnInternals.addedToRows(lower) || lower.startsWith(ColumnInternals.addedToRowsPrefix)
   }
-
-  private val OfSpark =
-    Set(RowDeltaUtils.OPERATION_COLUMN, "__row_from_source", "__row_from_target", MergeRows.ROW_ID)
 }

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import scala.collection.mutable
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, PredicateHelper, SubqueryExpression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, SubqueryExpression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter, Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, SubqueryAlias, Union, View, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
@@ -16,7 +16,7 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
  * gives other rows the second time would lose rows and insert keys twice. So what is not known to give the same rows again is
  * stored by the statement, or the first look is left out where that costs nothing.
  */
-private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) with PredicateHelper {
+private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) {
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
@@ -160,7 +160,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
     else if (!plan.exists(isOuter)) KeptRows(plan.output, plan, Some(store(plan)))
     else plan match {
       case Filter(condition, child) =>
-        val (outer, own) = splitConjunctivePredicates(condition).partition(part =>
+        val (outer, own) = PlanInternals.conjuncts(condition).partition(part =>
           part.exists(_.isInstanceOf[OuterReference]) || SubqueryExpression.hasSubquery(part))
         val below = own.reduceOption[Expression](And(_, _))
           .fold(child)(Filter(_, child))

@@ -62,10 +62,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "columns/NestedLengths.scala": {"sql.catalyst.trees.TreeNodeTag"},
     "columns/ReadFilled.scala": {"sql.execution.datasources.v2.DataSourceV2Relation"},
     "functions/LakeFunctions.scala": {"sql.catalyst.FunctionIdentifier"},
-    "rows/FactsInStatements.scala": {
-        "sql.catalyst.util._",
-        "sql.execution.datasources.v2.DataSourceV2Relation",
-    },
+    "rows/FactsInStatements.scala": {"sql.execution.datasources.v2.DataSourceV2Relation"},
     "rows/MergeChecks.scala": {"sql.catalyst.util.RowDeltaUtils"},
     "rows/RowTask.scala": {
         "sql.catalyst.expressions.JoinedRow",
