@@ -159,10 +159,7 @@ def of_duckdb() -> Given:
     connection.execute(
         "CREATE TABLE given AS " + " UNION ALL ".join(f"SELECT {', '.join(row)}" for row in rows)
     )
-<<<<<<< HEAD
-=======
     _CONNECTIONS.append(connection)
->>>>>>> arrow
     return connection.table("given"), kept
 
 
