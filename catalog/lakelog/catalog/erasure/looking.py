@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
-import numpy as np
 
 from lakelog.catalog.erasure.clearing import cuts_of
 from lakelog.catalog.erasure.dropped import dropped_tables, ever_named, namespaces_of
@@ -20,7 +19,7 @@ from lakelog.catalog.erasure.old_bounds import old_bounds
 from lakelog.catalog.erasure.row_set import RowSet, row_set
 from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
 from lakelog.catalog.erasure.unlinked import Family, unlinked_with_rows
-from lakelog.catalog.erasure.work import ErasureWork, NumberArray, united
+from lakelog.catalog.erasure.work import ErasureWork, NumberArray
 from lakelog.catalog.errors import NoSuchColumn
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import (
@@ -475,7 +474,12 @@ class Looking:
         """A table that was renamed is another one by now, so its rows stay; who asks for the name may not know that."""
         for space in self._namespaces:
             for name, entry in space.state.entries.get(RELATION, {}).items():
-                if entry.id not in self._named or entry.id in self._met or entry.kind != TABLE or space.is_dropped:
+                if (
+                    entry.id not in self._named
+                    or entry.id in self._met
+                    or entry.kind != TABLE
+                    or space.is_dropped
+                ):
                     continue
                 title = quoted((*space.path, name))
                 if self._has_such_rows(entry.location, title):

@@ -19,8 +19,8 @@ from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 from lakelog.catalog import Catalog
 from lakelog.catalog.clones import cloning
 from lakelog.catalog.ddl import staging
-from lakelog.catalog.errors import LakelogError
 from lakelog.catalog.erasure import looking
+from lakelog.catalog.errors import LakelogError
 from lakelog.catalog.logs import TrackedLog
 
 __all__ = ["catalog", "warehouse"]
