@@ -221,9 +221,15 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
    * Whether a condition is on columns that the table has. What is there twice, as in `upper(s) BETWEEN 'A' AND 'B'`, Spark
    * computes once, as a column of a plan, and hands down what the statement asks of that one.
    */
-  def knows(predicate: Predicate): Boolean = predicate.references.forall(column => columnNames(column.fieldNames.head))
+  def knows(predicate: Predicate): Boolean = predicate.references.forall { column =>
+    isOneOf(schema.fieldNames ++ metadataColumns.map(_.name), column.fieldNames.head)
+  }
 
-  private lazy val columnNames = schema.fieldNames.toSet ++ metadataColumns.map(_.name)
+  /** Whether the table has a column of that name, as a statement may spell it. */
+  def hasColumn(name: String): Boolean = isOneOf(schema.fieldNames, name)
+
+  private def isOneOf(names: Array[String], name: String): Boolean =
+    names.contains(name) || names.exists(SettingInternals.resolver(_, name))
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     access.change(wire.Delete(written.facts.reference, predicate = Predicates.toPython(predicates.toSeq)))

@@ -94,7 +94,7 @@ private[lakelog] object Predicates {
 
   /**
    * Texts are VARCHARs, of which all blanks count, beside a CHAR too: where Spark compares as if these were padded, it has
-   * padded both sides before anybody else sees them. It does so for columns and `=`, `<`, IN and the like; not for LIKE,
+   * padded both sides before a catalog sees them. It does so for columns and `=`, `<`, IN and the like; not for LIKE,
    * BETWEEN, functions and fields of structs.
    */
   private def typeOf(dataType: DataType): DataType = dataType match {

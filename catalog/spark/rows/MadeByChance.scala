@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.write.RowLevelOperationTable
 /**
  * Values of a MERGE that are not the same each time that they are computed, such as those of uuid().
  *
- * Spark lets only a few kinds of nodes compute them, and the one that carries out the clauses of a MERGE is none of these. So
+ * Spark lets only a few kinds of nodes compute them, and the one that carries out the clauses of a MERGE does not. So
  * they are computed beneath it, once for each row to which their clause may apply.
  */
 private[lakelog] object MadeByChance extends (SparkSession => Rule[LogicalPlan]) {

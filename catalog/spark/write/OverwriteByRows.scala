@@ -28,10 +28,8 @@ private[lakelog] object OverwriteByRows extends (SparkSession => Rule[LogicalPla
   }
 
   /** Which rows a file has, rather than which file it is. */
-  private def areColumns(condition: Expression, table: LakeTable): Boolean = {
-    val names = table.schema.fieldNames.toSet
-    condition.references.forall(column => names(column.name))
-  }
+  private def areColumns(condition: Expression, table: LakeTable): Boolean =
+    condition.references.forall(column => table.hasColumn(column.name))
 
   /** None where Python knows which rows these are. */
   private def rowsOf(table: LakeTable, condition: Expression): Option[RowsToReplace] = {

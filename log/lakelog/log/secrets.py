@@ -51,12 +51,14 @@ _HEADER = re.compile(
     r"(authorization['\"]?\s*[:=]\s*['\"]?(?:basic|bearer|digest|token)\s+)([^\s'\",]+)", re.IGNORECASE
 )
 
-_PROSE = re.compile(r"[A-Za-z]+[,']?[ ]+[`'\"A-Za-z]")
+_PROSE = re.compile(
+    r"(?!(?:basic|bearer|digest|token)\b)[A-Za-z]+[ ]+(?:[`'\"]|[A-Za-z]+(?![\w+/=\-]|\.\w))", re.IGNORECASE
+)
 """What follows the colon of a message that names a table or a column by its name: words, and no value."""
 
 _NAMED = re.compile(
     rf"""(?:(?<!\\)(?P<quote>\\*["'`])(?P<quoted>{_NAME})(?P=quote)|(?<![\w.\-])(?P<name>{_NAME}))
-        (?:\s*(?:=>|->|:=|==?)\s*|(?<=["'])\s*(?P<json>:)\s*|\s+(?=(?:[rR]?["'])))""",
+        (?:\s*(?:=>|->|:=|==?)\s*|(?<=["'])\s*(?P<json>:)\s*|(?<=`)\s*:\s*(?=["'])|\s+(?=(?:[rR]?["'])))""",
     re.VERBOSE,
 )
 _VALUE = re.compile(
@@ -65,7 +67,7 @@ _VALUE = re.compile(
       | [bBeEnNuUxX]?(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.|'')*'?)
       | `[^`]*`?
       | (?P<dollars>\$[A-Za-z]*\$).*?(?:(?P=dollars)|\Z)
-      | (?P<bare>[^\s,;&)}\]"'`]+)""",
+      | (?P<bare>(?:(?i:basic|bearer|digest)[ ]+)?[^\s,;&)}\]"'`]+)""",
     re.VERBOSE | re.DOTALL,
 )
 _ADJACENT = re.compile(r"\s*(?:\|\|)?\s*(?=[rR]?[\"'])")

@@ -20,8 +20,8 @@ from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.row_filter import evaluate
 from lakelog.catalog.schema import schema_from_spark
 from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type
-from lakelog.catalog.writes.sql_expressions import Scope, parsed
+from lakelog.catalog.writes.sql.engine import SqlEngine, carried_type
+from lakelog.catalog.writes.sql.expressions import Scope, parsed
 from lakelog.log.errors import LakelogError
 
 NAN = math.nan

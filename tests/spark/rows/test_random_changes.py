@@ -78,10 +78,11 @@ class World:
     def build(self) -> None:
         columns, sql = conditions.columns(), self.lake.sql
         rows = [conditions.row(self.chance, k) for k in range(ROWS)]
-        sql(f"CREATE TABLE {self.plain} ({columns}) USING parquet")
+        modes = self.chance.sample(MODES, 2)
+        sql(f"CREATE TABLE {self.plain} ({columns}) USING parquet LOCATION '{self.lake.warehouse}-plain'")
         sql(f"INSERT INTO {self.plain} VALUES {', '.join(rows)}")
         for number, (partitioned, rows_a_file) in enumerate(LAYOUTS.values()):
-            name, mode = f"t{number}", self.chance.choice(MODES)
+            name, mode = f"t{number}", modes[number % 2]
             sql(f"CREATE TABLE lake.{name} ({columns}) {partitioned} {in_mode(mode)}")
             spread = f"/*+ REPARTITION_BY_RANGE({-(-ROWS // rows_a_file)}, k) */"
             sql(f"INSERT INTO lake.{name} SELECT {spread} * FROM {self.plain}")
@@ -222,15 +223,14 @@ def no_difference(world: World, asked: int, changed: int, tables: int) -> None:
     assert said.understood > said.conditions / 5 and said.proven > said.files / 5, said
     report = run(world, changed, tables)
     assert not report.found, "\n".join(report.found)
-    assert report.from_metadata > changed / 10
+    assert report.from_metadata >= changed // 10
 
 
 def test_rows_are_changed_for_which_a_condition_is_true(lake: Lake) -> None:
     with built(lake, 1) as world:
-        no_difference(world, 200, 5, 1)
-        for condition in NAMED:
-            for name in ("t0", "t1"):
-                world.compare_in(name, condition, {}, ("delete",))
+        no_difference(world, AT_ONCE, 2, 1)
+        for number, condition in enumerate(NAMED):
+            world.compare_in(f"t{number % 2}", condition, {}, ("delete",))
         assert not world.report.found, "\n".join(world.report.found)
 
 

@@ -90,7 +90,7 @@ def test_files_of_another_partitioning_are_cut_by_partitions(lake):
 
 
 BY_SPARK = [
-    "length(k) = 2 AND id < 10",
+    "length(K) = 2 AND id < 10",
     "k LIKE '_1' AND CAST(p AS STRING) <> '1'",
     "id % 7 = p",
     "upper(c) LIKE 'C%2  '",

@@ -91,6 +91,22 @@ def test_values_of_quoted_names_are_hidden_all_the_same(form: str, value: str) -
     assert "hunter" not in shown and "12" not in shown
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sent 'X-Vault-Token': Bearer hunter.x",
+        "sent 'X-Vault-Token': Basic hunter",
+        "the options 'password': hunter, 'user': 'bob'",
+        "in 'conf 'password': hunter' and more",
+        "map(`password`: 'hunter two')",
+        "'token'=Bearer hunter",
+    ],
+)
+def test_values_after_a_word_and_a_quoted_name_are_hidden(text: str) -> None:
+    shown = masked(text)
+    assert "hunter" not in shown
+
+
 def test_words_that_are_a_value_in_a_mapping_are_hidden() -> None:
     for text in (
         "  'password': correct horse",

@@ -194,7 +194,8 @@ class Making:
         self._all: dict[str, Listed] = {}
         self._new: list[Listed] = []
         self._borrowing: list[LogAt] = []
-        self._cuts: dict[Identifier, frozenset[str]] = {}
+        # With the location of their namespace: a dropped one may have had the same name.
+        self._cuts: dict[tuple[str, Identifier], frozenset[str]] = {}
 
     def plan(self, outside: str) -> list[tuple[str, int | None]]:
         """Return the keys and sizes of what has to be copied; what was read for that is put."""
@@ -312,7 +313,7 @@ class Making:
                 missing = error
                 continue
             self._all |= taken
-            self._cuts |= {(*at.path, cut): logs for cut, logs in contents.cuts.items()}
+            self._cuts |= {(at.location, (*at.path, cut)): logs for cut, logs in contents.cuts.items()}
             if contents.borrowed:
                 self._borrowing.append(at)
             if contents.borrowed and at.dropped:
@@ -330,7 +331,7 @@ class Making:
         here = {at.location: at.path for at in chosen}
         whole = here.keys() - {at.location for at in self._borrowing}
         found = []
-        for cut, locations in self._cuts.items():
+        for (_, cut), locations in self._cuts.items():
             if without := sorted(quoted(here.get(each, (each,))) for each in locations - whole):
                 found.append(LeftOut(kind=CUT, name=cut, place=", ".join(without)))
         return found

@@ -242,7 +242,9 @@ def _put_in_place(tree: NameTree, backup: Backup, at: LogInBackup) -> None:
     if found is not None and found.tracked.location != at.location:
         return
     # No other: where another run has come to its end meanwhile, clients have written to what has the name.
-    drop_and_purge(tree, at.name, None, at.location, is_replaced=True)
+    if not drop_and_purge(tree, at.name, None, at.location, is_replaced=True):
+        # A run has died while it purged it: a vacuum would not go on with what a saved cut has.
+        purge_replaced(tree, at.name, at.location)
     try:
         rename_table(tree, beside, at.name, None)
     except (NoSuchTable, TableExists):

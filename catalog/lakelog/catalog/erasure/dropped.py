@@ -6,7 +6,7 @@ are on the list of the namespace in which they were last, which may be another o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from lakelog.catalog.logs import NameTree, TrackedLog
@@ -48,15 +48,21 @@ class Namespace:
         return self.view.state
 
 
-def dropped_tables(namespaces: Sequence[Namespace], identifier: Identifier) -> Iterator[DroppedTable]:
-    """Yield the dropped tables that had this name, by their ids. Costs a GET for each version of the namespaces that
-    have this path."""
-    named = {
+def ever_named(namespaces: Sequence[Namespace], identifier: Identifier) -> set[str]:
+    """Return the ids of all that this name has led to, at versions of the namespaces that can be read. Costs a GET for
+    each version of those that have this path."""
+    return {
         id
         for each in namespaces
         if each.path == identifier[:-1]
         for id in _ever_named(each.tracked, identifier[-1])
     }
+
+
+def dropped_tables(
+    namespaces: Sequence[Namespace], identifier: Identifier, named: Collection[str]
+) -> Iterator[DroppedTable]:
+    """Yield the dropped tables that have this name, or one of the ids that it has led to, by their ids."""
     found = []
     for each in namespaces:
         tables = [
@@ -74,8 +80,9 @@ def dropped_tables(namespaces: Sequence[Namespace], identifier: Identifier) -> I
     yield from sorted(found, key=lambda each: each.id)
 
 
-def namespaces_of(tree: NameTree) -> Iterator[Namespace]:
-    """Yield all namespaces of a warehouse that can be read, dropped ones too. Costs a GET for each."""
+def namespaces_of(tree: NameTree, say: Callable[[str], None]) -> Iterator[Namespace]:
+    """Yield all namespaces of a warehouse that can be read, dropped ones too, and `say` which cannot. Costs a GET for
+    each."""
     root = tree.find_namespace(())
     left: list[tuple[Identifier, str, bool]] = [] if root is None else [((), root.tracked.location, False)]
     met: set[str] = set()
@@ -87,7 +94,8 @@ def namespaces_of(tree: NameTree) -> Iterator[Namespace]:
         tracked = tree.logs.namespace(location)
         try:
             view = tracked.at_its_place() if is_dropped else tracked.current()
-        except LakelogError:
+        except LakelogError as error:
+            say(f"the namespace at {tree.logs.url(location)} cannot be read: {error}")
             continue
         if view.purged:
             continue

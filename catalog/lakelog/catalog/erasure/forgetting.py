@@ -7,6 +7,8 @@ others brought in meanwhile, it is done again, a few times; then they are report
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from lakelog.catalog.erasure.checking import Checked, check
@@ -28,7 +30,7 @@ from lakelog.catalog.logs import (
     no_progress,
     writing_as,
 )
-from lakelog.catalog.maintenance import expire_logs, purge, remove, what_to_keep
+from lakelog.catalog.maintenance import Orphan, expire_logs, purge, remove, what_to_keep
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
@@ -46,7 +48,7 @@ from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
 ROUNDS_MAX, TRIES_MAX = 3, 4
 
 NO_SUCH = (NoSuchTable, NoSuchNamespace, NoSuchColumn)
-"""What is not there at all: nobody has deleted it meanwhile."""
+"""What is not there at all. It was not deleted by another process."""
 
 OWN_STATEMENT = "CALL forget (its condition is not kept)"
 """What commits of an erasure have for a statement, whatever a session keeps: it would quote what is to be forgotten."""
@@ -126,11 +128,7 @@ class _Forgetting(Looking):
     def do(self, reference: str | None) -> None:
         event = RowsErased(erasure=self.id, filter=self.filter, reference=reference)
         dropped = self.dropped
-        for orphan in self.orphans:
-            if remove(self.tree, orphan):
-                self._released.add(orphan.id)
-            else:
-                self.left.append(f"{orphan.purge.name}, a clone, has got its name meanwhile: call this again")
+        self._remove_orphans(self.orphans)
         # Each before those that keep files for it.
         for log in self.logs:
             dropped = [each for each in dropped if not self._is_purged(each)]
@@ -158,6 +156,16 @@ class _Forgetting(Looking):
             self.left.append(f"{log.head.name} was not purged: {log.done.error}")
         for each in self.namespaces:
             self._expire_namespace(each)
+        removed = len(self.orphans)
+        self.look_again_at_unlinked()
+        self._remove_orphans(self.orphans[removed:])
+
+    def _remove_orphans(self, orphans: Sequence[Orphan]) -> None:
+        for orphan in orphans:
+            if remove(self.tree, orphan):
+                self._released.add(orphan.id)
+            else:
+                self.left.append(f"{orphan.purge.name}, a clone, has got its name meanwhile: call this again")
 
     def _erase(self, log: ErasedLog, event: RowsErased) -> None:
         assert log.rows is not None, "what is erased was looked at"

@@ -107,7 +107,7 @@ def _past_entries(head: TableHead, rows: RowSet) -> list[pa.Table]:
 
 
 def _is_there(head: TableHead, path: str) -> bool:
-    """Return whether a file in another place is there: nobody keeps it for versions that nobody reads."""
+    """Return whether a file in another place is there: no log keeps it for versions that cannot be read."""
     open_url = head.tracked.log.replay.open_url
     if not is_elsewhere(path) or open_url is None:
         return False

@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
-import numpy as np
 
 from lakelog.catalog.erasure.clearing import cuts_of
-from lakelog.catalog.erasure.dropped import dropped_tables, namespaces_of
+from lakelog.catalog.erasure.dropped import dropped_tables, ever_named, namespaces_of
 from lakelog.catalog.erasure.holdings import Held, boundaries, foreign_of, held_by, is_boundary
 from lakelog.catalog.erasure.model import ErasedTable, Lost
 from lakelog.catalog.erasure.old_bounds import old_bounds
 from lakelog.catalog.erasure.row_set import RowSet, row_set
 from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
-from lakelog.catalog.erasure.unlinked import unlinked_with_rows
-from lakelog.catalog.erasure.work import ErasureWork, NumberArray, united
+from lakelog.catalog.erasure.unlinked import Family, unlinked_with_rows
+from lakelog.catalog.erasure.work import ErasureWork, NumberArray
 from lakelog.catalog.errors import NoSuchColumn
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import (
@@ -36,6 +35,8 @@ from lakelog.catalog.parquet import left_folders
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
     MAIN,
+    RELATION,
+    TABLE,
     TableState,
     normalized,
 )
@@ -118,13 +119,18 @@ class Looking:
         self._met: set[str] = set()
         self._read: list[TrackedLog[TableState]] = []
         self._rows: dict[str, RowSet] = {}
-        self._namespaces = list(namespaces_of(tree))
+        self._namespaces = list(namespaces_of(tree, self.unreached.append))
+        self._named = ever_named(self._namespaces, identifier)
         found = tree.table(identifier)
         self.head = TableHead.named(tree.logs, found, identifier)
 
     @property
     def is_due(self) -> bool:
-        return any(each.is_due for each in (*self.logs, *self.dropped)) or bool(self.namespaces)
+        return self._any_due or bool(self.namespaces or self.orphans)
+
+    @property
+    def _any_due(self) -> bool:
+        return any(each.is_due for each in (*self.logs, *self.dropped))
 
     # Looking
 
@@ -135,6 +141,7 @@ class Looking:
         self._add(self.head, self._identifier, "table")
         self._look_at_promises()
         self._look_at_origins()
+        self._look_at_renamed()
         self._look_at_boundaries()
         self._check_foreign(leave_foreign)
         for each in self.logs:
@@ -147,7 +154,7 @@ class Looking:
         for log in self.dropped:
             self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
         self._look_at_namespaces()
-        self._look_at_unlinked()
+        self.look_at_unlinked()
 
     def let_go(self) -> None:
         """Load all logs anew when they are used the next time."""
@@ -195,7 +202,7 @@ class Looking:
     def _add(self, head: TableHead, path: Identifier | None, kind: str) -> ErasedLog:
         self._met.add(head.id)
         self._read.append(head.tracked)
-        shared = self._shared_with(head) if kind == "clone" else None
+        shared = self._family().shared_with(head.state) if kind == "clone" else None
         rows = row_set(head, self.predicate, self._work, shared)
         if rows.unnamed:
             self.unreached.append(
@@ -211,12 +218,6 @@ class Looking:
         log.say(old_bounds=len(bounds))
         self.logs.append(log)
         return log
-
-    def _shared_with(self, head: TableHead) -> NumberArray:
-        """Return the ids of rows of the tables that a clone comes from, as far as it has these rows. What matches in a
-        clone says nothing about the rows of its source, which may be others by now."""
-        known = [(self._rows.get(each.id), each.until) for each in head.state.ancestors]
-        return united([np.empty(0, np.int64), *(rows.shared(until) for rows, until in known if rows)])
 
     def _add_clones(self, head: TableHead, held: Held) -> None:
         clones = []
@@ -244,9 +245,7 @@ class Looking:
         head = TableHead(self.tree.logs, tracked, view, name)
         orphan = unfinished(self.tree, tracked, view) if holds else None
         if orphan is not None:
-            self.orphans.append(orphan)
-            why = "no name leads to it yet: it is purged, and a call that still makes it fails"
-            self.lost.append(Lost(kind="unfinished-clone", name=name, why=why))
+            self._add_orphan(orphan)
             return
         if view.sealed:
             if holds:
@@ -323,7 +322,7 @@ class Looking:
         self.lost.append(Lost(kind="streams", name=name, why=why))
 
     def _note_rows_of_then(self, log: ErasedLog) -> None:
-        """Rows that nobody would find by the condition now."""
+        """Count rows that the condition does not find now."""
         rows = log.rows
         if rows is None:
             return
@@ -343,7 +342,7 @@ class Looking:
                 self.lost.append(Lost(kind="rows", name=name, why=why))
 
     def _look_at_dropped(self) -> None:
-        for dropped in dropped_tables(self._namespaces, self._identifier):
+        for dropped in dropped_tables(self._namespaces, self._identifier, self._named):
             title = f"{quoted(dropped.path)}, dropped, {dropped.id}"
             tracked = self.tree.logs.table(dropped.location)
             self._read.append(tracked)
@@ -412,16 +411,42 @@ class Looking:
                 for _, cut in cuts_of(self.tree, place)
             ]
 
-    def _look_at_unlinked(self) -> None:
+    def _family(self) -> Family:
         links = [each.head.state.link for each in (*self.logs, *self.dropped)]
-        places = {link.namespace for link in links if link is not None}
-        for url in unlinked_with_rows(self.tree, self._namespaces, places, self.predicate, self._rows.keys()):
-            if url in {each.purge.name for each in self.orphans}:
-                continue  # it is purged
+        return Family(
+            ids={*self._rows, *self._met, *self._named},
+            rows=self._rows,
+            places={link.namespace for link in links if link is not None},
+            is_due=self._any_due,
+            erased={
+                each.head.id: each.done.erased_at for each in self.logs if each.done.erased_at is not None
+            },
+        )
+
+    def look_at_unlinked(self) -> None:
+        """Look for folders to which no name leads."""
+        known = {each.id for each in self.orphans}
+        for found in unlinked_with_rows(self.tree, self._namespaces, self.predicate, self._family()):
+            orphan = found.orphan
+            if orphan is not None and orphan.id in known:
+                continue
+            if orphan is not None:
+                self._add_orphan(orphan)
+                continue
             self.left.append(
-                f"{url}, where no name leads, of a creation that was stopped or is under way, has such rows, or may: a "
-                "vacuum of its namespace deletes it once it is old"
+                f"{found.url}, where no name leads, of a creation that was stopped or is under way, has such rows, or "
+                "may: a vacuum of its namespace deletes it once it is old"
             )
+
+    def look_again_at_unlinked(self) -> None:
+        """Look for clones that began meanwhile: they have lists of files of before."""
+        self._namespaces = list(namespaces_of(self.tree, self.unreached.append))
+        self.look_at_unlinked()
+
+    def _add_orphan(self, orphan: Orphan) -> None:
+        self.orphans.append(orphan)
+        why = "no name leads to it: it is purged, and a call that still makes it fails"
+        self.lost.append(Lost(kind="unfinished-clone", name=orphan.purge.name, why=why))
 
     def _look_at_origins(self) -> None:
         for origin in self.head.state.origins:
@@ -444,6 +469,37 @@ class Looking:
                     f"the table at {url}, of which {self.head.name} is a clone, has such rows: forget them there, "
                     "which includes its clones"
                 )
+
+    def _look_at_renamed(self) -> None:
+        """A table that was renamed is another one by now, so its rows stay; who asks for the name may not know that."""
+        for space in self._namespaces:
+            for name, entry in space.state.entries.get(RELATION, {}).items():
+                if (
+                    entry.id not in self._named
+                    or entry.id in self._met
+                    or entry.kind != TABLE
+                    or space.is_dropped
+                ):
+                    continue
+                title = quoted((*space.path, name))
+                if self._has_such_rows(entry.location, title):
+                    self.left.append(
+                        f"{title}, which was called {self.head.name} before, has such rows, or may: forget them there"
+                    )
+
+    def _has_such_rows(self, location: str, title: str) -> bool:
+        tracked = self.tree.logs.table(location)
+        self._read.append(tracked)
+        try:
+            there = TableHead.at_place(self.tree.logs, tracked, tracked.current())
+            rows = row_set(there, self.predicate, self._work)
+            held = held_by(there, rows)
+            return bool(held.live or held.past or old_bounds(there, rows))
+        except NoSuchColumn:
+            return False
+        except LakelogError as error:
+            self.left.append(f"{title}, which was called {self.head.name} before, was not looked at: {error}")
+            return False
 
     def _shared_by_clone(self, origin: str) -> NumberArray:
         """Return the ids of the rows that the table has from that one."""

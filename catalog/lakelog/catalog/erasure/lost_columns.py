@@ -6,7 +6,8 @@ of those that it does not fit, only the names in files are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
@@ -20,6 +21,7 @@ from lakelog.catalog.schema import (
     Field,
     Predicate,
     Schema,
+    StructType,
     Transformed,
     physical_name,
     type_from_arrow,
@@ -33,10 +35,20 @@ def may_be_lost(schemas: Iterable[Schema], last_id: int) -> bool:
     return any(id not in known for id in range(1, last_id + 1))
 
 
-def lost_columns(head: TableHead, schemas: Iterable[Schema], entries: Iterable[pa.Table]) -> dict[str, Field]:
+@dataclass(frozen=True, slots=True)
+class LostColumn:
+    """A column, or a field of a struct, of files. `above` are the fields that it is in, by their names in files."""
+
+    field: Field
+    above: tuple[str, ...] = ()
+
+
+def lost_columns(
+    head: TableHead, schemas: Iterable[Schema], entries: Iterable[pa.Table]
+) -> dict[str, LostColumn]:
     """Return the columns of files that none of the schemas has, by their names in files. Reads each file's footer."""
-    known = {field.physical for schema in schemas for field in schema.fields}
-    found: dict[str, Field] = {}
+    known = {field.physical for schema in schemas for _, field in schema.walk()}
+    found: dict[str, LostColumn] = {}
     met: set[str] = set()
     for files in entries:
         names = files[NAMES].to_pylist() if NAMES in files.column_names else [None] * files.num_rows
@@ -44,12 +56,25 @@ def lost_columns(head: TableHead, schemas: Iterable[Schema], entries: Iterable[p
             if path in met or own_names is not None:
                 continue  # another writer's, whose names the log says
             met.add(path)
-            for field in _columns_of(head, path):
-                if field.name not in known and field.name not in found:
-                    column = _as_column(field)
-                    if column is not None:
-                        found[field.name] = column
+            for above, field in _all_of(_columns_of(head, path), ()):
+                if field.name in known or field.name in found or (above and above[-1] not in known):
+                    continue
+                column = _as_column(field)
+                if column is not None:
+                    found[field.name] = LostColumn(column, above)
     return found
+
+
+def _all_of(fields: Iterable[pa.Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.Field]]:
+    """Yield columns and the fields in them, each with the names of those that it is in."""
+    for field in fields:
+        yield above, field
+        type = field.type
+        while pa.types.is_list(type) or pa.types.is_map(type):
+            type = type.value_type if pa.types.is_list(type) else type.item_type
+        # What a variant consists of has names of its users' making.
+        if pa.types.is_struct(type) and type.get_field_index("metadata") < 0:
+            yield from _all_of((type.field(place) for place in range(type.num_fields)), (*above, field.name))
 
 
 def _columns_of(head: TableHead, path: str) -> pa.Schema:
@@ -76,31 +101,54 @@ def _as_column(field: pa.Field) -> Field | None:
         return None
 
 
-def with_lost(predicate: Predicate, schema: Schema, columns: dict[str, Field]) -> dict[str, Schema]:
+def with_lost(predicate: Predicate, schema: Schema, columns: dict[str, LostColumn]) -> dict[str, Schema]:
     """Return the schema with each of the columns in the place of the one of the same name, or beside the others, by the
     column's name in files: of those that may have been a column of the condition."""
     found = {}
-    named = {name.lower(): name for name in names_in(predicate)}
+    named = {tuple(part.lower() for part in path): path for path in paths_in(predicate)}
     for physical, column in columns.items():
-        if not isinstance(column.type, AtomicType):
+        if not isinstance(column.field.type, AtomicType):
             continue
-        name = next((each for each in named.values() if physical_name(each, column.id) == physical), None)
-        if name is None:
-            continue
-        fields = [field for field in schema.fields if field.name.lower() != name.lower()]
-        fields.append(msgspec.structs.replace(column, name=name))
-        found[physical] = Schema(fields=tuple(fields), last_id=schema.last_id)
+        for path in named.values():
+            if physical_name(path[-1], column.field.id) != physical or len(path) != len(column.above) + 1:
+                continue
+            lost = msgspec.structs.replace(column.field, name=path[-1])
+            fields = _with(schema.fields, column.above, lost)
+            if fields is not None:
+                found[physical] = Schema(fields=fields, last_id=schema.last_id)
     return found
+
+
+def _with(fields: tuple[Field, ...], above: Sequence[str], lost: Field) -> tuple[Field, ...] | None:
+    """Return the fields with one more below those of these names in files; None where that is in no struct."""
+    if not above:
+        return (*(field for field in fields if field.name.lower() != lost.name.lower()), lost)
+    changed = []
+    for field in fields:
+        if field.physical == above[0]:
+            if not isinstance(field.type, StructType):
+                return None
+            inner = _with(field.type.fields, above[1:], lost)
+            if inner is None:
+                return None
+            field = msgspec.structs.replace(field, type=StructType(inner))
+        changed.append(field)
+    return tuple(changed) if tuple(changed) != fields else None
 
 
 def names_in(predicate: Predicate) -> list[str]:
     """Return the columns that a condition names."""
-    found: list[str] = []
+    return [path[0] for path in paths_in(predicate)]
+
+
+def paths_in(predicate: Predicate) -> list[tuple[str, ...]]:
+    """Return the columns, and fields of columns, that a condition names."""
+    found: list[tuple[str, ...]] = []
     for part in predicate.args:
         if isinstance(part, Predicate):
-            found += names_in(part)
+            found += paths_in(part)
         elif isinstance(part, Column):
-            found.append(part.path[0])
+            found.append(tuple(part.path))
         elif isinstance(part, Transformed):
-            found.append(part.column.path[0])
+            found.append(tuple(part.column.path))
     return found

@@ -44,7 +44,7 @@ class ErasedTable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def details(self) -> str:
-        """What people are told beside the counts; empty where there is nothing to say."""
+        """What to show beside the counts; empty if there is nothing to say."""
         bounds = f"{self.old_bounds:,} objects have bounds of files that are gone" if self.old_bounds else ""
         return self.error or bounds
 

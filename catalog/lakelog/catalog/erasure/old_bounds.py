@@ -87,7 +87,7 @@ def _views(head: TableHead) -> Iterator[tuple[str, View[TableState]]]:
 
 
 def _contents(head: TableHead, lists: Sequence[Entries]) -> Iterator[tuple[Entries, pa.Table]]:
-    """Yield lists that are there with what they hold: a snapshot that nobody needs may name some that are gone."""
+    """Yield lists that are there with what they hold: a snapshot that is not needed may name some that are gone."""
     for each in lists:
         try:
             yield from contents([each], head.tracked.log.read_blobs)

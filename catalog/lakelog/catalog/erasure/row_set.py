@@ -248,8 +248,8 @@ def row_set(
     shared: NumberArray | None = None,
 ) -> RowSet:
     """Return the rows that match, of which only the ids are known that are `shared`, and the names that columns had at
-    each version that can be read. Costs a GET for each of these. NoSuchColumn where no version has such a column, but
-    for a clone, which has `shared` rows."""
+    each version that can be read. Costs a GET for each of these. NoSuchColumn if no version has such a column,
+    except for a clone, which has `shared` rows."""
     schemas, past, first = _history(head)
     readings: dict[tuple[object, ...], Reading] = {}
     for schema, until in schemas:

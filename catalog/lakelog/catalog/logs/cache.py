@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from lakelog.catalog.files import Kept
 from lakelog.catalog.logs.by_data import GatherRows, NamespaceByData, TableByData
 from lakelog.catalog.logs.clocks import Clocks
-from lakelog.catalog.logs.namespace_pages import NamespacePages
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.observing import Hook, Observe, in_background
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -44,7 +44,7 @@ from lakelog.log import (
     refresh_many,
 )
 from lakelog.log.costs import waiting
-from lakelog.log.errors import FormatError
+from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.grammar import shortened
 from lakelog.log.keys import Keys
 from lakelog.log.participants import is_url
@@ -170,10 +170,10 @@ class LogCache:
         # Names are looked up far more often than changed, each time through all namespaces above.
         every = self.log_options.hint_every_versions or _versions_per_hint
         options = replace(self.log_options, hint_every_versions=every)
-        made: list[NamespacePages] = []
+        made: list[_NamespacePages] = []
 
         def projection(store: ObjectStore, keys: Keys) -> NamespaceProjection:
-            made.append(NamespacePages(partial(read_blobs, store, keys)))
+            made.append(_NamespacePages(partial(read_blobs, store, keys)))
             return NamespaceProjection(made[0])
 
         tracked = self._tracked(
@@ -318,3 +318,34 @@ def _home_of(view: View[Any]) -> str | None:
     """Return the location of the namespace that links a table."""
     link = view.state.link if isinstance(view.state, TableState) else None
     return None if link is None else link.namespace
+
+
+class _NamespacePages:
+    """A `PageSource` of a namespace's names, also where expiry has replaced pages.
+
+    It does not keep the log, which keeps it: a catalog that is dropped releases all at once.
+    """
+
+    def __init__(self, read: Callable[[Sequence[str]], list[bytes]]) -> None:
+        self._read = read
+        self._tracked: weakref.ref[TrackedLog[NamespaceState]] | None = None
+
+    def are_of(self, tracked: TrackedLog[NamespaceState]) -> None:
+        self._tracked = weakref.ref(tracked)
+
+    def read(self, names: Sequence[str]) -> list[bytes]:
+        """Return pages by their names, in one round. NotFound where one has expired."""
+        return self._read(names)
+
+    def state_at(self, version: int) -> NamespaceState:
+        """Return the state of a version, read anew. NotFound where it has expired: then the log is loaded anew when it
+        is used the next time."""
+        tracked = None if self._tracked is None else self._tracked()
+        if tracked is None:
+            raise NotFound("pages of a namespace have expired, and its catalog was closed: open it again")
+        try:
+            with naming(tracked.log.location):
+                return tracked.log.view_at(version).state
+        except NotFound:
+            tracked.forget()
+            raise

@@ -41,6 +41,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
+from lakelog.log.keys import number
 
 BATCH = 64
 
@@ -113,9 +114,10 @@ def unlinked(
 
 
 def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[TableState]) -> Orphan | None:
-    """Return a table to which no name leads yet, whatever its age, to be removed; None where one does, or may again."""
+    """Return a table to which no name leads, whatever its age, to be removed; None where one does, or may again. Also
+    where anything came in since `view`, by which it may have moved: its new namespace has not been asked."""
     link = view.state.link
-    if link is None or view.sealed:
+    if link is None:
         return None
     home = tree.logs.namespace(link.namespace)
     at_home = home.current()
@@ -123,7 +125,9 @@ def unfinished(tree: NameTree, tracked: TrackedLog[TableState], view: View[Table
         return None
     entry = Entry(kind=TABLE, id=view.log_id, location=tracked.location)
     planned = purge.plan_purge(tree, TABLE, tree.logs.url(tracked.location), entry, link=None, only_look=True)
-    return None if planned is None else Orphan(view.log_id, home, planned)
+    if planned is None or planned.view.version != view.version:
+        return None
+    return Orphan(view.log_id, home, planned)
 
 
 def _unknown(
@@ -216,8 +220,10 @@ def _judge_folder(
     namespace: Target[NamespaceState], tracked: TrackedLog[Any], id: str, until_us: int, found: Orphans
 ) -> None:
     content = all_of(tracked.store, folder(tracked))
-    # A first commit that was never made may have written lists of files.
-    content.objects |= dict(tracked.store.list_sizes(f"{tracked.log.keys.log}/"))
+    of_first = _of_first_commit(tracked)
+    if of_first is None:
+        return
+    content.objects |= of_first
     if not content.files and not content.objects:
         return
     state = namespace.view.state
@@ -225,6 +231,22 @@ def _judge_folder(
         found.folders[tracked.location] = content
     else:
         found.begun[tracked.location] = len(content.files)
+
+
+def _of_first_commit(tracked: TrackedLog[Any]) -> dict[str, int] | None:
+    """Return what a first commit that was never made has written: its lists of files. None where the commit has been
+    made meanwhile. FormatError for objects of a log that has had commits: they may be all that is left of a table."""
+    keys = tracked.log.keys
+    there = dict(tracked.store.list_sizes(f"{keys.log}/"))
+    if keys.commit(1) in there:
+        return None
+    others = [key for key in there if not key.startswith(keys.sidecar(f"{number(1)}-"))]
+    if others:
+        raise FormatError(
+            f"{tracked.log.replay.at(others[0])} is of a log whose commits are missing: objects were removed or moved "
+            "with other tools. Restore them from a backup, or delete the folder if nothing of it is needed"
+        )
+    return there
 
 
 def _created_us(tracked: TrackedLog[Any]) -> int:

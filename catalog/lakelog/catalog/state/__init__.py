@@ -14,7 +14,6 @@ from lakelog.catalog.state.altering import (
     events_of,
 )
 from lakelog.catalog.state.clones import (
-    Ancestor,
     Origin,
     Promise,
 )
@@ -176,7 +175,6 @@ from lakelog.catalog.state.writer import (
 )
 
 __all__ = [
-    "Ancestor",
     "clustering_goal",
     "curve_to_plan_by",
     "ClusteringGoal",

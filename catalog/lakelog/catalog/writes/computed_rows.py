@@ -44,8 +44,8 @@ from lakelog.catalog.writes.merge_clauses import Constant, Value
 from lakelog.catalog.writes.prepared_rows import RowChange
 from lakelog.catalog.writes.row_changes import commit_rows
 from lakelog.catalog.writes.row_reader import are_among
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine, out_of_engine
-from lakelog.catalog.writes.sql_expressions import SOURCE, SqlExpression
+from lakelog.catalog.writes.sql.engine import SqlEngine, carried_type, into_engine, out_of_engine
+from lakelog.catalog.writes.sql.expressions import SOURCE, SqlExpression
 
 if TYPE_CHECKING:
     from pyroaring import BitMap

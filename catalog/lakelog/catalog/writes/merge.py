@@ -31,8 +31,8 @@ from lakelog.catalog.writes.merge_source import (
     matching,
     own_name,
 )
-from lakelog.catalog.writes.sql_engine import SqlEngine, fenced, quoted_name
-from lakelog.catalog.writes.sql_expressions import SOURCE, TARGET, SqlExpression
+from lakelog.catalog.writes.sql.engine import SqlEngine, fenced, quoted_name
+from lakelog.catalog.writes.sql.expressions import SOURCE, TARGET, SqlExpression
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lakelog.catalog.parquet import plain_type, recast
 from lakelog.catalog.schema import Schema, dotted, identity_fields, refuse_generated, refuse_given
-from lakelog.catalog.writes.sql_engine import SqlEngine
-from lakelog.catalog.writes.sql_expressions import (
+from lakelog.catalog.writes.sql.engine import SqlEngine
+from lakelog.catalog.writes.sql.expressions import (
     SOURCE,
     TARGET,
     Scope,

@@ -27,8 +27,8 @@ from lakelog.catalog.schema import (
     dotted,
     literal,
 )
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, into_engine
-from lakelog.catalog.writes.sql_expressions import (
+from lakelog.catalog.writes.sql.engine import SqlEngine, carried_type, into_engine
+from lakelog.catalog.writes.sql.expressions import (
     SOURCE,
     TARGET,
     Scope,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def matching_files(head: TableHead, bound: Bound, *, in_part: bool = False) -> tuple[pa.Table, pa.Table]:
     """Return the files of which all rows certainly match, and those of which some may.
 
-    Unsupported for a condition that lakelog does not know, unless it may be known `in_part`, as somebody else finds the
+    Unsupported for a condition that lakelog does not know, unless it may be known `in_part`, as an engine finds the
     rows of which it is true.
     """
     specs = head.metadata.specs

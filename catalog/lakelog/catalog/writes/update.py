@@ -21,8 +21,8 @@ from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.computed_rows import ChangedRows, Computed, Projection, TargetRows
 from lakelog.catalog.writes.merge_clauses import Constant, Value, kept, new_values
 from lakelog.catalog.writes.merge_source import own_name
-from lakelog.catalog.writes.sql_engine import SqlEngine, fenced, quoted_name
-from lakelog.catalog.writes.sql_expressions import TARGET, Scope
+from lakelog.catalog.writes.sql.engine import SqlEngine, fenced, quoted_name
+from lakelog.catalog.writes.sql.expressions import TARGET, Scope
 from lakelog.log.errors import InvalidInput
 
 

@@ -101,6 +101,20 @@ def test_a_saved_cut_without_its_clone_shows_all_else_and_says_what_it_lacks(
     assert ids(Catalog(str(tmp_path / "copy")), "a.q") == [1, 2]
 
 
+def test_a_saved_cut_is_named_though_a_dropped_namespace_of_that_name_has_one_too() -> None:
+    catalog = Catalog(new())
+    for name in ("first", "second"):
+        catalog.create_namespace("a")
+        catalog.create_table("a.p", SCHEMA).append(rows(1))
+        if name == "second":
+            catalog.clone("a.p", "a.q")
+        catalog.save_cut("monday", namespace="a")
+        if name == "first":
+            drop_all(catalog)
+    left = catalog.backup(new()).backup.left
+    assert [(each.kind, each.name, each.place) for each in left] == [("cut", ("a", "monday"), "`a`.`q`")]
+
+
 def test_what_led_out_of_a_dropped_namespace_stays_the_sources(tmp_path: Path) -> None:
     """A vacuum of the copy would purge it there, though the source has brought it back."""
     source = Catalog(str(tmp_path / "w"), options={"fsync": "off"})

@@ -177,6 +177,59 @@ def test_files_without_a_log_go_when_they_were_met_longer_ago_than_the_limit(
     assert unlinked(catalog.vacuum(dry_run=False)) == []
 
 
+def test_lists_of_files_of_a_first_commit_that_was_never_made_go_with_the_folder(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+    stage = catalog.stage("create", "a.t", SCHEMA)
+    keys = catalog._logs.table(stage.location).log.keys
+    store.put(keys.sidecar(f"{1:020d}-{'a' * 26}-{'0' * 16}.bin"), b"files")
+    catalog.vacuum(dry_run=False)
+    clock.days_later(4)
+    catalog.vacuum(dry_run=False)
+    assert not list(store.list_after(f"{stage.location}/"))
+
+
+@pytest.mark.parametrize("what", ["bases", "snapshots", "manifests"])
+def test_what_is_left_of_a_log_without_commits_is_reported_and_left_alone(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore, what: str
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+    stage = catalog.stage("create", "a.t", SCHEMA)
+    written(catalog, stage, 1)
+    key = f"{stage.location}/_log/{what}/{1:020d}.json"
+    store.put(key, b"all that is left of a table")
+    for _ in range(3):
+        [answer] = [a for a in catalog.vacuum(dry_run=False) if a.kind.startswith("unlinked")]
+        assert key in answer.error and "commits are missing" in answer.error
+        clock.days_later(4)
+    assert len(list(store.list_after(f"{stage.location}/"))) == 2
+
+
+def test_a_first_commit_that_comes_while_its_folder_is_listed_stays(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, creator = client(), client()
+    catalog.create_namespace("a")
+    stage = creator.stage("create", "a.t", SCHEMA)
+    files = written(creator, stage, 1)
+    catalog.vacuum(dry_run=False)
+    clock.days_later(4)
+    list_all = orphans.all_of
+
+    def late(*given: Any) -> Any:
+        monkeypatch.setattr(orphans, "all_of", list_all)
+        assert ids(creator.commit_stage(stage, files)) == [1]
+        return list_all(*given)
+
+    monkeypatch.setattr(orphans, "all_of", late)
+    catalog.vacuum(dry_run=False)
+    assert ids(client().load_table("a.t")) == [1]
+    assert not [each for each in client().fsck().found if each.severity.name != "NOTE"]
+
+
 def test_a_slow_create_as_select_that_ends_in_time_is_not_disturbed(
     client: Callable[[], Catalog], clock: Clock
 ) -> None:

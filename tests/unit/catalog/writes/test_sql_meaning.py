@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog.schema import AtomicType, Field, ListType, Schema, assign_ids
-from lakelog.catalog.writes.sql_engine import SqlEngine
-from lakelog.catalog.writes.sql_expressions import Scope, parsed
+from lakelog.catalog.writes.sql.engine import SqlEngine
+from lakelog.catalog.writes.sql.expressions import Scope, parsed
 from lakelog.log.errors import InvalidInput, Unsupported
 
 TYPES = {

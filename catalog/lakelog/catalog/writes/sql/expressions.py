@@ -25,9 +25,9 @@ from lakelog.catalog.schema import (
     is_collated,
     type_to_arrow,
 )
-from lakelog.catalog.writes.sql_engine import SqlEngine, carried_type, quoted_name
-from lakelog.catalog.writes.sql_meaning import Meaning
-from lakelog.catalog.writes.sql_tree import Node, as_written, one_shape
+from lakelog.catalog.writes.sql.engine import SqlEngine, carried_type, quoted_name
+from lakelog.catalog.writes.sql.meaning import Meaning
+from lakelog.catalog.writes.sql.tree import Node, as_written, one_shape
 from lakelog.log.errors import InvalidInput, Unsupported
 
 TARGET, SOURCE = "target", "source"

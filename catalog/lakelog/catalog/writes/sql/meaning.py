@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.writes.sql_tree import Node
+from lakelog.catalog.writes.sql.tree import Node
 from lakelog.log.errors import Unsupported
 
 _LIKES = frozenset(("~~", "!~~", "~~*", "!~~*"))

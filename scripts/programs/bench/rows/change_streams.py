@@ -28,7 +28,7 @@ STATES = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvid
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="scripts/bench change_streams",
+        prog="scripts/bench rows.change_streams",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,0 +1,164 @@
+"""Creations that were stopped or are under way: what they have of forgotten rows goes or is named, nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.integration.catalog.erasure.test_copies import (
+    ADA,
+    catalog,
+    ids,
+    left_in,
+    people,
+    warehouse,
+)
+from tests.integration.catalog.erasure.test_forgetting import client
+from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.clones import cloning
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.erasure import looking
+from lakelog.catalog.errors import LakelogError
+from lakelog.catalog.logs import TrackedLog
+
+__all__ = ["catalog", "warehouse"]
+
+WHERE = f"email = '{ADA}'"
+
+
+def stopped(warehouse: str, monkeypatch: pytest.MonkeyPatch, source: str, name: str) -> None:
+    """A clone dies once it has its first commit, before its source has promised anything."""
+
+    def dying(*given: Any) -> None:
+        raise Death
+
+    with monkeypatch.context() as patch, pytest.raises(Death):
+        patch.setattr(cloning, "promise_all", dying)
+        client(warehouse).clone(source, name)
+
+
+def is_whole(catalog: Catalog) -> bool:
+    return not [each for each in client(catalog.warehouse).fsck().found if each.severity.name != "NOTE"]
+
+
+@pytest.mark.parametrize("name", ["a.c", "b.c"])
+def test_a_clone_that_was_stopped_before_the_promise_is_purged(
+    name: str, catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_namespace("b")
+    people(catalog)
+    stopped(warehouse, monkeypatch, "a.t", name)
+    assert "unfinished-clone" in {each.kind for each in catalog.forget("a.t", WHERE).lost}
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set() and ids(catalog) == [2, 3] and is_whole(catalog)
+
+
+def test_a_clone_that_was_refused_is_purged(catalog: Catalog, warehouse: str) -> None:
+    people(catalog)
+    catalog.clone("a.t", "a.c")
+    catalog.drop_table("a.t")
+    with pytest.raises(LakelogError, match="was dropped"):
+        catalog.clone("a.c", "a.d")
+    people(catalog)
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set() and ids(catalog, "a.c") == [2, 3] and is_whole(catalog)
+
+
+def test_a_clone_whose_name_was_taken_is_purged(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog)
+    link = staging._link
+
+    def late(*given: Any) -> Any:
+        monkeypatch.setattr(staging, "_link", link)
+        people(client(warehouse), "a.c")
+        return link(*given)
+
+    monkeypatch.setattr(staging, "_link", late)
+    with pytest.raises(LakelogError, match="already"):
+        client(warehouse).clone("a.t", "a.c")
+    client(warehouse).drop_table("a.c", purge=True)
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set() and is_whole(catalog)
+
+
+def test_a_clone_that_begins_while_rows_are_erased_is_purged(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog)
+    source = client(warehouse).load_table("a.t")
+    look = looking.Looking.look
+
+    def late(self: Any, **how: Any) -> None:
+        look(self, **how)
+        with monkeypatch.context() as patch, pytest.raises(Death):
+            patch.setattr(cloning, "promise_all", lambda *given: (_ for _ in ()).throw(Death()))
+            cloning.clone_table(client(warehouse)._tree, source.head, ("a", "c"), None)
+
+    monkeypatch.setattr(looking.Looking, "look", late)
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set() and is_whole(catalog)
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_a_clone_that_moves_while_it_is_looked_at_stays(
+    drops: bool, catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_namespace("b")
+    people(catalog)
+    clone = catalog.clone("a.t", "a.c")
+    at_its_place = TrackedLog.at_its_place
+
+    def late(self: TrackedLog[Any]) -> Any:
+        view = at_its_place(self)
+        if self.location == clone.head.tracked.location and not moved:
+            moved.append(True)
+            client(warehouse).rename_table("a.c", "b.c")
+            if drops:
+                client(warehouse).drop_table("b.c")
+        return view
+
+    moved: list[bool] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(TrackedLog, "at_its_place", late)
+        try:
+            catalog.forget("a.t", WHERE, dry_run=False)
+        except LakelogError:
+            pass
+    assert moved
+    catalog = client(warehouse)
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set()
+    if not drops:
+        assert ids(catalog, "b.c") == [2, 3]
+    assert is_whole(catalog)
+
+
+@pytest.mark.parametrize("condition", [WHERE, "email = 'none'"])
+def test_a_clone_of_what_is_left_that_another_user_is_making_stays(
+    condition: str, catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog).alter([{"change": "set-clustering", "columns": [["email"]]}]).cluster()
+    end = looking.Looking.look_again_at_unlinked
+    look = looking.Looking.look_at_unlinked
+    promise_all = cloning.promise_all
+
+    def late(self: Any) -> None:
+        """The erasure looks between the first commit of the clone and the promise."""
+
+        def first(*given: Any) -> Any:
+            monkeypatch.setattr(cloning, "promise_all", promise_all)
+            (end if condition == WHERE else look)(self)
+            return promise_all(*given)
+
+        monkeypatch.setattr(cloning, "promise_all", first)
+        client(warehouse).clone("a.t", "a.c")
+
+    name = "look_again_at_unlinked" if condition == WHERE else "look_at_unlinked"
+    monkeypatch.setattr(looking.Looking, name, late)
+    assert catalog.forget("a.t", condition, dry_run=False).left == ()
+    assert ids(client(warehouse), "a.c") == ids(client(warehouse)) and is_whole(catalog)
+    assert left_in(warehouse) == set() or condition != WHERE
