@@ -55,7 +55,8 @@ private[lakelog] object FactsInMerges extends (SparkSession => Rule[LogicalPlan]
         notMatchedBySourceActions = set(merge.notMatchedBySourceActions))
     val plain = mutable.Map.empty[ExprId, Attribute]
     narrow.transformExpressionsUp {
-      case column: AttributeReference if ColumnInternals.isMetadata(column) && !source.contains(column) && isFact(column) =>
+      case column: AttributeReference
+          if ColumnInternals.isMetadata(column) && !source.contains(column) && isFact(column) =>
         plain.getOrElseUpdate(column.exprId, ColumnInternals.plain(column))
     }
   }

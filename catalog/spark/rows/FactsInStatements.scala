@@ -56,7 +56,8 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
   }
 
   /** What a condition names of metadata columns; a column that a source has by the same name is none. */
-  private def hidden(condition: Expression): Seq[Attribute] = condition.references.filter(ColumnInternals.isMetadata).toSeq
+  private def hidden(condition: Expression): Seq[Attribute] =
+    condition.references.filter(ColumnInternals.isMetadata).toSeq
 
   private def fact(table: LakeTable, column: NamedExpression): Option[RowFact] =
     table.physical.metadata.fact(column.name)
