@@ -248,13 +248,29 @@ class Looking:
             self._add_orphan(orphan)
             return
         if view.sealed:
-            if holds:
-                self._add_dropped(ErasedLog(head, path, "dropped-table", Held(), is_due=True))
+            self._add_dropped_clone(head, path, holds)
             return
         try:
             self._add(head, path, "clone")
         except (InvalidInput, NotFound) as error:
             self.left.append(f"{name}, a clone, was left as it is: {error}")
+
+    def _add_dropped_clone(self, head: TableHead, path: Identifier | None, holds: bool) -> None:
+        self._met.add(head.id)
+        self._read.append(head.tracked)
+        if holds or head.view.purged:
+            self._add_dropped(ErasedLog(head, path, "dropped-table", Held(), is_due=True))
+            return
+        rows = row_set(head, self.predicate, self._work, self._family().shared_with(head.state))
+        held = held_by(head, rows)
+        bounds = old_bounds(head, rows)
+        quotes = next(versions_quoting(head.tracked, self.values), None) is not None
+        log = ErasedLog(head, path, "dropped-table", held, rows, is_due=bool(bounds) or quotes)
+        log.say(old_bounds=len(bounds))
+        self._rows[head.id] = rows
+        self._add_clones(head, held)
+        if log.is_due:
+            self._add_dropped(log)
 
     def _look_at_promises(self) -> None:
         """Older versions of a clone have files that are kept for it. A clone of a clone is met once, while both of the

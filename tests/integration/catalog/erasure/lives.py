@@ -46,7 +46,7 @@ BASE = 7_345_678_901_200_000
 MARK = "ZQXJ-erase"
 WHERE = f"flag = '{MARK}'"
 STEPS = 22
-NAMED = ("clones need its files", "no name leads", "was called")
+NAMED = ("clones need its files", "is kept for a dropped clone", "no name leads", "was called")
 NOW, DAY = dt.timedelta(0), dt.timedelta(days=1)
 
 

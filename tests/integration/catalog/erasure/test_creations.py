@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from lakelog.catalog.ddl import staging
 from lakelog.catalog.erasure import looking
 from lakelog.catalog.errors import LakelogError
 from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.maintenance import promises
 
 __all__ = ["catalog", "warehouse"]
 
@@ -162,3 +164,26 @@ def test_a_clone_of_what_is_left_that_another_user_is_making_stays(
     assert catalog.forget("a.t", condition, dry_run=False).left == ()
     assert ids(client(warehouse), "a.c") == ids(client(warehouse)) and is_whole(catalog)
     assert left_in(warehouse) == set() or condition != WHERE
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_what_is_kept_for_a_purged_clone_is_not_read_and_goes(
+    drops: bool, catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog)
+    clone = catalog.clone("a.t", "a.c")
+    catalog.clone("a.c", "a.d")
+    clone = clone.delete("id = 1")
+    catalog.expire("a.c", version=clone.version, dry_run=False)
+    if drops:
+        catalog.drop_table("a.c")
+    with monkeypatch.context() as patch:
+        # The clone of the clone ends what is kept for it in the first of both only.
+        patch.setattr(promises, "end_at_origins", lambda *given: None)
+        catalog.drop_table("a.d", purge=True)
+    table = catalog.load_table("a.t").delete("id = 1")
+    catalog.expire("a.t", version=table.version, dry_run=False)
+    catalog.vacuum("a.t", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set() and ids(catalog) == [2, 3] and is_whole(catalog)
+    assert drops or ids(catalog, "a.c") == [2, 3]
