@@ -89,8 +89,12 @@ private[lakelog] object RepeatableRows {
     case _ => false
   }
 
-  /** Sorting and grouping may go by the order in which rows come, and so may limits. */
+  /**
+   * Sorting and grouping may go by the order in which rows come, and so may limits. Of texts that are equal though they are
+   * spelled in other ways, the first one stays.
+   */
   private def isRepeatedly(plan: LogicalPlan, orFiles: Boolean): Boolean = plan match {
+    case distinct: Distinct if distinct.output.exists(column => SchemaInternals.isCollated(column.dataType)) => false
     case _: Project | _: Filter | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>
       plan.expressions.forall(isPlain) && plan.children.forall(isRepeatedly(_, orFiles))
     case leaf => isRepeatable(leaf, orFiles)

@@ -55,6 +55,7 @@ private[lakelog] object MadeByChance extends (SparkSession => Rule[LogicalPlan])
       matchedInstructions = rows.matchedInstructions.map(beneath(And(source, target))),
       notMatchedInstructions = rows.notMatchedInstructions.map(beneath(And(source, Not(target)))),
       notMatchedBySourceInstructions = rows.notMatchedBySourceInstructions.map(beneath(And(Not(source), target))))
-    changed.copy(child = Project(rows.child.output ++ values, rows.child))
+    // Others are left out: the source may be stored without them.
+    changed.copy(child = Project(rows.child.output.filter(rows.references.contains) ++ values, rows.child))
   }
 }

@@ -55,7 +55,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
       if (seen.isDefined || RepeatableRows.areFewOfFiles(source)) {
         val store = operation.store()
         val wanted = AttributeSet(
-          rows.references ++ join.condition.toSeq.flatMap(_.references) ++ seen.toSeq.flatMap(_.wanted))
+          above(rows, join) ++ join.condition.toSeq.flatMap(_.references) ++ seen.toSeq.flatMap(_.wanted))
         val columns = source.output.filter(wanted.contains)
         val kept = KeptRows(columns, source, Some(store))
         planned(write, joined(write.query, join, marks, kept), seen.map(_.over(columns, store)))
@@ -63,6 +63,11 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
     }
     found.getOrElse(planned(write, write.query, firstLook(write).filter(isPlain)))
   }
+
+  /** What a plan takes of the join that is part of it. */
+  private def above(plan: LogicalPlan, join: Join): AttributeSet =
+    if (plan eq join) AttributeSet.empty
+    else AttributeSet.fromAttributeSets(plan.references +: plan.children.map(above(_, join)))
 
   /** Whether the first look compares what the statement itself compares: a user's function may say something else then. */
   private def isPlain(look: Expression): Boolean = look match {

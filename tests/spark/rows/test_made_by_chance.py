@@ -49,6 +49,21 @@ def test_every_clause_of_a_merge_computes_them_once_for_each_row(table, mode):
 
 
 @in_both_modes
+def test_they_may_be_made_of_a_source_that_is_stored(table, mode):
+    lake = table
+    lake.spark.range(6, 10).selectExpr(
+        "CAST(id AS INT) AS k", "concat('n', id) AS name", "rand() AS unused"
+    ).limit(100).createOrReplaceTempView("moving")
+    lake.sql(
+        "MERGE INTO lake.t AS t USING moving AS s ON t.k = s.k WHEN MATCHED THEN UPDATE SET u = concat(s.name, uuid()) "
+        "WHEN NOT MATCHED THEN INSERT (k, u) VALUES (s.k, concat(s.name, uuid()))"
+    )
+    found = rows(lake)
+    assert sorted(found) == list(range(10))
+    assert all(found[k][0].startswith(f"n{k}") and len(found[k][0]) == 38 for k in range(6, 10))
+
+
+@in_both_modes
 def test_a_merge_that_only_inserts_and_one_of_a_file_name_work(table, mode, tmp_path):
     lake = table
     lake.sql(

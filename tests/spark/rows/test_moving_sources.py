@@ -84,11 +84,8 @@ def check_keys(lake, source):
     assert sum(v > 0 for _, v in rows) == KEYS, source
 
 
-MOVING = ("by_function", "by_declared_function", "by_rdd", "by_rand", "by_jdbc")
-
-
 def test_no_key_is_inserted_twice_whatever_the_source_says_next(lake, moving):
-    for source in MOVING:
+    for source in ("by_function", "by_rdd", "by_jdbc"):
         create(lake, "copy-on-write")
         upsert(lake, source)
         check_keys(lake, source)
@@ -96,9 +93,15 @@ def test_no_key_is_inserted_twice_whatever_the_source_says_next(lake, moving):
     create(lake, "merge-on-read", "PARTITIONED BY (p)")
     upsert(lake, "by_function")
     check_keys(lake, "by_function")
-    create(lake, "merge-on-read", "PARTITIONED BY (k)")
-    upsert(lake, "by_rdd")
-    check_keys(lake, "by_rdd")
+
+
+@pytest.mark.slow
+def test_no_key_is_inserted_twice_by_others_of_them(lake, moving):
+    for mode, layout in (("copy-on-write", ""), ("merge-on-read", "PARTITIONED BY (k)")):
+        for source in ("by_declared_function", "by_rdd", "by_rand"):
+            create(lake, mode, layout)
+            upsert(lake, source)
+            check_keys(lake, source)
 
 
 def test_a_condition_that_moves_matches_once(lake, moving):
@@ -181,7 +184,9 @@ def test_what_is_read_again_as_it_was_is_not_stored(lake, moving):
     for source in ("lake.s", "(SELECT a.k FROM lake.s AS a JOIN range(9) AS b ON a.k = b.id)"):
         assert "KeptRows" not in plan_of(lake, merge.format(source)), source
     # Another program may replace them between two reads.
-    for source in ("by_files", "(SELECT k FROM lake.s LIMIT 3)"):
+    # Which one of equal texts stays goes by the order in which they come.
+    equal = "(SELECT DISTINCT CAST(k AS STRING) COLLATE UTF8_LCASE AS k FROM lake.s)"
+    for source in ("by_files", "(SELECT k FROM lake.s LIMIT 3)", equal):
         assert plan_of(lake, merge.format(source)).count("KeptRows") >= 2, source
     # One look at a source needs no store.
     create(lake, "merge-on-read")

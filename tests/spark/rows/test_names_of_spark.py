@@ -120,3 +120,20 @@ def test_a_table_that_has_such_a_column_already_is_renamed_first(lake):
         lake.sql("UPDATE lake.t SET k = 5 WHERE k = 1")
         assert lake.sorted("SELECT other, k FROM lake.t") == [(10, 5), (20, 2)]
         lake.sql("DROP TABLE lake.t")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_source_may_have_such_names_except_for_the_marks_of_its_rows(lake, mode):
+    lake.sql(f"CREATE TABLE lake.t (k INT, v INT) {in_mode(mode)}")
+    lake.sql("INSERT INTO lake.t VALUES (1, 0), (2, 0)")
+    merge = (
+        "MERGE INTO lake.t AS t USING (SELECT k, k * 10 AS {0} FROM VALUES (2), (3) AS s(k)) AS s ON t.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET v = s.{0} WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, s.{0})"
+    )
+    for name in ("__row_from_source", "__ROW_from_target"):
+        with pytest.raises(Exception, match=f"(?i)Reference `{name}` is ambiguous"):
+            lake.sql(merge.format(name))
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, 0), (2, 0)]
+    lake.sql(merge.format("__row_id"))
+    lake.sql(merge.replace("10", "20").format("__row_operation"))
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, 0), (2, 40), (3, 60)]

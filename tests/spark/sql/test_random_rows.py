@@ -85,12 +85,20 @@ def missing(column: int) -> Condition:
     return Condition(f"t.{NAMES[column]} IS NULL", lambda row: row[column] is None)
 
 
+KNOWN = (
+    Condition("t._pos >= 0", lambda _: True),
+    Condition("t._row_id IS NULL", lambda _: False),
+    Condition("t._file LIKE '%.parquet'", lambda _: True),
+)
+"""By metadata columns."""
+
 OPS = st.sampled_from(["=", "<", ">=", "<>"])
 SIMPLE = st.one_of(
     st.builds(compared, st.just(0), OPS, st.integers(0, 12)),
     st.builds(compared, st.just(1), OPS, st.sampled_from(["a", "b", "c"])),
     st.builds(compared, st.just(2), OPS, st.integers(-3, 3)),
     st.builds(missing, st.integers(0, 2)),
+    st.sampled_from(KNOWN),
 )
 CONDITIONS = st.one_of(
     SIMPLE, st.builds(both, SIMPLE, SIMPLE), st.builds(either, SIMPLE, SIMPLE), st.builds(negated, SIMPLE)
@@ -112,10 +120,16 @@ ASSIGNMENTS = st.one_of(
     st.just(
         Assignment("id = t.id + 1, v = 0", lambda row, _: (None if row[0] is None else row[0] + 1, row[1], 0))
     ),
+    st.just(Assignment("v = t.v + CAST(rand() AS INT)", lambda row, _: row)),
     st.sampled_from(["a", "d"]).map(
         lambda text: Assignment(f"k = '{text}'", lambda row, _: (row[0], text, row[2]))
     ),
 )
+ONCE = st.sampled_from(
+    ["{}", "{}", "(SELECT *, rand() AS unused FROM {})", "(SELECT * FROM {} GROUP BY ALL)"]
+)
+"""Sources, of which some are not known to give the same rows when they are computed once more."""
+
 FROM_SOURCE = st.one_of(
     ASSIGNMENTS,
     st.just(Assignment("v = s.v, k = s.k", lambda row, source: (row[0], source[1], source[2]))),
@@ -135,7 +149,8 @@ def delete(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
 def delete_of_rows_in_the_table(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     where = draw(CONDITIONS)
     gone = {row[0] for row in rows if where.holds(row)} - {None}
-    sql = f"DELETE FROM lake.t WHERE id IN (SELECT t.id FROM lake.t AS t WHERE {where.sql})"
+    limit = draw(st.sampled_from(["", " LIMIT 1000"]))
+    sql = f"DELETE FROM lake.t WHERE id IN (SELECT t.id FROM lake.t AS t WHERE {where.sql}{limit})"
     return sql, [row for row in rows if row[0] not in gone]
 
 
@@ -179,7 +194,8 @@ def merge(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     if inserts:
         there = {row[0] for row in rows}
         after += [(row[0], None, row[2]) for row in source if row[0] is None or row[0] not in there]
-    return f"MERGE INTO lake.t AS t USING {values(source)} AS s ON t.id = s.id {' '.join(clauses)}", after
+    using = draw(ONCE).format(values(source))
+    return f"MERGE INTO lake.t AS t USING {using} AS s ON t.id = s.id {' '.join(clauses)}", after
 
 
 def overwrite(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
