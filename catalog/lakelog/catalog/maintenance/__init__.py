@@ -34,6 +34,7 @@ from lakelog.catalog.maintenance.fsck.check import (
 )
 from lakelog.catalog.maintenance.orphans import (
     Orphan,
+    hints_of,
     remove,
     unfinished,
     unlinked,
@@ -84,6 +85,7 @@ __all__ = [
     "ever_in",
     "expire_logs",
     "first_readable",
+    "hints_of",
     "holds_a_table",
     "is_auto",
     "namespace_keeps_for",

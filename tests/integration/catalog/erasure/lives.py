@@ -263,7 +263,11 @@ class Life:
             found.add(id)
             state = self.catalog._tree.logs.table(location).at_its_place().state
             new += [(clone, promise.location) for clone, promise in state.clones.items()]
-        return found
+        tables = [*map(self.catalog.load_table, self.names), *self.dropped_tables()]
+        former = {
+            table.id for table in tables if any(each.id in found for each in table.head.state.ancestors)
+        }
+        return found | former
 
     def to_go(self, id: str) -> set[int]:
         """Keys of the rows of a table that are to go: which had the mark there, or in a table that it comes from."""
