@@ -30,7 +30,6 @@ from lakelog.catalog.parquet.discovery import (
 )
 from lakelog.catalog.parquet.given_rows import (
     Ingestible,
-    reader_of,
     stream_of,
 )
 from lakelog.catalog.parquet.ingest import (
@@ -136,7 +135,6 @@ __all__ = [
     "read_footer",
     "read_placed_rows",
     "read_positions",
-    "reader_of",
     "recast",
     "required",
     "rows_written_in",
