@@ -174,6 +174,12 @@ def test_a_source_has_its_rows_where_none_of_its_columns_is_needed(table: Table)
         table.refresh().merge(rows, on="target.id = 1").when_matched_update({"n": "7"}).execute()
 
 
+def test_a_wide_table_takes_few_rows(catalog: Catalog) -> None:
+    types = {"id": pa.int64(), **{f"c{at}": pa.list_(pa.int64()) for at in range(300)}}
+    rows = pa.schema(types).empty_table()
+    assert catalog.create_table("t", rows.schema).upsert(rows, on="id").to_arrow().num_rows == 0
+
+
 def test_a_source_that_fails_is_the_error_and_nothing_is_changed(table: Table) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"id": [1]})
