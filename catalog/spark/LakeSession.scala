@@ -69,7 +69,8 @@ private[lakelog] final class LakeSession(
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
   def call(procedure: ProcedureDeclaration, arguments: wire.FreeJson, jobs: ProcedureJobs): Seq[Seq[wire.FreeJson]] = {
-    if (procedure.changesRows) SessionBranch.refuseCall(procedure.name, wire.JsonValues.text(arguments, "table"))
+    if (procedure.changesRows)
+      SessionBranch.refuseCall(procedure.name, catalog, wire.JsonValues.text(arguments, "table"))
     procedure.session match {
       case Some("begins") => begin(procedure, arguments)
       case Some("commits") => commit(procedure)

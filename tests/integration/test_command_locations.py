@@ -31,7 +31,7 @@ RUNS = {
     "head": ["?"],
     "health": ["?"],
     "history": ["?"],
-    "import": ["{new}", "?", "--from", "parquet"],
+    "import": ["{new}", "?", "--format", "parquet"],
     "inspect": ["?", "refs"],
     "ls": ["?"],
     "maintain": ["?"],
@@ -80,6 +80,11 @@ def places(catalog: Catalog) -> dict[str, str]:
     }
 
 
+def commits(warehouse: Path) -> list[Path]:
+    """Return what says that something was done: hints and snapshots are written later, by themselves."""
+    return sorted(path for path in warehouse.rglob("*.json") if path.stem.isdigit())
+
+
 def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     code = run(arguments)
     printed = capsys.readouterr()
@@ -115,7 +120,7 @@ def test_a_place_is_taken_as_its_name_whatever_warehouse_is_set(
         names = names[1:]
     other = made(str(tmp_path / "other"))
     monkeypatch.setenv("LAKELOG_WAREHOUSE", other.warehouse)
-    before = sorted(path.name for path in (tmp_path / "other").rglob("*") if path.is_file())
+    before = commits(tmp_path / "other")
     for at, name in enumerate(names):
         catalog = made(str(tmp_path / f"mine{at}"))
         new = tmp_path / f"new{at}"
@@ -134,7 +139,7 @@ def test_a_place_is_taken_as_its_name_whatever_warehouse_is_set(
         elif command not in ("backup", "copy", "branch", "tag", "clone", "export", "view", "restore"):
             by_name = answered(capsys, *line(name, str(new)), "--warehouse", catalog.warehouse)
             assert by_place == by_name or command in ("compact", "maintain")
-    assert sorted(path.name for path in (tmp_path / "other").rglob("*") if path.is_file()) == before
+    assert commits(tmp_path / "other") == before
 
 
 def test_a_table_is_asked_for_where_a_warehouse_is_given(
@@ -144,6 +149,21 @@ def test_a_table_is_asked_for_where_a_warehouse_is_given(
     assert code == 2 and "is a warehouse, and not a table: give the name of a table in it" in said
     code, _, said = answered(capsys, "show", places(warehouses[0])["a"])
     assert code == 1 and "`a`" in said
+
+
+@pytest.mark.parametrize("line", [["forget", "?", "id = 1"], ["clone", "?", "x"], ["ls", "?"]])
+def test_what_needs_a_name_asks_for_the_warehouse_of_a_place_that_shows_none(
+    line: list[str],
+    warehouses: tuple[Catalog, Catalog],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = str(tmp_path / "apart")
+    warehouses[0].create_table("apart", SCHEMA, location=place).append(rows(1))
+    monkeypatch.delenv("LAKELOG_WAREHOUSE")
+    code, _, said = answered(capsys, *(place if each == "?" else each for each in line))
+    assert code == 2 and "No warehouse: give --warehouse" in said
 
 
 @pytest.mark.parametrize("is_set", [True, False])

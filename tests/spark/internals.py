@@ -28,6 +28,10 @@ TESTS = {
         "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
     "MergeKeys": _RACES,
+    "OverwriteInternals": (
+        "sql/test_overwriting.py::"
+        "test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are_true"
+    ),
     "PackedFiles": "rows/test_planned_files.py::test_parts_of_files_are_those_that_spark_makes",
     "PlanInternals": "rows/test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
     "ReadInternals": "rows/test_reads.py::test_the_row_reader_and_the_column_reader_agree",

@@ -100,6 +100,31 @@ def test_the_frame_api_creates_and_replaces(lake):
         frame.writeTo(f"{lake.name}.gone").replace()
 
 
+STAGED = {
+    "CREATE AS": lambda lake, rows: lake.sql(f"CREATE TABLE lake.t AS {rows}"),
+    "CREATE OR REPLACE AS": lambda lake, rows: lake.sql(f"CREATE OR REPLACE TABLE lake.t AS {rows}"),
+    "REPLACE AS": lambda lake, rows: lake.sql(f"REPLACE TABLE lake.t AS {rows}"),
+    "create": lambda lake, rows: lake.frame(rows).writeTo(f"{lake.name}.t").create(),
+    "createOrReplace": lambda lake, rows: lake.frame(rows).writeTo(f"{lake.name}.t").createOrReplace(),
+    "replace": lambda lake, rows: lake.frame(rows).writeTo(f"{lake.name}.t").replace(),
+    "saveAsTable": lambda lake, rows: lake.frame(rows).write.saveAsTable(f"{lake.name}.t"),
+    "overwrite": lambda lake, rows: lake.frame(rows).write.mode("overwrite").saveAsTable(f"{lake.name}.t"),
+}
+
+
+@pytest.mark.parametrize("form", STAGED)
+def test_every_form_stages_a_table_that_is_there_or_is_not(lake, form):
+    rows = "SELECT CAST('a' AS CHAR(3)) AS c, id FROM range(3)"
+    is_there = form.lower() in ("replace as", "replace")
+    if is_there:
+        lake.sql("CREATE TABLE lake.t AS SELECT 1 AS x")
+    STAGED[form](lake, rows)
+    assert lake.sorted("SELECT id FROM lake.t") == [(0,), (1,), (2,)]
+    if is_there or "OR" in form or form in ("createOrReplace", "overwrite"):
+        STAGED[form](lake, "SELECT 7 AS y")
+        assert lake.sql("SELECT * FROM lake.t") == [(7,)]
+
+
 def test_a_write_into_a_table_that_is_dropped_meanwhile_fails_and_leaves_no_files(lake, tmp_path):
     lake.sql("CREATE TABLE lake.t (id BIGINT)")
     place = Path(lake.catalog.load_table("t").location)

@@ -26,6 +26,7 @@ private[lakelog] trait LakeConstraints { this: LakeCatalog =>
       throw ErrorInternals.multiplePrimaryKeys(keys.flatMap(_.columns.map(_.fieldNames.mkString("."))))
     }
     added.flatMap(change => Option(change.validatedTableVersion)).headOption.map { version =>
+      SessionBranch.refuseLook(table)
       TableVersion.parse(version).referenceIn(table.facts)
     }
   }
@@ -37,6 +38,7 @@ private[lakelog] trait LakeConstraints { this: LakeCatalog =>
       try alter(ident, changes, None)
       catch {
         case unproven: LakelogFailure if unproven.kind == "rows-unproven" =>
+          SessionBranch.refuseLook(table)
           // Each look may be at a newer version than the one before: the oldest is what all of them have seen.
           val seen = columns.map(ConstraintInternals.requireValues(this, ident, table, _)).minBy(_.facts.version)
           alter(ident, changes, Some(seen.facts.reference))

@@ -17,10 +17,11 @@ private[lakelog] object OverwriteInternals extends PredicateHelper {
 
   /**
    * A plan in which overwrites are writes to another table in the place of their own, where there is one for table and
-   * condition: as if all rows of that were replaced, so that Spark hands nothing down.
+   * condition: as if all rows of that were replaced, so that Spark hands nothing down. Those that do replace all rows stay
+   * as they are: Spark has a word for these, and the table may be one that does not exist yet.
    */
   def replaced(plan: LogicalPlan)(other: (Table, Expression) => Option[Table]): LogicalPlan = plan.transformDown {
-    case overwrite: OverwriteByExpression if overwrite.write.isEmpty =>
+    case overwrite: OverwriteByExpression if overwrite.write.isEmpty && overwrite.deleteExpr != Literal.TrueLiteral =>
       overwrite.table match {
         case relation: DataSourceV2Relation => other(relation.table, overwrite.deleteExpr) match {
             case None => overwrite

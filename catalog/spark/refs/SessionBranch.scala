@@ -38,6 +38,13 @@ private[lakelog] object SessionBranch {
     if (table.facts.ref.isDefined || table.facts.past) table
     else branch.filter(_ => isEnabled(table)).flatMap(name => ifThere(table, name)).getOrElse(table)
 
+  /** Refuses a condition on all rows of a table, where the session sees those of a branch. */
+  def refuseLook(table: LakeTable): Unit = if (read(table).isOfSession) {
+    throw Failures.unsupported(
+      s"$branchSetting is ${branch.mkString}, so that this session sees the rows of that branch of ${table.itself.name}, and " +
+        s"not those that have to satisfy the condition too: RESET $branchSetting, and add it then.")
+  }
+
   /**
    * Makes the branch that a statement will write to before any of its names is resolved: what it reads of the same table has to be
    * on that branch too.
@@ -62,7 +69,8 @@ private[lakelog] object SessionBranch {
     val byOption = Option(options.get(OptionName)).map(_.trim)
     val byName = table.facts.ref.map(_.name).filter(_ => !table.isOfSession)
     (byOption ++ byName).toSeq.distinct match {
-      case Seq() => branch.map(ofSession(table, _)).getOrElse(table)
+      // Another session may have been the active one of the thread when it was loaded.
+      case Seq() => branch.fold(table.itself)(ofSession(table, _))
       case Seq(name) =>
         branch.filter(other => other != name && isEnabled(table)).foreach { other =>
           throw Failures.invalid(
@@ -97,10 +105,15 @@ private[lakelog] object SessionBranch {
     }
   }
 
-  /** Refuses the call of a procedure that changes rows of a table itself. */
-  def refuseCall(procedure: String, table: Option[String]): Unit = {
-    val isOnBranch = table.exists(name => RefTables.isBranch(PlanInternals.nameParts(name)))
-    if (isOnBranch) refuseId(procedure) else refuseLive(s"the procedure $procedure")
+  /** Refuses the call of a procedure of a catalog that changes rows of a table itself. */
+  def refuseCall(procedure: String, catalog: String, table: Option[String]): Unit = {
+    // A table may have such a name too.
+    def isOnBranch = table.map(PlanInternals.nameParts).filter(RefTables.isBranch).exists { name =>
+      val inCatalog = if (name.head == catalog) name else catalog +: name
+      LakeNames.table(inCatalog).flatMap(_.facts.ref).exists(_.kind == RefTables.Branch)
+    }
+    refuseId(s"the procedure $procedure")
+    if (branch.isDefined && !isOnBranch) refuseLive(s"the procedure $procedure")
   }
 
   private def refuseId(what: String): Unit = setting(idSetting).foreach { id =>

@@ -51,7 +51,7 @@ def forget(
 
     A call that was stopped is ended by the next one. Exit code 1 where such rows are left somewhere, or may be.
     """
-    catalog = place.catalog_for(table)
+    catalog = place.catalog()
     with Progress() as progress:
         found = catalog.forget(
             table,

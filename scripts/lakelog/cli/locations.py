@@ -13,7 +13,7 @@ from typing import Any
 
 from lakelog.catalog import LakelogError
 from lakelog.catalog.logs import LogCache, NameTree, Places
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import WALK_DEPTH_LIMIT, Identifier
 from lakelog.log import LogOptions, canonical_url
 
 _OWN = re.compile(r"/([nt])-[a-z2-7]{26}$")
@@ -42,10 +42,12 @@ def is_warehouse(url: str, options: Mapping[str, str]) -> bool:
     return found is not None and found.view.state.link is None
 
 
-def named(url: str, options: Mapping[str, str], warehouse: str | None) -> tuple[str, Identifier | None]:
-    """Return the warehouse of what is at a place, and its name there, () for the warehouse; None where it has none.
+def named(
+    url: str, options: Mapping[str, str], warehouse: str | None
+) -> tuple[str | None, Identifier | None]:
+    """Return the warehouse of what is at a place, and its name there, () for the warehouse; None if it has none.
 
-    What is in no warehouse that can be found is looked for in `warehouse`, or by itself.
+    What is in no warehouse that can be found is looked for in `warehouse`, if there is one.
     """
     url = canonical_url(url)
     if warehouse is not None and canonical_url(warehouse) == url:
@@ -53,7 +55,9 @@ def named(url: str, options: Mapping[str, str], warehouse: str | None) -> tuple[
     home = warehouse_above(url, options)
     if home is None and is_warehouse(url, options):
         return url, ()
-    home = home or warehouse or url
+    home = home or warehouse
+    if home is None:
+        return None, None
     try:
         return home, _name(_logs(home, options), url)
     except LakelogError:
@@ -66,7 +70,7 @@ def _name(logs: LogCache, url: str) -> Identifier | None:
     is_namespace = found is not None and found[1] == "n"
     link = (logs.namespace(location) if is_namespace else logs.table(location)).current().state.link
     path: list[str] = []
-    while link is not None:
+    while link is not None and len(path) <= WALK_DEPTH_LIMIT:  # one can be forged that leads to itself
         path.insert(0, link.name)
         link = logs.namespace(link.namespace).current().state.link if link.namespace else None
     tree, name = NameTree(logs), tuple(path)

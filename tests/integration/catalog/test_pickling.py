@@ -20,7 +20,7 @@ from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 SCHEMA = pa.schema({"id": pa.int64(), "day": pa.date32()})
 DAY = dt.date(2024, 1, 1)
 SECRET = "hunter2"
-OPTIONS = {"fsync": "off", "endpoint": f"https://AKIAUSER:{SECRET}@storage.example:9000"}
+OPTIONS = {"fsync": "off", "endpoint": f"https://AKIAUSER:{SECRET}@storage.example:9000/?key={SECRET}"}
 
 
 def ids(rows: Any) -> list[int]:

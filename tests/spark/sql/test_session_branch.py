@@ -222,6 +222,47 @@ def test_one_write_names_one_branch(shop: Lake):
     assert (4, "d") in in_python(shop)
 
 
+def test_the_session_that_writes_counts_and_not_the_one_that_is_active(shop: Lake):
+    table = f"{shop.name}.a.t"
+    before = in_python(shop)
+    other = shop.spark.newSession()
+    for key, value in shop.spark.conf.getAll.items():
+        if key.startswith(f"spark.sql.catalog.{shop.name}"):
+            other.conf.set(key, value)
+    rows = other.createDataFrame([(7, "g")], "id long, k string")
+    place = shop.catalog.load_table("a.t").location
+    shop.sql("SET spark.wap.branch = audit")
+    frame(shop).writeTo(table).append()  # makes the session with the setting the thread's active one
+    rows.write.mode("append").saveAsTable(table)
+    frame(shop)
+    rows.write.insertInto(table)
+    frame(shop)
+    rows.write.format("lakelog").option("catalog", shop.name).mode("append").save(place)
+    assert in_python(shop) == [*before, *[(7, "g")] * 3]
+    assert in_python(shop, "audit") == [*before, (9, "i")]
+
+
+def test_conditions_are_not_held_against_the_rows_of_a_branch_alone(shop: Lake):
+    shop.sql("INSERT INTO lake.a.t VALUES (NULL, 'n'), (30, 'n')")
+    shop.sql("SET spark.wap.branch = audit")
+    shop.sql("DELETE FROM lake.a.t WHERE k = 'n'")
+    for change in ("ALTER COLUMN id SET NOT NULL", "ADD CONSTRAINT few CHECK (id < 9)"):
+        with pytest.raises(PySparkException, match="RESET spark.wap.branch, and add it then"):
+            shop.sql(f"ALTER TABLE lake.a.t {change}")
+    shop.sql("RESET spark.wap.branch")
+    assert sorted(shop.sql("SELECT id FROM lake.a.t WHERE k = 'n'"), key=repr) == [(30,), (None,)]
+    with pytest.raises(PySparkException, match="violated by existing data"):
+        shop.sql("ALTER TABLE lake.a.t ALTER COLUMN id SET NOT NULL")
+
+
+def test_a_table_named_like_a_branch_is_not_one(shop: Lake):
+    shop.sql(f"CREATE TABLE lake.a.branch_office {ENABLED} AS SELECT 1L AS id")
+    shop.sql("SET spark.wap.branch = audit")
+    with pytest.raises(PySparkException, match="the procedure forget would change rows"):
+        shop.sql("CALL lake.system.forget('a.branch_office', 'id = 1', dry_run => false)")
+    assert shop.catalog.load_table("a.branch_office").to_arrow().num_rows == 1
+
+
 def test_the_option_branch_of_a_write_is_obeyed(shop: Lake, tmp_path):
     before = in_python(shop)
     table = f"{shop.name}.a.t"

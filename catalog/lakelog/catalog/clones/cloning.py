@@ -28,6 +28,7 @@ from lakelog.catalog.logs import (
     was_applied_anywhere,
 )
 from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.schema import kept_of_import
 from lakelog.catalog.state import (
     COMMENT,
     MAIN,
@@ -112,6 +113,8 @@ def stage_like(tree: NameTree, source: TableHead, identifier: Identifier, token:
     """Stage a new table with the definition of another one. TableExists, NoSuchNamespace; Unsupported where it would be
     outside of the warehouse."""
     metadata = source.metadata
+    # What an older version of lakelog took of other formats' properties, the clone has too: by its first commit.
+    properties, _ = kept_of_import(metadata.properties)
     stage = stage_table(
         tree,
         StageRequest(
@@ -121,7 +124,7 @@ def stage_like(tree: NameTree, source: TableHead, identifier: Identifier, token:
             partitioning=(),
             sort_by=(),
             cluster_by=(),
-            properties={name: value for name, value in metadata.properties.items() if name != COMMENT},
+            properties={name: value for name, value in properties.items() if name != COMMENT},
             location=None,
             comment=metadata.comment,
             provider=metadata.provider,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.holdings import counted_files, listed
+from lakelog.catalog.erasure.holdings import counted_files, listed, needed
 from lakelog.catalog.erasure.row_set import RowSet
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import TableHead
@@ -55,7 +55,7 @@ def _check_data(head: TableHead, rows: RowSet, checked: Checked) -> None:
     tracked = head.tracked
     entries: dict[str, int] = {}
     held: dict[str, int] = {}
-    for state in head.state.kept():
+    for state in needed(head):
         for chunk in state.files.chunks(tracked.log.read_blobs):
             files = chunk.filter(
                 pa.array([path not in entries for path in chunk["path"].to_pylist()], pa.bool_())
@@ -71,7 +71,10 @@ def _check_data(head: TableHead, rows: RowSet, checked: Checked) -> None:
             checked.left.append(f"{head.name}: {count:,} such rows are in {path}, another writer's")
         else:
             checked.again = True
-            checked.left.append(f"{head.name}: {count:,} such rows are in {path}, which came in meanwhile")
+            checked.left.append(
+                f"{head.name}: {count:,} such rows are in {path}, which came in meanwhile, or is kept for "
+                "a dropped clone"
+            )
     others = [each for each in there.items() if each[0] not in entries]
     for path, found in counted_files(head, rows, others):
         if found is None or found:

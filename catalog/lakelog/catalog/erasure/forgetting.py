@@ -30,7 +30,7 @@ from lakelog.catalog.logs import (
     no_progress,
     writing_as,
 )
-from lakelog.catalog.maintenance import Orphan, expire_logs, purge, remove, what_to_keep
+from lakelog.catalog.maintenance import Orphan, end_promises, expire_logs, purge, remove, what_to_keep
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
@@ -171,6 +171,7 @@ class _Forgetting(Looking):
         assert log.rows is not None, "what is erased was looked at"
         written, deleted = set[str](), set[str]()
         checked = Checked()
+        end_promises(self.tree.logs, log.head.tracked, log.head.tracked.current())
         for _ in range(ROUNDS_MAX):
             before = {path for path in self._files(log.head)}
             head, gone = erase_lines(log.head, log.rows, event, self._released.__contains__, self._progress)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lakelog.catalog.erasure.row_set import RowSet, bound_to, is_value
 from lakelog.catalog.files import is_elsewhere, started_at
 from lakelog.catalog.logs import TableHead, TrackedLog
+from lakelog.catalog.maintenance import over
 from lakelog.catalog.schema import Curve, Predicate, Ranks, Schema
 from lakelog.catalog.state import MAIN, TAG, TableState
 from lakelog.log.errors import InvalidInput, NotFound
@@ -42,7 +43,7 @@ def held_by(head: TableHead, rows: RowSet, *, past: bool = True) -> Held:
     """Return which files hold such rows. Files that may are read, in their columns of the condition."""
     held = Held()
     fetch = head.tracked.log.read_blobs
-    kept = head.state.kept()
+    kept = needed(head)
     for state in kept:
         for chunk in state.files.chunks(fetch):
             rows.note(head, chunk, _own_schema(head, state))
@@ -70,6 +71,12 @@ def held_by(head: TableHead, rows: RowSet, *, past: bool = True) -> Held:
     return held
 
 
+def needed(head: TableHead) -> list[TableState]:
+    """Return the lines of a table, and what is kept for clones that still need it: the files of others may be gone."""
+    ended = set(over(head.logs, head.id, head.state.clones.items()))
+    return [state for state in head.state.kept() if state.line.removeprefix("clone ") not in ended]
+
+
 def _own_schema(head: TableHead, state: TableState) -> Schema | None:
     own = state.current.schema
     return None if own == head.schema else own
@@ -83,10 +90,7 @@ def paths_kept(head: TableHead) -> set[str]:
     """Return the paths of all files that a line, a tag or a clone needs."""
     fetch = head.tracked.log.read_blobs
     return {
-        path
-        for state in head.state.kept()
-        for chunk in state.files.chunks(fetch, ())
-        for path in _paths(chunk)
+        path for state in needed(head) for chunk in state.files.chunks(fetch, ()) for path in _paths(chunk)
     }
 
 

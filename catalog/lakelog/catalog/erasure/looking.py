@@ -13,6 +13,7 @@ import msgspec
 
 from lakelog.catalog.erasure.clearing import cuts_of
 from lakelog.catalog.erasure.dropped import dropped_tables, ever_named, namespaces_of
+from lakelog.catalog.erasure.former_clones import former_clones
 from lakelog.catalog.erasure.holdings import Held, boundaries, foreign_of, held_by, is_boundary
 from lakelog.catalog.erasure.model import ErasedTable, Lost
 from lakelog.catalog.erasure.old_bounds import old_bounds
@@ -139,6 +140,7 @@ class Looking:
         self._progress(f"{self.head.name}: looking for files with such rows")
         self._look_at_dropped()
         self._add(self.head, self._identifier, "table")
+        self._look_at_former_clones()
         self._look_at_promises()
         self._look_at_origins()
         self._look_at_renamed()
@@ -248,13 +250,38 @@ class Looking:
             self._add_orphan(orphan)
             return
         if view.sealed:
-            if holds:
-                self._add_dropped(ErasedLog(head, path, "dropped-table", Held(), is_due=True))
+            self._add_dropped_clone(head, path, holds)
             return
         try:
             self._add(head, path, "clone")
         except (InvalidInput, NotFound) as error:
             self.left.append(f"{name}, a clone, was left as it is: {error}")
+
+    def _add_dropped_clone(self, head: TableHead, path: Identifier | None, holds: bool) -> None:
+        self._met.add(head.id)
+        self._read.append(head.tracked)
+        if holds or head.view.purged:
+            self._add_dropped(ErasedLog(head, path, "dropped-table", Held(), is_due=True))
+            return
+        rows = row_set(head, self.predicate, self._work, self._family().shared_with(head.state))
+        held = held_by(head, rows)
+        bounds = old_bounds(head, rows)
+        quotes = next(versions_quoting(head.tracked, self.values), None) is not None
+        log = ErasedLog(head, path, "dropped-table", held, rows, is_due=bool(bounds) or quotes)
+        log.say(old_bounds=len(bounds))
+        self._rows[head.id] = rows
+        self._add_clones(head, held)
+        if log.is_due:
+            self._add_dropped(log)
+
+    def _look_at_former_clones(self) -> None:
+        own = self.logs.pop()
+        for id, tracked, view in former_clones(
+            self.tree.logs, self._namespaces, self._family().ids, self._met
+        ):
+            if id not in self._met:
+                self._add_clone(id, tracked.location, tracked, view, view.purged)
+        self.logs.append(own)
 
     def _look_at_promises(self) -> None:
         """Older versions of a clone have files that are kept for it. A clone of a clone is met once, while both of the
@@ -471,7 +498,7 @@ class Looking:
                 )
 
     def _look_at_renamed(self) -> None:
-        """A table that was renamed is another one by now, so its rows stay; who asks for the name may not know that."""
+        """The rows of a table that was renamed stay, as it has a name of its own; the caller may not know it."""
         for space in self._namespaces:
             for name, entry in space.state.entries.get(RELATION, {}).items():
                 if (

@@ -51,7 +51,8 @@ class Opening:
         options, writer = dict(given.pop("options") or {}), given.pop("writer")
         if "endpoint" in options:
             parts = urlsplit(options["endpoint"])
-            options["endpoint"] = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+            place = parts.netloc.rpartition("@")[2]
+            options["endpoint"] = urlunsplit((parts.scheme, place, parts.path, "", ""))
         return Opening(options=options, writer=None if writer is None else masked_facts(writer), **given)
 
     def check_process(self) -> None:

@@ -14,7 +14,7 @@ from lakelog.catalog.logs.name_tree import NameTree, no_such_namespace
 from lakelog.catalog.logs.own_links import is_own, linked_elsewhere
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.state import NAMESPACE, RELATION, TABLE, Entry, NamespaceState, TableState
+from lakelog.catalog.state import NAMESPACE, RELATION, TABLE, Entry, Link, NamespaceState, TableState
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 
@@ -109,7 +109,22 @@ def _at(tree: NameTree, location: str) -> Scope:
         raise NoSuchTable(f"there is no table at {location}: check the path") from error
     if view.sealed:
         raise NoSuchTable(f"there is no table at {location}: it was dropped")
+    if view.state.link is not None and not _is_named(tree.logs, view, view.state.link):
+        raise InvalidInput(
+            f"the table at {location} has its name in another warehouse than {tree.logs.warehouse}, whose saved cuts "
+            "and clones may need its versions: open that warehouse"
+        )
     return Scope(tables=[Target(tree.logs.url(tracked.location), None, tracked, view)])
+
+
+def _is_named(logs: LogCache, view: View[TableState], link: Link) -> bool:
+    """Return whether the name of a table is in this warehouse. Costs a GET."""
+    try:
+        parent = logs.namespace(link.namespace).current()
+    except NotFound:
+        return False
+    entry = parent.state.entry(RELATION, link.name)
+    return entry is not None and entry.id == view.log_id
 
 
 def of_namespace(tree: NameTree, path: Identifier, progress: Progress) -> Scope:

@@ -34,6 +34,7 @@ from lakelog.catalog.maintenance.fsck.check import (
 )
 from lakelog.catalog.maintenance.orphans import (
     Orphan,
+    hints_of,
     remove,
     unfinished,
     unlinked,
@@ -44,6 +45,8 @@ from lakelog.catalog.maintenance.policies import (
     policy_for,
 )
 from lakelog.catalog.maintenance.promises import (
+    end_promises,
+    over,
     release_lost,
     settle_origins,
 )
@@ -78,12 +81,15 @@ __all__ = [
     "all_named",
     "check_warehouse",
     "drop_and_purge",
+    "end_promises",
     "ever_in",
     "expire_logs",
     "first_readable",
+    "hints_of",
     "holds_a_table",
     "is_auto",
     "namespace_keeps_for",
+    "over",
     "policy_for",
     "purge_replaced",
     "release_lost",

@@ -145,7 +145,7 @@ def _unknown(
     for start in range(0, len(places), BATCH):
         batch = places[start : start + BATCH]
         opened = [logs.unread(location) for _, location, _ in batch]
-        hints = _hints(opened)
+        hints = hints_of(opened)
         for found, tracked, hint in zip(batch, opened, hints, strict=True):
             replay = tracked.log.replay
             root = replay.root_or_none(replay.keys.latest, hint)
@@ -154,7 +154,7 @@ def _unknown(
                 yield found
 
 
-def _hints(opened: Sequence[TrackedLog[None]]) -> list[bytes | None]:
+def hints_of(opened: Sequence[TrackedLog[Any]]) -> list[bytes | None]:
     """Return the object at the hint of each log: one round for each store."""
     found: dict[str, bytes | None] = {}
     for store in {id(tracked.store): tracked.store for tracked in opened}.values():

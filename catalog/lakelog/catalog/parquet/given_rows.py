@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog.parquet.plain_arrow import PlainStream, first_line
+from lakelog.catalog.parquet.plain_arrow import PlainStream, first_line, without_columns
 from lakelog.catalog.schema import dotted
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -54,10 +54,22 @@ def _reader_of(data: Ingestible) -> pa.RecordBatchReader:
             f"cannot write a {type(data).__name__}: give a pyarrow Table, RecordBatch or RecordBatchReader, or an "
             "object with __arrow_c_stream__ (pandas and Polars data frames have it)"
         )
+    _check_objects(data)
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(data, error) from error
+
+
+def _check_objects(data: Any) -> None:
+    """Raise Unsupported for a column of Python's objects, for which Polars hands over their addresses in memory."""
+    schema = getattr(data, "schema", None)
+    for name, found in schema.items() if isinstance(schema, Mapping) else ():
+        if str(found) == "Object":
+            raise Unsupported(
+                f"the column {dotted((name,))} has Python's objects (Polars' type Object), which Arrow does not have: "
+                "convert it to another type"
+            )
 
 
 _WITHOUT_ARROW = ("Int128", "UInt128", "VARIANT")
@@ -102,6 +114,8 @@ def _of_frame(frame: Any, pandas: Any) -> pa.Table:
                 f"the data frame has {dotted((twice[0],))} as a column and in its index: rename one of them"
             )
         frame = frame.reset_index()
+    if not len(frame.columns):
+        return pa.Table.from_batches([without_columns(len(frame))])
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

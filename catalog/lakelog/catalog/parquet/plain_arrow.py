@@ -14,11 +14,13 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from lakelog.catalog.schema import DEPTH_LIMIT, dotted, is_list, storage_of, too_deep
 from lakelog.log.errors import InvalidInput, Unsupported
 
 Path = tuple[str, ...]
+Ints = NDArray[np.int64]
 
 _is = pa.types
 
@@ -67,7 +69,15 @@ class PlainStream:
                     form.all_of(part.column(place), type)
                     for form, place, type in zip(forms, places, schema.types, strict=True)
                 ]
-                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                if arrays:
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                else:
+                    yield without_columns(part.num_rows)
+
+
+def without_columns(rows: int) -> pa.RecordBatch:
+    """Return so many rows of nothing. Arrow's other ways to make a batch count rows by their columns."""
+    return pa.RecordBatch.from_struct_array(pa.repeat(pa.scalar({}, pa.struct([])), rows))
 
 
 def plain_type(type: pa.DataType, path: Path) -> pa.DataType:
@@ -124,12 +134,13 @@ def recast(array: pa.Array | pa.ChunkedArray, type: pa.DataType, path: Path) -> 
 @lru_cache(1024)
 def _is_settled(type: pa.DataType) -> bool:
     """Return whether all values of a plain type are valid. Texts may not be UTF-8, decimals have too many digits, times
-    be of no day, and maps have values below a NULL."""
-    if _is.is_map(type):
+    be of no day, lists and maps have values below a NULL, and offsets lead outside of memory."""
+    if is_list(type) or _is.is_map(type):
         return False
     if _is.is_nested(type):
         return all(_is_settled(type.field(at).type) for at in range(type.num_fields))
-    return not (_is.is_string(type) or _is.is_decimal(type) or _is.is_time(type))
+    tests = (_is.is_string, _is.is_binary, _is.is_decimal, _is.is_time)
+    return not any(test(type) for test in tests)
 
 
 class _Form:
@@ -205,23 +216,31 @@ class _Form:
 
     def _struct(self, array: pa.Array, type: pa.DataType) -> pa.Array:
         fields = [type.field(at) for at in range(type.num_fields)]
-        parts = [self._part(field.name).of(array.field(at), field.type) for at, field in enumerate(fields)]
-        if array.type == type:
+        # Below a NULL there may be lists with values, as there may be in lists.
+        given = array.flatten() if array.null_count else [array.field(at) for at in range(len(fields))]
+        parts = [
+            self._part(field.name).of(part, field.type) for part, field in zip(given, fields, strict=True)
+        ]
+        if array.type == type and _are_same(parts, given):
             return array
         return pa.StructArray.from_arrays(parts, fields=fields, mask=_mask(array))
 
     def _list(self, array: pa.Array, type: pa.DataType) -> pa.Array:
-        places, field = _Places(array), type.value_field
-        values = self._part(field.name).of(places.reached(array.values), field.type)
-        if array.type == type and places.are_whole:
+        places, field = _Places(array, len(array.values)), type.value_field
+        given = places.reached(array.values)
+        values = self._part(field.name).of(given, field.type)
+        if array.type == type and places.are_whole and values is given:
             return array
         return pa.ListArray.from_arrays(places.offsets, places.chosen(values), type=type, mask=_mask(array))
 
     def _map(self, array: pa.Array, type: pa.DataType) -> pa.Array:
-        places, key, item = _Places(array), type.key_field, type.item_field
-        keys = self._part(key.name).of(places.reached(array.keys), key.type)
-        items = self._part(item.name).of(places.reached(array.items), item.type)
-        if array.type == type and places.are_whole:
+        places, key, item = _Places(array, len(array.keys)), type.key_field, type.item_field
+        given = [places.reached(array.keys), places.reached(array.items)]
+        keys, items = (
+            self._part(key.name).of(given[0], key.type),
+            self._part(item.name).of(given[1], item.type),
+        )
+        if array.type == type and places.are_whole and _are_same([keys, items], given):
             return array
         return pa.MapArray.from_arrays(
             places.offsets, places.chosen(keys), places.chosen(items), type=type, mask=_mask(array)
@@ -235,28 +254,27 @@ class _Places:
     below a NULL, which no reader sees and Parquet's writer refuses.
     """
 
-    def __init__(self, array: pa.Array) -> None:
-        if _is.is_fixed_size_list(array.type):
-            width = array.type.list_size
-            starts = np.arange(array.offset, array.offset + len(array)) * width
-            sizes = np.full(len(array), width)
-        else:
-            starts = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-            if _is.is_list_view(array.type) or _is.is_large_list_view(array.type):
-                sizes = array.sizes.to_numpy(zero_copy_only=False).astype(np.int64)
-            else:
-                starts, sizes = starts[:-1], np.diff(starts)
-        given = sizes
+    def __init__(self, array: pa.Array, values: int) -> None:
+        starts, given = _starts_and_sizes(array)
+        sizes = given
         if array.null_count:
             sizes = np.where(array.is_valid().to_numpy(zero_copy_only=False), sizes, 0)
+        if ((sizes < 0) | (sizes > 0) & ((starts < 0) | (starts > values - sizes))).any():
+            raise IndexError("its offsets lead outside of its values")
         ends = np.cumsum(sizes)
+        total = int(ends[-1]) if len(ends) else 0
         self.offsets = pa.array(np.concatenate([[0], ends]), type=pa.int32())
+        self._places: pa.Array | None = None
+        if not _has_views(array.type) and bool((given == sizes).all()):
+            self._first, self._count, self.are_whole = int(starts[0]) if len(starts) else 0, total, True
+            return
         self._first = int(starts[sizes > 0].min(initial=2**62))
         self._count = int((starts + sizes)[sizes > 0].max(initial=self._first)) - self._first
-        places = np.repeat(starts - (ends - sizes) - self._first, sizes) + np.arange(sizes.sum())
+        places = np.repeat(starts - (ends - sizes) - self._first, sizes) + np.arange(total)
         are_in_order = len(places) == self._count and not (np.diff(places) != 1).any()
         self.are_whole = are_in_order and bool((given == sizes).all())
-        self._places = None if are_in_order else pa.array(places)
+        if not are_in_order:
+            self._places = pa.array(places)
 
     def reached(self, values: pa.Array) -> pa.Array:
         """Return the values from the first to the last that a row has."""
@@ -265,6 +283,20 @@ class _Places:
     def chosen(self, values: pa.Array) -> pa.Array:
         """Return the values of the rows, in their order, of those that were reached."""
         return values if self._places is None else values.take(self._places)
+
+
+def _has_views(type: pa.DataType) -> bool:
+    return bool(_is.is_list_view(type) or _is.is_large_list_view(type))
+
+
+def _starts_and_sizes(array: pa.Array) -> tuple[Ints, Ints]:
+    if _is.is_fixed_size_list(array.type):
+        width = array.type.list_size
+        return np.arange(array.offset, array.offset + len(array)) * width, np.full(len(array), width)
+    starts = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    if _has_views(array.type):
+        return starts, array.sizes.to_numpy(zero_copy_only=False).astype(np.int64)
+    return starts[:-1], np.diff(starts)
 
 
 def unsliced(array: pa.Array) -> pa.Array:
@@ -293,6 +325,10 @@ def _is_misread(array: pa.Array, depth: int) -> bool:
         )
     parts = [array.keys, array.items] if _is.is_map(array.type) else [array.values]
     return any(_is_misread(each, depth + 1) for each in parts)
+
+
+def _are_same(made: list[pa.Array], given: list[pa.Array]) -> bool:
+    return all(one is other for one, other in zip(made, given, strict=True))
 
 
 def _mask(array: pa.Array) -> pa.Array | None:

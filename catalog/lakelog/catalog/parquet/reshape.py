@@ -177,12 +177,14 @@ def _struct(array: pa.Array, type: StructType, path: Path, rules: Rules) -> pa.A
         raise rules.mismatch(array.type, type, path)
     parts = []
     picked = rules.pick(_names(array.type), type.fields, path)
+    # What stands below a NULL is NULL too, however deep: checks of NOT NULL do not see it.
+    given = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
     for field, index in zip(type.fields, picked, strict=True):
         here = (*path, field.name)
         if index is None:
             part = rules.missing(field, len(array), here)
         else:
-            part = _field_values(array.field(index), field, array, here, rules)
+            part = _field_values(given[index], field, array, here, rules)
         parts.append(part if field.nullable else _filled(part, array))
     fields = [field_to_arrow(field, physical=rules.physical) for field in type.fields]
     return pa.StructArray.from_arrays(parts, fields=fields, mask=_mask(array))

@@ -46,7 +46,7 @@ BASE = 7_345_678_901_200_000
 MARK = "ZQXJ-erase"
 WHERE = f"flag = '{MARK}'"
 STEPS = 22
-NAMED = ("clones need its files", "no name leads", "was called")
+NAMED = ("clones need its files", "is kept for a dropped clone", "no name leads", "was called")
 NOW, DAY = dt.timedelta(0), dt.timedelta(days=1)
 
 
@@ -263,7 +263,11 @@ class Life:
             found.add(id)
             state = self.catalog._tree.logs.table(location).at_its_place().state
             new += [(clone, promise.location) for clone, promise in state.clones.items()]
-        return found
+        tables = [*map(self.catalog.load_table, self.names), *self.dropped_tables()]
+        former = {
+            table.id for table in tables if any(each.id in found for each in table.head.state.ancestors)
+        }
+        return found | former
 
     def to_go(self, id: str) -> set[int]:
         """Keys of the rows of a table that are to go: which had the mark there, or in a table that it comes from."""

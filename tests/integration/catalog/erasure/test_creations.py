@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -22,6 +24,8 @@ from lakelog.catalog.ddl import staging
 from lakelog.catalog.erasure import looking
 from lakelog.catalog.errors import LakelogError
 from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.maintenance import promises, purge
+from lakelog.log.errors import LakelogError
 
 __all__ = ["catalog", "warehouse"]
 
@@ -124,10 +128,8 @@ def test_a_clone_that_moves_while_it_is_looked_at_stays(
     moved: list[bool] = []
     with monkeypatch.context() as patch:
         patch.setattr(TrackedLog, "at_its_place", late)
-        try:
+        with suppress(LakelogError):
             catalog.forget("a.t", WHERE, dry_run=False)
-        except LakelogError:
-            pass
     assert moved
     catalog = client(warehouse)
     assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
@@ -162,3 +164,63 @@ def test_a_clone_of_what_is_left_that_another_user_is_making_stays(
     assert catalog.forget("a.t", condition, dry_run=False).left == ()
     assert ids(client(warehouse), "a.c") == ids(client(warehouse)) and is_whole(catalog)
     assert left_in(warehouse) == set() or condition != WHERE
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_what_is_kept_for_a_purged_clone_is_not_read_and_goes(
+    drops: bool, catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog)
+    clone = catalog.clone("a.t", "a.c")
+    catalog.clone("a.c", "a.d")
+    clone = clone.delete("id = 1")
+    catalog.expire("a.c", version=clone.version, dry_run=False)
+    if drops:
+        catalog.drop_table("a.c")
+    with monkeypatch.context() as patch:
+        # The clone of the clone ends what is kept for it in the first of both only.
+        patch.setattr(promises, "end_at_origins", lambda *given: None)
+        catalog.drop_table("a.d", purge=True)
+    table = catalog.load_table("a.t").delete("id = 1")
+    catalog.expire("a.t", version=table.version, dry_run=False)
+    catalog.vacuum("a.t", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
+    assert catalog.forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set() and ids(catalog) == [2, 3] and is_whole(catalog)
+    assert drops or ids(catalog, "a.c") == [2, 3]
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_a_clone_that_needs_no_file_of_its_source_any_more_is_a_clone(
+    drops: bool, catalog: Catalog, warehouse: str
+) -> None:
+    people(catalog, properties={"lakelog.write.update.mode": "copy-on-write"})
+    catalog.clone("a.t", "a.c")
+    clone = catalog.load_table("a.c").update({"flag": "'x'", "email": f"'{ADA}'"}, "id > 0")
+    catalog.expire("a.c", version=clone.version, dry_run=False)
+    catalog.vacuum("a.c", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
+    assert not client(warehouse).load_table("a.t").head.state.clones
+    if drops:
+        catalog.drop_table("a.c")
+    assert catalog.forget("a.t", "id = 1", dry_run=False).left == ()
+    assert ids(client(warehouse)) == [2, 3] and is_whole(catalog)
+    if not drops:
+        assert ids(client(warehouse), "a.c") == [2, 3]
+    else:
+        assert left_in(warehouse) == set()
+
+
+def test_a_purge_of_a_clone_that_was_stopped_is_ended(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(catalog)
+    catalog.clone("a.t", "a.c")
+    catalog.drop_table("a.c")
+
+    def dying(*given: Any) -> None:
+        raise Death
+
+    with monkeypatch.context() as patch, pytest.raises(Death):
+        patch.setattr(purge, "_empty", dying)
+        catalog.forget("a.t", WHERE, dry_run=False)
+    assert client(warehouse).forget("a.t", WHERE, dry_run=False).left == ()
+    assert left_in(warehouse) == set() and is_whole(catalog)

@@ -53,6 +53,21 @@ def test_the_dry_run_is_the_default_and_changes_nothing(catalog: Catalog, wareho
     assert dict(open_store(warehouse).list_sizes("")) == before
 
 
+def test_a_table_is_not_cleaned_from_another_warehouse_whose_cuts_it_does_not_know(
+    catalog: Catalog, clock: Clock, warehouse: str
+) -> None:
+    """A table at a location of the user's is found by it from everywhere."""
+    place = f"{warehouse}-elsewhere/t"
+    catalog.create_table("t", SCHEMA, location=place).append(rows(1)).append(rows(2))
+    catalog.save_cut("monday")
+    other = clock.client(f"{warehouse}-other")
+    other.create_table("u", SCHEMA)
+    for clean in (other.expire, other.vacuum):
+        with pytest.raises(InvalidInput, match="has its name in another warehouse"):
+            clean(location=place, dry_run=False)
+    assert [each.kind for each in catalog.expire(location=place, retain_last=1)] == ["table"]
+
+
 def test_versions_before_the_one_that_was_asked_for_go_and_the_others_stay(catalog: Catalog) -> None:
     table = grown(catalog, 5)
     dry = catalog.expire("t", version=4)

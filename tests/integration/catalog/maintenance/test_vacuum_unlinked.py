@@ -217,7 +217,7 @@ def test_a_first_commit_that_comes_while_its_folder_is_listed_stays(
     files = written(creator, stage, 1)
     catalog.vacuum(dry_run=False)
     clock.days_later(4)
-    list_all = orphans.all_of
+    list_all = purge.all_of
 
     def late(*given: Any) -> Any:
         monkeypatch.setattr(orphans, "all_of", list_all)

@@ -227,6 +227,14 @@ def _not_text() -> pa.Array:
     return pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff\xfe"]).buffers())
 
 
+def _of_offsets(type: pa.DataType, offsets: list[int], values: bytes | pa.Array) -> pa.Array:
+    """Return two values. Arrow looks at the last of their offsets only."""
+    places = pa.py_buffer(np.array(offsets, np.int32).tobytes())
+    if isinstance(values, bytes):
+        return pa.Array.from_buffers(type, 2, [None, places, pa.py_buffer(values)])
+    return pa.Array.from_buffers(type, 2, [None, places], children=[values])
+
+
 def _too_many_digits() -> pa.Array:
     return pa.Array.from_buffers(pa.decimal128(38, 0), 1, [None, pa.py_buffer(b"\xff" * 15 + b"\x7f")])
 
@@ -243,6 +251,14 @@ REFUSED: dict[str, Callable[[], pa.Array]] = {
     "nanoseconds of a duration": lambda: pa.array([[1]], pa.list_(pa.duration("ns"))),
     "a time after a day": lambda: pa.array([86_400_000_000], pa.time64("us")),
     "a part of a day": lambda: pa.array([1], pa.date64()),
+    "bytes that end before they begin": lambda: _of_offsets(pa.binary(), [0, 50, 3], b"abc"),
+    "lists that end before they begin": lambda: _of_offsets(pa.list_(pa.int64()), [0, 50, 3], pa.array([1, 2, 3])),
+    "lists that go on after their values": lambda: _of_offsets(
+        pa.list_(pa.string()), [0, -1, 3], pa.array(["a", "b", "c"])
+    ),
+    "a view outside of its values": lambda: pa.ListViewArray.from_arrays(
+        pa.array([2**30], pa.int32()), pa.array([2], pa.int32()), pa.array([1, 2, 3])
+    ),
     "an interval": lambda: pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
     "a union": lambda: pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
     "a union in a list": lambda: pa.ListArray.from_arrays(

@@ -147,10 +147,36 @@ def test_all_columns_of_frames_come_back(given: arrow_givers.Given, operation: s
 def test_values_that_cannot_be_kept_are_refused_in_one_line(
     catalog: Catalog, operation: str, what: str
 ) -> None:
-    data = pa.table({"id": [1], "v": arrow_forms.REFUSED[what]()})
+    values = arrow_forms.REFUSED[what]()
+    data = pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": values})
     with pytest.raises(InvalidInput, match=r"column v\b.* Arrow's type .*: ") as refused:
         OPERATIONS[operation](catalog, arrow_forms.stored_schema([]).append(pa.field("v", pa.string())), data)
     assert len(refused.value.message.splitlines()) == 1
+
+
+def hidden() -> pa.Array:
+    """Lists and maps of one value each, the first below a NULL struct, the second a NULL itself."""
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), pa.array([1, 2, 3]))
+    nulls = pa.ListArray.from_arrays(lists.offsets, lists.values, mask=pa.array([False, True, False]))
+    maps = pa.MapArray.from_arrays(lists.offsets, pa.array(["a", "b", "c"]), nulls)
+    return pa.StructArray.from_arrays([nulls, maps], ["x", "y"], mask=pa.array([True, False, False]))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_values_below_nulls_are_not_written(catalog: Catalog, operation: str) -> None:
+    data = pa.table({"id": [0, 1, 2], "v": hidden()})
+    found = stream_of(data).reader().read_all()["v"].combine_chunks()
+    assert len(found.field("x").values) == 1 and len(found.field("y").keys) == 2
+    kept = [None, {"x": None, "y": [("b", None)]}, {"x": [3], "y": [("c", [3])]}]
+    assert_kept(OPERATIONS[operation](catalog, data.schema, data), {"v": kept})
+
+
+def test_rows_without_a_column_are_rows(catalog: Catalog) -> None:
+    table = catalog.create_table("t", pa.schema([("v", pa.string())]))
+    batch = pa.RecordBatch.from_struct_array(pa.array([{}, {}, {}], pa.struct([])))
+    for each in (batch, pa.Table.from_batches([batch]), pd.DataFrame(index=range(3))):
+        table = table.append(each)
+    assert table.to_arrow()["v"].null_count == 9
 
 
 FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -171,6 +197,9 @@ FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pd.DataFrame({"id": [1], "v": pd.interval_range(0, 1)}), "column v .*interval.*cast it"
     ),
     "two columns of a name": (lambda: pd.DataFrame([[1, 2, 3]], columns=["id", "v", "v"]), "v.*convert the column"),
+    "Polars' objects": (
+        lambda: pl.DataFrame({"id": [1], "v": pl.Series([object()], dtype=pl.Object)}), "column v has .*Object.*convert"
+    ),
     "a series of pandas": (lambda: pd.Series([1], name="v"), "a Series.*give a"),
     "a series of Polars": (lambda: pl.Series("v", [1]), "rows of a Series.*give a table"),
     "a column of pyarrow": (lambda: pa.chunked_array([[1]]), "rows of a ChunkedArray.*give a table"),

@@ -163,6 +163,23 @@ def test_a_source_is_read_once_as_it_comes(table: Table) -> None:
     assert reads == 10 and after.row_count == 100
 
 
+def test_a_source_has_its_rows_where_none_of_its_columns_is_needed(table: Table) -> None:
+    rows = source(7, 8)
+    merged = table.merge(rows, on="1 = 0").when_not_matched_insert({"id": "9"}).execute()
+    assert sorted(merged.to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 5, 9, 9]
+    assert seen(merged.merge(rows.slice(1), on="target.id = 9").when_matched_delete().execute()) == seen(
+        table
+    )
+    with pytest.raises(InvalidInput, match="matches several rows of the source"):
+        table.refresh().merge(rows, on="target.id = 1").when_matched_update({"n": "7"}).execute()
+
+
+def test_a_wide_table_takes_few_rows(catalog: Catalog) -> None:
+    types = {"id": pa.int64(), **{f"c{at}": pa.list_(pa.int64()) for at in range(300)}}
+    rows = pa.schema(types).empty_table()
+    assert catalog.create_table("t", rows.schema).upsert(rows, on="id").to_arrow().num_rows == 0
+
+
 def test_a_source_that_fails_is_the_error_and_nothing_is_changed(table: Table) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"id": [1]})

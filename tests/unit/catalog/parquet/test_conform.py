@@ -197,3 +197,16 @@ def test_text_is_held_against_its_length_also_in_the_form_of_the_table() -> None
     with pytest.raises(InvalidInput, match="shorten"):
         conform(column(pa.array(["abc"])), schema_of("varchar(2)"))
     assert conform(column(pa.array(["a"])), schema_of("char(2)")).to_pydict() == {"c": ["a "]}
+
+
+def test_nulls_below_null_structs_do_not_count() -> None:
+    required = Field(name="y", type=LONG, nullable=False)
+    inner = StructType((Field(name="x", type=StructType((required,))),))
+    below = pa.StructArray.from_arrays([pa.array([None, 1])], fields=[pa.field("y", pa.int64(), False)])
+    for mask, kept in (([True, False], [None, {"x": {"y": 1}}]), ([False, False], None)):
+        rows = column(pa.StructArray.from_arrays([below], ["x"], mask=pa.array(mask)))
+        if kept is None:
+            with pytest.raises(InvalidInput, match="c.x.y is NOT NULL"):
+                conform(rows, schema_of(inner))
+        else:
+            assert conform(rows, schema_of(inner)).column("c").to_pylist() == kept

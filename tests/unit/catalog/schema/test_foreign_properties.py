@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema import check_properties, kept_of_import, warn_of_foreign
+from lakelog.catalog.schema import check_properties, kept_of_import, properties, warn_of_foreign
 from lakelog.catalog.schema.foreign_properties import ForeignPropertyWarning, page_rows
 from lakelog.catalog.schema.foreign_properties.known import FOREIGN, Verdict
 from lakelog.log.errors import InvalidInput
@@ -94,3 +94,15 @@ def test_tables_are_created_and_altered_by_the_same_rule(tmp_path):
     with pytest.warns(ForeignPropertyWarning, match="lakelog.write.merge.mode"):
         table.alter([{"change": "set-property", "key": "write.merge.mode", "value": "copy-on-write"}])
     assert table.refresh().alter([{"change": "remove-property", "key": "gc.enabled"}]).version == 3
+
+
+def test_a_table_that_has_a_refused_property_is_read_changed_and_cloned(tmp_path, monkeypatch):
+    catalog = Catalog(str(tmp_path))
+    with monkeypatch.context() as older:
+        older.setattr(properties, "check_foreign", lambda given: None)
+        table = catalog.create_table("t", SCHEMA, properties={"delta.appendOnly": "true", "a": "b"})
+    table = table.alter([{"change": "set-property", "key": "a", "value": "c"}])
+    assert table.properties == {"delta.appendOnly": "true", "a": "c"}
+    assert catalog.clone("t", "copy").properties == table.properties
+    table = table.alter([{"change": "remove-property", "key": "delta.appendOnly"}])
+    assert table.properties == {"a": "c"}

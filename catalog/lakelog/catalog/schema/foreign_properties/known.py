@@ -176,7 +176,6 @@ def _of_iceberg() -> Iterator[ForeignProperty]:
     yield from refused(
         "encryption.key-id encryption.data-key-length", "files are encrypted as docs/encryption.md says"
     )
-    yield from refused("write.metadata.delete-after-commit.enabled", _KEEP_FOR, fine="false")
     yield from always("format-version", "an export has version 3")
     yield from always("schema.name-mapping.default", "columns have ids, by which files are read")
     for command in ("delete", "update", "merge"):
@@ -195,7 +194,6 @@ def _of_iceberg() -> Iterator[ForeignProperty]:
         "write.metadata.metrics.max-inferred-column-defaults write.parquet.stats-enabled.column.*",
         _STATISTICS,
     )
-    yield from kept("write.metadata.previous-versions-max", "lakelog.maintenance.keep-for")
     yield from kept(
         "write.distribution-mode write.delete.distribution-mode write.update.distribution-mode "
         "write.merge.distribution-mode",

@@ -25,6 +25,9 @@ MEMORY_MB, MEMORY_MB_MAX = 80, 4096
 """What DuckDB may take: more than the least only where rows are long, as it compresses a group of them at once."""
 
 GROUP_ROWS = 122_880
+VECTOR_BYTES = 512 * 1024
+"""Each column, and each part of it, has some vectors of 2048 values in each operator, however few rows there are."""
+
 THREADS_MAX = 2
 """Each thread needs memory of its own: with more of them, the limit would not do for a large join."""
 
@@ -120,7 +123,10 @@ class SqlEngine:
                 waiting, size = [], 0
 
     def _make_room(self, row_bytes: int) -> None:
-        wanted = min(MEMORY_MB_MAX, 2 * GROUP_ROWS * row_bytes // 2**20)
+        self._allow(2 * GROUP_ROWS * row_bytes)
+
+    def _allow(self, size_bytes: int) -> None:
+        wanted = min(MEMORY_MB_MAX, size_bytes // 2**20)
         if wanted > self._memory_mb:
             self._memory_mb = wanted
             self.run(f"SET memory_limit = '{wanted}MB'")
@@ -160,6 +166,7 @@ class SqlEngine:
     @contextmanager
     def stream(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[None]:
         """Inside, rows can be read once under a name, by any thread of DuckDB's: it works for the one that is here."""
+        self._allow(VECTOR_BYTES * sum(map(_vectors, schema.types)))
         context, rows = copy_context(), iter(batches)
 
         def watched() -> Iterator[pa.RecordBatch]:
@@ -230,3 +237,7 @@ def carried_type(type: pa.DataType) -> pa.DataType:
     if pa.types.is_null(type):
         return pa.int32()
     return with_parts(type, lambda field: carried_type(field.type))
+
+
+def _vectors(type: pa.DataType) -> int:
+    return 1 + sum(_vectors(type.field(at).type) for at in range(type.num_fields))
