@@ -22,7 +22,6 @@ from lakelog.catalog import Catalog
 from lakelog.catalog.clones import cloning
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.erasure import looking
-from lakelog.catalog.errors import LakelogError
 from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.maintenance import promises, purge
 from lakelog.log.errors import LakelogError
