@@ -155,6 +155,11 @@ def _key(field: Field, source: pa.Schema, name: str) -> Key:
             f"rows cannot be matched by the column {dotted((field.name,))} of type {field.type}, as {refused} is not "
             "compared here as in Spark: match them by other columns, or run MERGE in Spark"
         )
+    if _kind_of(field) is None:
+        raise Unsupported(
+            f"rows cannot be matched by the column {dotted((field.name,))} of type {field.type}: match them by columns "
+            "of simple types, or run MERGE in Spark"
+        )
     if not _is_alike(field, source.field(there).type):
         raise InvalidInput(
             f"rows cannot be matched by {dotted((field.name,))}, which is {field.type} in the table and "
@@ -165,9 +170,12 @@ def _key(field: Field, source: pa.Schema, name: str) -> Key:
 
 def _is_alike(field: Field, found: pa.DataType) -> bool:
     """Return whether values of both types are compared as what they are, and not as what they become by a cast."""
-    kind = _KINDS.get(field.type.family) if isinstance(field.type, AtomicType) else None
     # NULL is equal to nothing.
-    return kind is not None and (pa.types.is_null(found) or kind == _kind(found))
+    return pa.types.is_null(found) or _kind_of(field) == _kind(found)
+
+
+def _kind_of(field: Field) -> str | None:
+    return _KINDS.get(field.type.family) if isinstance(field.type, AtomicType) else None
 
 
 def _kind(type: pa.DataType) -> str | None:
