@@ -1,5 +1,5 @@
-"""The rows that a scan finds by a filter, and those that a delete, an update and an overwrite change by it, are those of
-which it is true when it is looked at row by row; in files of one row and of many, however they are partitioned."""
+"""The rows that a scan finds by a filter, and those that a delete, an overwrite and an update change by it, are those
+of which it is true when it is looked at row by row; in files of one row and of many, partitioned or not."""
 
 from __future__ import annotations
 
