@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, PredicateHelper}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, PredicateHelper, PythonUDF}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -27,11 +27,15 @@ private[lakelog] object OverwriteInternals extends PredicateHelper {
             case None => overwrite
             case Some(table) =>
               V2Writes(overwrite.copy(table = relation.copy(table = table), deleteExpr = Literal.TrueLiteral)) match {
-                case ready: OverwriteByExpression => ready.copy(table = relation, deleteExpr = overwrite.deleteExpr)
+                case ready: OverwriteByExpression => ready.copy(table = relation, deleteExpr = kept(overwrite.deleteExpr))
                 case unchanged => unchanged
               }
           }
         case _ => overwrite
       }
   }
+
+  /** Nothing looks at the condition from here on but what takes functions in Python out of plans, to run them on the query. */
+  private def kept(condition: Expression): Expression =
+    if (condition.exists(_.isInstanceOf[PythonUDF])) Literal.TrueLiteral else condition
 }

@@ -4,6 +4,7 @@ Parquet table, whatever lakelog decides from metadata, and whatever Spark hands 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.functions import expr
 from tests.spark.conftest import Lake
 from tests.spark.rows import conditions
 from tests.spark.rows.decided import AT_ONCE, Decided, decide
@@ -41,7 +43,7 @@ SETTINGS = {
 }
 """What a session may have set, for both sides."""
 
-SHARES = {"select": 0.5, "delete": 1, "overwrite": 0.7, "update": 0.25, "merge": 0.25}
+SHARES = {"select": 0.5, "delete": 1, "overwrite": 0.5, "write": 0.3, "update": 0.25, "merge": 0.25}
 """How often each is done. Most is decided from metadata for the second and the third."""
 
 NAMED = [
@@ -120,6 +122,7 @@ class World:
                 f"INSERT INTO lake.{name} BY NAME REPLACE WHERE {condition} SELECT {MARK} AS k, 7 AS u",
                 {(k, k % 3) for k in everything - expected} | {(MARK, 7)},
             ),
+            ("write", condition, {(k, k % 3) for k in everything - expected} | {(MARK, 7)}),
             (
                 "merge",
                 f"MERGE INTO lake.{name} USING (SELECT 1 AS one) ON {condition} WHEN MATCHED THEN DELETE",
@@ -136,7 +139,7 @@ class World:
         where = f"{kind} of {name}, {self.modes[name]}, {settings}: {statement}"
         self.report.compared[kind] += 1
         try:
-            answer = self.lake.sql(statement)
+            answer = self._done(kind, statement, name)
         except Exception as error:
             text = words_of(error)
             if "V2ExpressionBuilder" in str(error):
@@ -157,6 +160,14 @@ class World:
         if found != wanted:
             more, less = sorted(found - wanted), sorted(wanted - found)
             self.report.found.append(f"{where}\n    too many: {more}, missing: {less}")
+
+    def _done(self, kind: str, statement: str, name: str) -> Sequence[tuple[Any, ...]]:
+        if kind != "write":
+            return self.lake.sql(statement)
+        condition = expr(re.sub(r"\blake\.", f"{self.lake.name}.", statement))
+        rows = self.lake.frame(f"SELECT {MARK} AS k, 7 AS u")
+        rows.writeTo(f"{self.lake.name}.{name}").overwrite(condition)
+        return ()
 
 
 def words_of(error: Exception) -> str:
@@ -230,7 +241,8 @@ def test_rows_are_changed_for_which_a_condition_is_true(lake: Lake) -> None:
     with built(lake, 1) as world:
         no_difference(world, AT_ONCE, 2, 1)
         for number, condition in enumerate(NAMED):
-            world.compare_in(f"t{number % 2}", condition, {}, ("delete",))
+            kind = "write" if number == 3 else "delete"
+            world.compare_in(f"t{number % 2}", condition, {}, (kind,))
         assert not world.report.found, "\n".join(world.report.found)
 
 
