@@ -27,7 +27,8 @@ private[lakelog] object OverwriteInternals extends PredicateHelper {
             case None => overwrite
             case Some(table) =>
               V2Writes(overwrite.copy(table = relation.copy(table = table), deleteExpr = Literal.TrueLiteral)) match {
-                case ready: OverwriteByExpression => ready.copy(table = relation, deleteExpr = kept(overwrite.deleteExpr))
+                case ready: OverwriteByExpression =>
+                  ready.copy(table = relation, deleteExpr = kept(overwrite.deleteExpr))
                 case unchanged => unchanged
               }
           }

@@ -21,7 +21,8 @@ private[lakelog] object FactsInMerges extends (SparkSession => Rule[LogicalPlan]
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case merge: MergeIntoTable if merge.sourceTable.resolved => PlanInternals.withoutAliases(merge.targetTable) match {
+      case merge: MergeIntoTable if merge.sourceTable.resolved =>
+        PlanInternals.withoutAliases(merge.targetTable) match {
           case PlanInternals.TableOf(table: LakeTable) => plain(merge, table)
           case _ => merge
         }
