@@ -212,7 +212,7 @@ def test_changes_that_cannot_be_shown_are_refused(lake):
         lake.sql("SELECT * FROM lake.u CHANGES FROM VERSION 1")
     lake.sql("CREATE TABLE lake.r (_row_id INT, _version INT)")
     lake.sql("INSERT INTO lake.r VALUES (7, 8)")
-    assert lake.sql("SELECT _row_id, _version, __row_id, __version FROM lake.r CHANGES FROM VERSION 2") == [
+    assert lake.sql("SELECT _row_id, _version, ___row_id, __version FROM lake.r CHANGES FROM VERSION 2") == [
         (7, 8, 0, 2)
     ]
 

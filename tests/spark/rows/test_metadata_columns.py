@@ -171,6 +171,6 @@ def test_columns_of_ids_are_no_columns_of_a_new_table(lake):
     schema = lake.frame("SELECT _row_id, __version FROM lake.t").schema
     assert schema.simpleString() == "struct<_row_id:bigint,__version:bigint>"
     assert lake.catalog.load_table("u").schema.names == ("id", "_Version", "_row_id", "__version")
-    assert lake.sql("SELECT __row_id, ___version, _version, __version FROM lake.u WHERE id = 2") == [
+    assert lake.sql("SELECT ___row_id, ___version, _version, __version FROM lake.u WHERE id = 2") == [
         (2, 1, "mine", 1)
     ]
