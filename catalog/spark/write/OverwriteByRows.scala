@@ -21,7 +21,7 @@ private[lakelog] object OverwriteByRows extends (SparkSession => Rule[LogicalPla
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = OverwriteInternals.replaced(plan) {
-      // No rows are in one that is made by the statement, and no plan but the statement knows it.
+      // No rows are in one that is made by the statement, which alone knows it.
       case (_: StagedLakeTable, _) => None
       case (table: LakeTable, condition) if areColumns(condition, table) =>
         rowsOf(table, condition).map(new TableToBeCut(table, _))
