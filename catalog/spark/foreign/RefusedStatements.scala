@@ -49,8 +49,10 @@ private[lakelog] object RefusedStatements extends LakeStatement {
       all.find(each => words.are(each.begin: _*)).foreach { first =>
         words.take(first.begin: _*)
         for {
-          name <- words.name().flatMap(name => Try(words.partsOf(name)).toOption).filter(LakeNames.isTableOrPlace)
+          name <- words.name().flatMap(name => Try(words.partsOf(name)).toOption)
           refused <- all.find(each => each.begin == first.begin && words.are(each.behind: _*))
+          // Last, as a catalog is asked for it.
+          if LakeNames.isTableOrPlace(name)
         } throw Failures.unsupported(s"lakelog has no ${refused.name}: ${written(refused.instead, name)}.")
       }
     }
