@@ -11,6 +11,7 @@ import base64
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -82,10 +83,11 @@ def _arrow(data: bytes) -> pa.Table | None:
 
 
 def _unpacked(data: bytes) -> bytes | None:
-    """Return what is in a whole object that is compressed."""
+    """Return what is in a whole object that is compressed; None if it only begins so, as an id may that is decoded."""
     for magic, codec in ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")):
         if data.startswith(magic):
-            return pa.CompressedInputStream(pa.BufferReader(data), codec).read()
+            with suppress(OSError):
+                return pa.CompressedInputStream(pa.BufferReader(data), codec).read()
     return None
 
 
