@@ -137,26 +137,15 @@ def test_no_source_is_longer_than_a_reader_reads() -> None:
     assert long == {}
 
 
-WAITS = {
-    "Barrier",
-    "acquire",
-    "awaitTermination",
-    "communicate",
-    "get",
-    "join",
-    "poll",
-    "result",
-    "run",
-    "wait",
-}
-"""Calls that give up after a time, of threads, processes, futures and streams."""
+WAITS = {"acquire", "awaitTermination", "communicate", "join", "poll", "result", "wait"}
+"""Calls of threads, processes, futures and streams whose first argument is a time after which they give up."""
 
 
 def gives_up_after_s(call: ast.Call) -> Iterator[float]:
     """Yield the times, written as numbers, after which a call gives up."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     given = [word.value for word in call.keywords if word.arg == "timeout"]
-    if name in WAITS - {"Barrier", "get", "run"}:
+    if name in WAITS:
         given += call.args[:1]
     for each in given:
         if isinstance(each, ast.Constant) and isinstance(each.value, int | float):

@@ -6,7 +6,6 @@ import datetime as dt
 import os
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.erasure.searching import found_in
 from tests.integration.catalog.erasure.test_forgetting import client, store_of
+from tests.integration.catalog.erasure.test_what_stays import catalog, warehouse
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog, Table
@@ -23,21 +23,11 @@ from lakelog.catalog.parquet import left_folders, temporary_folder
 from lakelog.log import wait_for_background
 from lakelog.log.errors import NotFound
 
+__all__ = ["catalog", "warehouse"]
+
 SCHEMA = pa.schema([("id", pa.int64()), ("email", pa.string()), ("flag", pa.string())])
 ADA = "ZQXJ-ada@example.com"
 NOW = dt.timedelta(0)
-
-
-@pytest.fixture
-def warehouse() -> str:
-    return f"memory://{uuid.uuid4().hex}"
-
-
-@pytest.fixture
-def catalog(warehouse: str) -> Catalog:
-    found = client(warehouse)
-    found.create_namespace("a")
-    return found
 
 
 def people(catalog: Catalog, name: str = "a.t", **how: Any) -> Table:

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from tests.integration.catalog.erasure.test_copies import (
     ADA,
-    catalog,
     ids,
     left_in,
     people,
-    warehouse,
 )
 from tests.integration.catalog.erasure.test_forgetting import client
+from tests.integration.catalog.erasure.test_what_stays import catalog, warehouse
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog
