@@ -262,18 +262,20 @@ def left_out(lake, statement):
     session = lake.spark._jsparkSession
     store = session.sharedState().statusStore()
 
-    def all_of():
+    def newer_than(before):
         session.sparkContext().listenerBus().waitUntilEmpty()
         executions = store.executionsList()
-        return {each.executionId(): each for each in map(executions.apply, range(executions.size()))}
+        found = {each.executionId(): each for each in map(executions.apply, range(executions.size()))}
+        return {id: execution for id, execution in found.items() if id > before}
 
-    before = max(all_of(), default=-1)
+    before = max(newer_than(-1), default=-1)
     lake.sql(statement)
     found = {}
-    for id, execution in all_of().items():
+    # Only the newest: Spark forgets old executions at any time, also between their list and their metrics.
+    for id, execution in newer_than(before).items():
         values = store.executionMetrics(id)
         names = execution.metrics()
-        for metric in map(names.apply, range(names.size() if id > before else 0)):
+        for metric in map(names.apply, range(names.size())):
             if metric.name() == LEFT_OUT and values.contains(metric.accumulatorId()):
                 found[metric.accumulatorId()] = int(values.apply(metric.accumulatorId()))
     return sum(found.values())

@@ -101,12 +101,19 @@ BY_SPARK = [
 """What Spark does not hand down, or only in forms that lakelog does not know."""
 
 
+@pytest.fixture
+def is_odd(lake):
+    lake.spark.udf.register("is_odd", lambda id: id % 2 == 1, "boolean")
+    yield
+    lake.sql("DROP TEMPORARY FUNCTION is_odd")
+
+
+@pytest.mark.usefixtures("is_odd")
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 def test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are_true(lake, mode):
     lake.sql(f"""CREATE TABLE lake.t (id BIGINT, k STRING, p INT, c CHAR(4), d DECIMAL(14, 6), st STRUCT<x: BIGINT>)
         PARTITIONED BY (p) TBLPROPERTIES ('lakelog.write.delete.mode' = '{mode}')""")
     lake.sql(f"INSERT INTO lake.t SELECT *, named_struct('x', id - id % 2) FROM ({ROWS})")
-    lake.spark.udf.register("is_odd", lambda id: id % 2 == 1, "boolean")
     for number, condition in enumerate(BY_SPARK if mode == "merge-on-read" else BY_SPARK[2::2]):
         new = (100 + number, "new", number % 3, "n   ", None, None)
         expected = [tuple(row) for row in rows(lake, condition).collect()]
