@@ -127,8 +127,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   })
 
   override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadToWrite(ident) match {
-    case table: LakeTable if changesRows(ident, privileges) => table.toBeChanged
-    case table: LakeTable if privileges.contains(TableWritePrivilege.INSERT) => table.toBeFilled
+    case table: LakeTable =>
+      val seen = if (statement.exists(_.hasEvolved)) table.evolved else table
+      if (changesRows(ident, privileges)) seen.toBeChanged
+      else if (privileges.contains(TableWritePrivilege.INSERT)) seen.toBeFilled
+      else seen
     case table => table
   }
 

@@ -15,11 +15,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * How a table that was loaded reaches Python, and what its errors and files are called. One on the branch of a session has the
- * facts of the table `itself`, which was named.
+ * facts of the table `itself`, which was named. What a statement has given columns `isEvolved`.
  */
 private[lakelog] final case class TableAccess(
     catalog: String, ident: Identifier, channel: Channel, failures: Failures, options: Map[String, String],
-    itself: Option[TableFacts] = None) {
+    itself: Option[TableFacts] = None, isEvolved: Boolean = false) {
 
   def hadoopSettings: Map[String, String] = Locations.hadoopSettings(options)
 
@@ -69,7 +69,17 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def columns: Array[Column] =
     IdentityColumns.describe(
-      GeneratedColumns.describe(SchemaInternals.columnsOf(physical.identified), facts.schema), facts.schema)
+      GeneratedColumns.describe(columnsOf(physical.identified), facts.schema), facts.schema)
+
+  /**
+   * Spark compares a statement's rows with the columns of a table as a relation has them: with a CHAR or VARCHAR as a text, and its
+   * length beside it. A table that has been given columns for these rows it takes as it is.
+   */
+  protected def columnsOf(columns: StructType): Array[Column] = SchemaInternals.columnsOf(
+    if (access.isEvolved) SchemaInternals.withoutCharVarchar(columns) else columns)
+
+  /** The same table, as a statement sees it that has given it columns. */
+  def evolved: LakeTable = same(access.copy(isEvolved = true), facts)
 
   val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
 
@@ -287,7 +297,7 @@ private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFa
   override def schema: StructType = filled(physical.logical)
 
   override def columns: Array[Column] = {
-    val columns = SchemaInternals.columnsOf(filled(physical.identified))
+    val columns = columnsOf(filled(physical.identified))
     if (changesRows) columns else GeneratedColumns.describe(columns, facts.schema)
   }
 

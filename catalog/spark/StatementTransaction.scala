@@ -32,6 +32,9 @@ private[lakelog] final class StatementTransaction(
 
   def isChanging(ident: Identifier): Boolean = changing.contains(ident)
 
+  /** Whether the statement has given columns to a table that it writes to. */
+  def hasEvolved: Boolean = synchronized(before.nonEmpty)
+
   /** Where the statement's requests go. */
   def channel: Channel = synchronized(begun.map(session.channelIn).getOrElse(session.channel))
 
@@ -42,15 +45,21 @@ private[lakelog] final class StatementTransaction(
   def load(ident: Identifier)(anew: => Relation): Relation = {
     synchronized(loaded.add(ident))
     val asBefore = if (StatementInternals.tracker.isEmpty) synchronized(before.get(ident)) else None
-    asBefore.filter(isRead(ident, _)).getOrElse(anew)
+    asBefore.fold(anew) { table =>
+      val read = StatementInternals.tablesRead.collect { case same: LakeTable if same.access.ident == ident => same }
+      if (read.isEmpty || read.exists(isAs(_, table))) table else evolved(read, anew)
+    }
+  }
+
+  private def isAs(read: LakeTable, before: Relation): Boolean = before match {
+    case table: LakeTable => read.schema == table.schema
+    case _ => true
   }
 
   /** A MERGE that only adds rows looks for rows like them in the table that its analysis has made. */
-  private def isRead(ident: Identifier, asBefore: Relation): Boolean = asBefore match {
-    case table: LakeTable =>
-      val read = StatementInternals.tablesRead.collect { case same: LakeTable if same.access.ident == ident => same }
-      read.isEmpty || read.exists(_.schema == table.schema)
-    case _ => true
+  private def evolved(read: Seq[LakeTable], anew: Relation): Relation = anew match {
+    case table: LakeTable if read.exists(_.access.isEvolved) => table.evolved
+    case other => other
   }
 
   /** Called before the statement changes a schema, on which its data follow. */

@@ -11,6 +11,7 @@ TESTS = {
     "AdapterLog": "test_child.py::test_a_child_killed_while_idle_is_started_again",
     "ArrowInternals": "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say",
     "CachedTables": "sql/test_procedures.py::test_what_is_cached_is_read_anew_after_a_procedure_changed_it",
+    "ChangesApart": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
     "ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
     "CurvePlace": "sql/test_cluster.py::test_one_job_and_one_commit_put_all_partitions_in_order",

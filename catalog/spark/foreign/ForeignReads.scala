@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedRelation, UnresolvedTableValuedFunction}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, SubqueryAlias, UpdateTable}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -15,6 +15,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 private[lakelog] object ForeignReads extends EarlyRewrite {
 
   override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case change @ (_: DeleteFromTable | _: UpdateTable | _: MergeIntoTable) =>
+      changed(change).foreach(refuseBranch)
+      change
     case relation: UnresolvedRelation if isForeign(relation) && LakeNames.isTable(relation.multipartIdentifier) =>
       read(relation.multipartIdentifier, relation.options)
     // Spark fails by an internal error of its own, before the table could refuse it.
@@ -41,6 +44,23 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
       }
     }
   }
+
+  private def changed(statement: LogicalPlan): Option[UnresolvedRelation] = statement match {
+    case delete: DeleteFromTable => changed(delete.table)
+    case update: UpdateTable => changed(update.table)
+    case merge: MergeIntoTable => changed(merge.targetTable)
+    case alias: SubqueryAlias => changed(alias.child)
+    case relation: UnresolvedRelation => Some(relation)
+    case _ => None
+  }
+
+  /** Spark would take it for a version to be read. */
+  private def refuseBranch(target: UnresolvedRelation): Unit =
+    ForeignOptions.branch(target.options).filter(_ => LakeNames.isTable(target.multipartIdentifier)).foreach { name =>
+      throw Failures.unsupported(
+        "DELETE, UPDATE and MERGE have no option branch: name the branch as a table, " +
+          s"${SchemaInternals.quoted(target.multipartIdentifier :+ s"branch_$name")}.")
+    }
 
   private val Function = "table_changes"
 
@@ -100,6 +120,9 @@ private[lakelog] object ForeignOptions {
   /** The options of a read of changes, by Spark's names: it has found the table. */
   def ofChanges(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
     without(options, changes :+ "path" :+ "catalog": _*)
+
+  /** The branch that is to be read, or written to. */
+  def branch(options: CaseInsensitiveStringMap): Option[String] = Option(options.get(refs.head)).map(_.trim)
 
   /** The version that is to be read, by its number or the name of a tag or branch. */
   def version(options: CaseInsensitiveStringMap): Option[String] =

@@ -4,8 +4,9 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.{SparkSession => Session}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RowLevelWrite, UnaryNode}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 
 /**
  * The rows of `child` by these columns, computed once for the whole statement.
@@ -30,6 +31,8 @@ private[lakelog] object KeptRows extends (Session => SparkStrategy) {
 
   override def apply(session: Session): SparkStrategy = new SparkStrategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+      case write: RowLevelWrite => SourcesOnce.target(write).map(_.storesToFree()).filter(_.nonEmpty).toSeq
+          .map(StoringExec(planLater(write), _))
       case KeptRows(columns, child, store) => Seq(KeptRowsExec(columns, planLater(child), store))
       case _ => Nil
     }
@@ -53,6 +56,20 @@ private[lakelog] final case class KeptRowsExec(columns: Seq[Attribute], child: S
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): KeptRowsExec = copy(child = newChild)
+}
+
+/** Runs a statement, and frees what it has stored when it has ended: Spark aborts no write whose rows fail before it begins. */
+private[lakelog] case class StoringExec(child: SparkPlan, stores: Seq[RowStore]) extends V2CommandExec with UnaryExecNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override protected def stringArgs: Iterator[Any] = Iterator.empty
+
+  override protected def run(): Seq[InternalRow] =
+    try child.executeCollect().toSeq
+    finally stores.foreach(_.free())
+
+  override protected def withNewChildInternal(newChild: SparkPlan): StoringExec = copy(child = newChild)
 }
 
 /**

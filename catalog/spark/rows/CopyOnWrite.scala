@@ -65,7 +65,8 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = new RewriteTaskFactory(
     RowSettings.of(table, kind, info, physical.numPartitions, commit),
-    PlaceOrdinals.in(info.metadataSchema.get, table.physical.metadata), mayRepeat = kind == Command.MERGE)
+    PlaceOrdinals.in(info.metadataSchema.get, table.physical.metadata),
+    twice = Some(commit.deciders).filter(_ => kind != Command.MERGE))
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = replace(messages, None)
 
@@ -75,9 +76,9 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
   /** The files of the scan's last plan are gone: when Spark has learnt which ones matter, it has had it plan again. */
   private def replace(messages: Array[WriterCommitMessage], summary: Option[WriteSummary]): Unit = {
     val rows = written(messages)
-    val kept = Positions.united(rows.flatMap(_.positions), once = true)
+    val kept = Positions.united(rows.flatMap(_.positions), Some(commit.deciders.contradiction(_)))
     val read = commit.scan.map(_.files.withRows)
-    read.foreach(RewriteBatch.check(_, kept.keySet, summary.flatMap(RewriteBatch.rowsSeen)))
+    read.foreach(RewriteBatch.check(_, kept.keySet, summary.flatMap(RewriteBatch.rowsSeen), commit.deciders))
     // Without a first look, a DELETE reads files in which no row matches.
     if (kind == Command.DELETE && read.exists(_.totalRows == kept.values.map(_.getLongCardinality).sum)) abort(messages)
     else {
@@ -87,7 +88,6 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
         if (areKnown) Some(versionless) else summary.flatMap(RewriteBatch.updated).filter(_ <= versionless)
       commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows, updated)
     }
-    commit.end()
   }
 }
 
@@ -117,13 +117,13 @@ private object RewriteBatch {
    * What is removed must have been read, and what was read must be removed: a row would be lost or doubled otherwise. More
    * rows than there are come from tasks that ran again, and from joins.
    */
-  def check(files: PlannedFiles, kept: Set[String], seen: Option[Long]): Unit = {
+  def check(files: PlannedFiles, kept: Set[String], seen: Option[Long], deciders: Deciders): Unit = {
     val names = files.indices.map(files.name).toSet
     kept.find(!names(_)).foreach { file =>
-      throw new IllegalStateException(s"Rows of $file were rewritten, which is not to be replaced")
+      throw deciders.contradiction(s"Rows of $file were rewritten, which is not to be replaced")
     }
     seen.filter(_ < files.totalRows).foreach { rows =>
-      throw new IllegalStateException(
+      throw deciders.contradiction(
         s"Files with ${files.totalRows} rows are to be replaced, of which only $rows were read")
     }
   }

@@ -57,13 +57,13 @@ private[lakelog] object Positions {
     out.toByteArray
   }
 
-  /** What all tasks say together. Where a row may be in one of them only, it is a bug that it is in several. */
-  def united(messages: Seq[FilePositions], once: Boolean): Map[String, RoaringBitmap] = {
+  /** What all tasks say together; `twice` is the error where a row is in several of them, if it may be in one only. */
+  def united(messages: Seq[FilePositions], twice: Option[String => Throwable]): Map[String, RoaringBitmap] = {
     val files = mutable.Map.empty[String, RoaringBitmap]
     messages.foreach { message =>
       val (all, more) = (files.getOrElseUpdate(message.file, new RoaringBitmap), message.positions)
-      if (once && RoaringBitmap.intersects(all, more)) {
-        throw new IllegalStateException(s"Several tasks write the same rows of ${message.file}, which would double them")
+      twice.filter(_ => RoaringBitmap.intersects(all, more)).foreach { error =>
+        throw error(s"Several tasks write the same rows of ${message.file}, which would double them")
       }
       all.or(more)
     }

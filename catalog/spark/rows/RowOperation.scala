@@ -29,14 +29,22 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
 
   private var stores = Seq.empty[RowStore]
 
-  /** Keeps rows until the operation has ended. */
+  /** Keeps rows until the statement has ended: see [[StoringExec]]. */
   def store(): RowStore = synchronized {
     val store = new RowStore
     stores :+= store
     store
   }
 
-  private def free(): Unit = synchronized(stores.foreach(_.free()))
+  /** Gives over what it keeps: what runs the statement frees it. */
+  def storesToFree(): Seq[RowStore] = synchronized {
+    val all = stores
+    stores = Nil
+    all
+  }
+
+  /** The users' functions in the condition by which it chooses rows. */
+  @volatile var functions: Seq[String] = Nil
 
   override def command(): Command = kind
 
@@ -52,7 +60,7 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
   protected def fact(of: RowFact): NamedReference = SchemaInternals.reference(Seq(table.physical.metadata.name(of)))
 
   /** How to commit what the scan that was built last has found. Where no row can match, Spark builds none. */
-  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys, () => free())
+  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys, Deciders(kind, name, functions))
 }
 
 /**
@@ -86,7 +94,6 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
 private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends BatchWrite {
 
   override def abort(messages: Array[WriterCommitMessage]): Unit = {
-    commit.end()
     if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.dataFiles))
   }
 

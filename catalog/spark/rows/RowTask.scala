@@ -126,19 +126,18 @@ private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: Place
 }
 
 /**
- * Writes all rows that are left of some files, and new ones.
+ * Writes all rows that are left of some files, and new ones. `twice` has the error for a row that comes more than once.
  *
- * A row that is kept may come more than once, from a MERGE in which several rows of the source match it and no clause says
- * what to do then.
+ * A row that is kept may, from a MERGE in which several rows of the source match it and no clause says what to do then.
  */
-private[lakelog] final class RewriteTask(writer: RowWriter, places: PlaceOrdinals, mayRepeat: Boolean)
+private[lakelog] final class RewriteTask(writer: RowWriter, places: PlaceOrdinals, twice: Option[Deciders])
   extends RowTask(Some(writer), places) {
 
   override def write(metadata: InternalRow, row: InternalRow): Unit =
     if (note(metadata)) {
       writer.write(metadata, row)
       if (!writer.hadVersion) updated += 1
-    } else if (!mayRepeat) throw new IllegalStateException("A row would be written twice")
+    } else twice.foreach(deciders => throw deciders.contradiction("A row would be written twice"))
 }
 
 /** Writes new rows and those that take the place of others, and notes which rows are gone. */
@@ -159,10 +158,10 @@ private[lakelog] final class DeltaTask(writer: Option[RowWriter], places: PlaceO
   override def write(row: InternalRow): Unit = insert(row)
 }
 
-private[lakelog] final class RewriteTaskFactory(settings: RowSettings, places: PlaceOrdinals, mayRepeat: Boolean)
+private[lakelog] final class RewriteTaskFactory(settings: RowSettings, places: PlaceOrdinals, twice: Option[Deciders])
   extends DataWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
-    new RewriteTask(settings.writer(partitionId, taskId), places, mayRepeat)
+    new RewriteTask(settings.writer(partitionId, taskId), places, twice)
 }
 
 /** Without settings, no rows are written. */

@@ -26,7 +26,8 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
     }
   }
 
-  private def target(write: RowLevelWrite): Option[RowOperation] = write.table match {
+  /** The operation of a lakelog table that the statement is. */
+  def target(write: RowLevelWrite): Option[RowOperation] = write.table match {
     case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, operation: RowOperation)) => Some(operation)
     case _ => None
   }
@@ -124,6 +125,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
   // ---- the subqueries of a DELETE or UPDATE
 
   private def changed(write: RowLevelWrite, operation: RowOperation): LogicalPlan = {
+    operation.functions = functions(write.condition).distinct
     if (subqueries(write.condition).forall(RepeatableRows.areSame)) ofOneMind(write, operation, write.condition)
     else {
       val stores = mutable.Map.empty[LogicalPlan, RowStore]
@@ -155,6 +157,10 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
       case other => other
     }
   }
+
+  /** The names of the users' functions that are computed for each row. */
+  private def functions(condition: Expression): Seq[String] =
+    condition.collect { case function: UserDefinedExpression => function.name }
 
   private def subqueries(expression: Expression): Seq[LogicalPlan] =
     expression.collect { case subquery: SubqueryExpression => subquery.plan }

@@ -48,7 +48,7 @@ private[lakelog] object CutRows {
       else {
         val paths = files.indices.map(i => files.name(i) -> files.path(i)).toMap
         val rows = RowCommit.positions(
-          Positions.united(matching(table, files, replaced, condition), once = true), paths)
+          Positions.united(matching(table, files, replaced, condition), Some(new IllegalStateException(_))), paths)
         val isCopying = rows.nonEmpty && table.facts.writeModes.get("delete").contains("copy-on-write")
         Cut(rows, if (isCopying) Some(copied(table, files, rows.map(_.path).toSet, condition, filePrefix)) else None)
       }

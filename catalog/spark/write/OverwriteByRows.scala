@@ -5,7 +5,7 @@ import java.util.{Set => JSet}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability}
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsTruncate, Write, WriteBuilder}
@@ -28,6 +28,31 @@ private[lakelog] object OverwriteByRows extends (SparkSession => Rule[LogicalPla
       case _ => None
     }
   }
+
+  /** Refuses a condition on metadata columns, which Spark finds for it, and then misses among the table's columns. */
+  object OfColumns extends (SparkSession => Rule[LogicalPlan]) {
+    override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+      override val ruleName: String = "org.apache.spark.sql.lakelog.OverwriteByRows.OfColumns"
+
+      override def apply(plan: LogicalPlan): LogicalPlan = {
+        plan.foreach {
+          case write: OverwriteByExpression => write.table match {
+              case PlanInternals.TableOf(table: LakeTable) => refuseFacts(write.deleteExpr, table)
+              case _ =>
+            }
+          case _ =>
+        }
+        plan
+      }
+    }
+  }
+
+  private def refuseFacts(condition: Expression, table: LakeTable): Unit =
+    condition.references.find(ColumnInternals.isMetadata).foreach { column =>
+      throw Failures.unsupported(
+        s"An overwrite of ${table.name} finds the rows that it replaces by their columns, and not by the metadata column " +
+          s"${column.name}: delete them by a DELETE, and insert the new ones, in a transaction if both have to be one change.")
+    }
 
   /** Which rows a file has, rather than which file it is. */
   private def areColumns(condition: Expression, table: LakeTable): Boolean =

@@ -165,6 +165,33 @@ def test_changes_join_group_and_are_cached_like_a_table(table):
     assert table.sorted("SELECT _change_type, count(*) FROM lake.log GROUP BY 1") == expected
 
 
+@pytest.mark.adapter
+def test_changes_are_a_view_and_are_written_like_other_rows(lake):
+    lake.sql("CREATE TABLE lake.t (x INT, c CHAR(3))")
+    lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'b')")
+    lake.sql("CREATE TABLE lake.u (x INT, c STRING)")
+    frame = lake.spark.read.options(startingVersion=2, endingVersion=2).changes(f"{lake.name}.t")
+    frame.createOrReplaceTempView("changed")
+    try:
+        for to in ("t", "u"):
+            frame.select("x", "c").writeTo(f"{lake.name}.{to}").append()
+            lake.sql(f"INSERT INTO lake.{to} SELECT x + 10, c FROM changed")
+            lake.sql(
+                f"INSERT INTO lake.{to} SELECT x + 20, c FROM lake.t CHANGES FROM VERSION 2 TO VERSION 2"
+            )
+            lake.sql(
+                f"MERGE INTO lake.{to} AS t USING changed AS s ON t.x = s.x + 10 WHEN MATCHED THEN DELETE"
+            )
+        assert lake.sorted("SELECT x, c, _change_type FROM changed") == [
+            (1, "a  ", "insert"),
+            (2, "b  ", "insert"),
+        ]
+    finally:
+        lake.spark.catalog.dropTempView("changed")
+    assert lake.sorted("SELECT x FROM lake.t") == [(1,), (1,), (2,), (2,), (21,), (22,)]
+    assert lake.sorted("SELECT x FROM lake.u") == [(1,), (2,), (21,), (22,)]
+
+
 def test_a_frame_that_is_read_again_has_what_came_since(table):
     frame = (
         table.spark.read.option("startingVersion", 5).changes(f"{table.name}.t").select("x", "_change_type")

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.adapter
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 
 KEYS = 24
+FAILING = "there is no value for"
 DERBY = "jdbc:derby:memory:moving;create=true"
 
 
@@ -198,3 +199,26 @@ def test_stored_rows_are_given_back(lake, moving):
     before = lake.spark.sparkContext._jsc.getPersistentRDDs().size()
     upsert(lake, "by_rdd")
     assert lake.spark.sparkContext._jsc.getPersistentRDDs().size() <= before
+    # A value that fails before the first row is written is nothing of which Spark tells the write.
+    for statement in (
+        "MERGE INTO lake.t AS t USING by_rdd AS s ON t.k = s.k % 1000 WHEN MATCHED THEN UPDATE SET v = {}",
+        "UPDATE lake.t AS t SET v = {} WHERE k IN (SELECT k % 1000 FROM by_rdd)",
+    ):
+        with pytest.raises(Exception, match=FAILING):
+            lake.sql(statement.format(f"CAST(raise_error('{FAILING} ' || t.k) AS INT)"))
+        assert lake.spark.sparkContext._jsc.getPersistentRDDs().size() <= before, statement
+
+
+def test_a_function_that_contradicts_itself_fails_the_update_in_words(lake, moving):
+    create(lake, "copy-on-write")
+    before = lake.sorted("SELECT k, v FROM lake.t")
+    with pytest.raises(
+        Exception, match=r"UPDATE of .*\.t has changed nothing, as a function .*: moved\(\)\. Choose"
+    ) as failed:
+        lake.sql("UPDATE lake.t SET v = 1 WHERE moved(k) = k AND k IN (SELECT k FROM lake.s)")
+    assert "IllegalStateException" not in str(failed.value)
+    assert lake.sorted("SELECT k, v FROM lake.t") == before
+    # What the message recommends.
+    lake.sql("UPDATE lake.t SET v = 1 WHERE k IN (SELECT k FROM lake.s WHERE moved(k) = k)")
+    assert 0 < lake.sql("SELECT count(*) FROM lake.t WHERE v = 1")[0][0] < KEYS
+    assert lake.sorted("SELECT k FROM lake.t") == [(k,) for k, _ in before]

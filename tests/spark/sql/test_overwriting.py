@@ -132,6 +132,19 @@ def test_conditions_that_only_spark_evaluates_replace_the_rows_of_which_they_are
     assert not lake.catalog.fsck(deep=True).found
 
 
+def test_metadata_columns_choose_no_rows_to_be_replaced(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING)")
+    lake.sql("INSERT INTO lake.t VALUES (1, 'a')")
+    for condition in ("_row_id = 0", "id = 1 AND _File LIKE '%parquet'"):
+        with pytest.raises(
+            Exception, match="by their columns, and not by the metadata column _(row_id|File)"
+        ):
+            lake.sql(f"INSERT INTO lake.t REPLACE WHERE {condition} VALUES (2, 'b')")
+    with pytest.raises(Exception, match="by their columns, and not by the metadata column _row_id"):
+        lake.frame("SELECT 2L AS id, 'b' AS k").writeTo(f"{lake.name}.t").overwrite(col("_row_id") == 0)
+    assert lake.sql("SELECT * FROM lake.t") == [(1, "a")]
+
+
 def test_a_session_without_the_extension_says_which_part_of_a_condition_it_cannot_replace_by(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING)")
     excluded = "spark.sql.optimizer.excludedRules"

@@ -286,3 +286,73 @@ def test_a_merge_that_evolves_sees_its_own_table_in_the_source_as_it_was(lake, m
     assert lake.frame("SELECT * FROM lake.t").columns == ["id"]
     lake.sql(f"{merge} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
     assert lake.sorted("SELECT * FROM lake.t") == [(1, None), (2, "x")]
+
+
+TEXTS = "c CHAR(3), v VARCHAR(3), s STRUCT<c: CHAR(3), v: VARCHAR(3)>, a ARRAY<VARCHAR(3)>, m MAP<STRING, CHAR(3)>"
+VALUES = "'a' AS c, 'b' AS v, named_struct('c', 'c', 'v', 'd') AS s, array('e') AS a, map('k', 'f') AS m"
+VALUES_KEPT = ("a  ", "b", ("c  ", "d"), ["e"], {"k": "f  "})
+
+
+def texts_keep_their_lengths(lake, table, evolving):
+    """The columns are what they were, and a statement that would add one fails as a whole over a longer text."""
+    described = [tuple(row[:2]) for row in lake.sql(f"DESCRIBE lake.{table}")]
+    for column in (
+        TEXTS.replace("<c: ", "<c:").replace(", v: ", ",v:").replace("STRING, ", "STRING,").split(", ")
+    ):
+        assert tuple(column.lower().split()) in described
+    for text in "ade":
+        longer = VALUES.replace(f"'{text}'", "'long'")
+        with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+            lake.sql(evolving.replace(VALUES, f"{longer}, 1 AS more"))
+    assert [tuple(row[:2]) for row in lake.sql(f"DESCRIBE lake.{table}")] == described
+
+
+@pytest.mark.adapter
+def test_writes_that_add_columns_keep_texts_of_stated_lengths(lake):
+    lake.sql(f"CREATE TABLE lake.t (id INT, {TEXTS})")
+    insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.t"
+    lake.sql(f"{insert} BY NAME SELECT 1 AS n, 1 AS id, {VALUES}")
+    lake.sql(f"{insert} SELECT 2, {VALUES}, 2, 2 AS o")
+    lake.sql(f"{insert} REPLACE WHERE id = 1 SELECT 3, {VALUES}, 3, 3, 3 AS p")
+    rows = lake.frame(f"SELECT 4 AS id, {VALUES}, 4 AS q")
+    rows.writeTo(f"{lake.name}.t").option("mergeSchema", "true").append()
+    rows.selectExpr("*", "5 AS r").write.option("mergeSchema", "true").mode("append").saveAsTable(
+        f"{lake.name}.t"
+    )
+    assert lake.sorted("SELECT * FROM lake.t") == [
+        (2, *VALUES_KEPT, 2, 2, None, None, None), (3, *VALUES_KEPT, 3, 3, 3, None, None),
+        (4, *VALUES_KEPT, None, None, None, 4, 5), (4, *VALUES_KEPT, None, None, None, 4, None),
+    ]  # fmt: skip
+    texts_keep_their_lengths(lake, "t", f"{insert} BY NAME SELECT 1 AS id, {VALUES}")
+    # A field is added beside them, too.
+    lake.sql(f"{insert} BY NAME SELECT 5 AS id, named_struct('c', 'g', 'v', 'h', 'w', 'i') AS s")
+    assert lake.sql("SELECT s FROM lake.t WHERE id = 5") == [(("g  ", "h", "i"),)]
+    assert ("s", "struct<c:char(3),v:varchar(3),w:string>") in [
+        row[:2] for row in lake.sql("DESCRIBE lake.t")
+    ]
+
+
+@pytest.mark.adapter
+@in_both_modes
+def test_merges_that_add_columns_keep_texts_of_stated_lengths(lake, mode):
+    lake.sql(f"CREATE TABLE lake.t (id INT, {TEXTS}) {in_mode(mode)}")
+    lake.sql("INSERT INTO lake.t (id) VALUES (1), (9)")
+
+    def merge(added, *clauses):
+        source = f"(SELECT id, {VALUES}, id AS {added} FROM VALUES (1), (2) AS v(id))"
+        return (
+            f"MERGE WITH SCHEMA EVOLUTION INTO lake.t USING {source} AS v ON t.id = v.id {' '.join(clauses)}"
+        )
+
+    update, insert = "WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"
+    lake.sql(merge("n", update))
+    lake.sql(merge("o", insert))
+    lake.sql(merge("p", update, insert))
+    assert lake.sorted("SELECT * FROM lake.t") == [
+        (1, *VALUES_KEPT, 1, None, 1), (2, *VALUES_KEPT, None, 2, 2), (9, *[None] * 8),
+    ]  # fmt: skip
+    texts_keep_their_lengths(lake, "t", merge("n", update))
+    # Where a column has a length, and nothing is new, nothing changes.
+    version = lake.catalog.load_table("t").version
+    lake.sql(merge("p", insert))
+    assert lake.catalog.load_table("t").version == version

@@ -295,6 +295,11 @@ def test_the_option_branch_of_a_write_is_obeyed(shop: Lake, tmp_path):
         lambda: frame(shop).writeTo(table).option("branch", "b0").createOrReplace(),
         lambda: frame(shop).writeTo(f"{shop.name}.a.new").option("branch", "b0").create(),
         lambda: shop.spark.readStream.option("branch", "b0").table(table),
+        lambda: shop.sql("DELETE FROM lake.a.t WITH (branch = 'b0')"),
+        lambda: shop.sql("UPDATE lake.a.t AS t WITH (branch = 'b0') SET k = 'u'"),
+        lambda: shop.sql(
+            "MERGE INTO lake.a.t WITH (branch = 'b0') AS t USING lake.a.t AS s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        ),
     ):
         with pytest.raises(PySparkException, match="branch"):
             refused()
