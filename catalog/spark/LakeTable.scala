@@ -72,8 +72,9 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
       GeneratedColumns.describe(columnsOf(physical.identified), facts.schema), facts.schema)
 
   /**
-   * Spark compares a statement's rows with the columns of a table as a relation has them: with a CHAR or VARCHAR as a text, and its
-   * length beside it. A table that has been given columns for these rows it takes as it is.
+   * Spark compares the rows of a write WITH SCHEMA EVOLUTION with the columns of a relation, where a CHAR or VARCHAR is a
+   * text with its length beside it. Of a table that has been given columns for these rows, it takes the columns as they
+   * are, and would find that their texts have to be changed.
    */
   protected def columnsOf(columns: StructType): Array[Column] = SchemaInternals.columnsOf(
     if (access.isEvolved) SchemaInternals.withoutCharVarchar(columns) else columns)

@@ -44,7 +44,8 @@ private[lakelog] object LakeExtensions {
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(WritesByName.Late, KnownOptions, OverwriteByRows.OfColumns, ChangesApart, new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements,
+    Seq(WritesByName.Late, KnownOptions, OverwriteByRows.OfColumns, ChangesApart, new EvolvingViews(_),
+      new StreamSinks(_), ReadFilled, FactsInStatements,
       MadeValues, MergeChecks, MadeByChance, SourcesOnce, PaddedDeletes, ShowsByPattern)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */

@@ -56,11 +56,12 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
 
   /** Spark would take it for a version to be read. */
   private def refuseBranch(target: UnresolvedRelation): Unit =
-    ForeignOptions.branch(target.options).filter(_ => LakeNames.isTable(target.multipartIdentifier)).foreach { name =>
-      throw Failures.unsupported(
-        "DELETE, UPDATE and MERGE have no option branch: name the branch as a table, " +
-          s"${SchemaInternals.quoted(target.multipartIdentifier :+ s"branch_$name")}.")
-    }
+    for {
+      branch <- ForeignOptions.branch(target.options)
+      table <- LakeNames.table(target.multipartIdentifier)
+    } throw Failures.unsupported(
+      "DELETE, UPDATE and MERGE have no option branch: name the branch as a table, " +
+        s"${table.name}.${SchemaInternals.quoted(Seq(s"branch_$branch"))}.")
 
   private val Function = "table_changes"
 

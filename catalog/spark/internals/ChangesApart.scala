@@ -10,16 +10,18 @@ import org.apache.spark.sql.execution.datasources.v2.{ChangelogTable, DataSource
 /**
  * The changes of a table apart from the table itself, for a Spark that takes them for it.
  *
- * Spark 4.2 knows both by the table's name. Where it looks at a DataFrame again, in a temporary view or as the rows of a write, it
- * finds the table under that name, without the columns that say what has changed, and fails. What was found stays as it is,
- * as in a DataFrame that is executed.
+ * Spark 4.2 knows both by the table's name. Where it looks at a DataFrame again, in a temporary view or as the rows of
+ * a write, it finds the table under that name, without the columns that say what has changed, and fails. What was found
+ * stays as it is, as in a DataFrame that is executed.
  */
 private[lakelog] object ChangesApart extends (SparkSession => Rule[LogicalPlan]) {
 
-  private val isKnownToSpark = Try(Class.forName("org.apache.spark.sql.catalyst.analysis.V2ChangelogReference")).isSuccess
+  private val isKnownToSpark =
+    Try(Class.forName("org.apache.spark.sql.catalyst.analysis.V2ChangelogReference")).isSuccess
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
-    override def apply(plan: LogicalPlan): LogicalPlan = if (isKnownToSpark) plan else plan.resolveOperators {
+    override def apply(plan: LogicalPlan): LogicalPlan = if (isKnownToSpark) plan
+    else plan.resolveOperators {
       case relation: DataSourceV2Relation if relation.identifier.isDefined && isOfLake(relation) =>
         relation.copy(catalog = None, identifier = None)
     }

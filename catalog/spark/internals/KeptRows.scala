@@ -58,8 +58,9 @@ private[lakelog] final case class KeptRowsExec(columns: Seq[Attribute], child: S
   override protected def withNewChildInternal(newChild: SparkPlan): KeptRowsExec = copy(child = newChild)
 }
 
-/** Runs a statement, and frees what it has stored when it has ended: Spark aborts no write whose rows fail before it begins. */
-private[lakelog] case class StoringExec(child: SparkPlan, stores: Seq[RowStore]) extends V2CommandExec with UnaryExecNode {
+/** Runs a statement, and frees what it has stored when it has ended: Spark aborts no write that has not begun. */
+private[lakelog] case class StoringExec(child: SparkPlan, stores: Seq[RowStore])
+  extends V2CommandExec with UnaryExecNode {
 
   override def output: Seq[Attribute] = child.output
 

@@ -3,8 +3,9 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 
 /**
- * The users' functions by which a statement chooses rows. Spark computes its condition several times for a row, and one that counts
- * as deterministic though it is not may say that the row both changes and stays, or neither: then the statement fails.
+ * The users' functions by which a statement chooses rows. Spark computes its condition several times for a row. A
+ * function that counts as deterministic though it is not may say that the row both changes and stays, or neither: then
+ * the statement fails.
  */
 private[lakelog] final case class Deciders(command: Command, table: String, functions: Seq[String]) {
 

@@ -60,7 +60,8 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
   protected def fact(of: RowFact): NamedReference = SchemaInternals.reference(Seq(table.physical.metadata.name(of)))
 
   /** How to commit what the scan that was built last has found. Where no row can match, Spark builds none. */
-  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys, Deciders(kind, name, functions))
+  protected def commit: RowCommit =
+    new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys, Deciders(kind, name, functions))
 }
 
 /**
