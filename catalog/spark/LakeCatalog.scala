@@ -128,7 +128,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadToWrite(ident) match {
     case table: LakeTable =>
-      val seen = if (statement.exists(_.hasEvolved)) table.evolved else table
+      // Spark begins no transaction for a DataFrame's write, which adds columns in one of the session only.
+      val seen = if (statement.fold(isInTransaction)(_.hasEvolved)) table.evolved else table
       if (changesRows(ident, privileges)) seen.toBeChanged
       else if (privileges.contains(TableWritePrivilege.INSERT)) seen.toBeFilled
       else seen

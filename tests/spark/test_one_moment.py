@@ -125,25 +125,25 @@ EVOLVING = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 2 AS id, 'b'
 
 @pytest.mark.parametrize("way", ["saveAsTable", "insertInto"])
 def test_a_writer_without_a_transaction_of_its_own_adds_columns_in_an_open_one(lake, way):
-    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("CREATE TABLE lake.t (id INT, c CHAR(2))")
+    lake.sql("INSERT INTO lake.t VALUES (1, 'x')")
 
     def write():
         # PySpark does not have this method of Spark's yet.
-        writer = (
-            lake.spark.sql("SELECT 2 AS id, 'b' AS more").write.mode("append")._jwrite.withSchemaEvolution()
-        )
+        rows = lake.spark.sql("SELECT 2 AS id, 'y' AS c, 'b' AS more")
+        writer = rows.write.mode("append")._jwrite.withSchemaEvolution()
         getattr(writer, way)(f"{lake.name}.t")
 
     with pytest.raises(Exception, match="begin_transaction"):
         write()
-    assert lake.catalog.load_table("t").version == 1
+    assert lake.catalog.load_table("t").version == 2
     lake.sql("CALL lake.system.begin_transaction()")
     lake.sql("EXPLAIN INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 5 AS other")
     write()
-    assert lake.catalog.load_table("t").version == 1
+    assert lake.catalog.load_table("t").version == 2
     lake.sql("CALL lake.system.commit_transaction()")
-    assert lake.frame("SELECT * FROM lake.t").columns == ["id", "more"]
-    assert lake.sorted("SELECT * FROM lake.t") == [(1, None), (2, "b")]
+    assert lake.frame("SELECT * FROM lake.t").columns == ["id", "c", "more"]
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, "x ", None), (2, "y ", "b")]
 
 
 @pytest.mark.adapter
