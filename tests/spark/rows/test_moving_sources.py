@@ -199,7 +199,7 @@ def test_stored_rows_are_given_back(lake, moving):
     before = lake.spark.sparkContext._jsc.getPersistentRDDs().size()
     upsert(lake, "by_rdd")
     assert lake.spark.sparkContext._jsc.getPersistentRDDs().size() <= before
-    # A value that fails before the first row is written is nothing of which Spark tells the write.
+    # Spark aborts no write that has not begun when a value fails.
     for statement in (
         "MERGE INTO lake.t AS t USING by_rdd AS s ON t.k = s.k % 1000 WHEN MATCHED THEN UPDATE SET v = {}",
         "UPDATE lake.t AS t SET v = {} WHERE k IN (SELECT k % 1000 FROM by_rdd)",
