@@ -10,6 +10,7 @@ from pyspark.errors import UnsupportedOperationException
 from tests.spark.sessions import another_session, descriptions_of_jobs, last_job
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import in_mode, in_one_mode
+from tests.spark.sql.test_generated import only_where_spark_computes
 
 pytestmark = pytest.mark.adapter
 
@@ -291,6 +292,7 @@ def test_partitions_that_a_query_has_rows_of_are_overwritten_as_in_sparks_own_ca
     assert [row[0] for row in seen(lake)] == [1, 103, 104, 105, 106]
 
 
+@only_where_spark_computes
 def test_rows_that_only_spark_can_write_keep_their_partition_and_move_by_update(lake):
     lake.sql(
         "CREATE TABLE lake.t (id INT, k STRING, u STRING GENERATED ALWAYS AS (upper(k))) PARTITIONED BY (k)"
