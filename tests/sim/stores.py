@@ -81,6 +81,7 @@ class UnreliableStore:
 
     def __init__(self, truth: TrueStore, scheduler: Scheduler, weather: Weather, rng: random.Random) -> None:
         self.url = truth.url
+        self.is_bucket = truth.is_bucket
         self._truth = truth
         self._scheduler = scheduler
         self._weather = weather

@@ -30,6 +30,7 @@ class TimedStore:
 
     def __init__(self, truth: MemoryStore, scheduler: Scheduler, times_us: Mapping[str, int]) -> None:
         self.url = truth.url
+        self.is_bucket = truth.is_bucket
         self._truth = truth
         self._scheduler = scheduler
         self._times_us = times_us

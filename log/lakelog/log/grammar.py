@@ -83,11 +83,6 @@ FilePath: TypeAlias = Annotated[
 ]
 """Where a data file is: below its table's folder, or a URL or an absolute path."""
 
-WrittenPath: TypeAlias = Annotated[
-    str, Meta(pattern=rf"^data/{_NUMBER}-{_ID}-{_SAFE}+{_END}", max_length=KEY_SIZE_MAX)
-]
-"""The path of an object that a write made beside data files: it is never anywhere else."""
-
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 Word: TypeAlias = Annotated[str, Meta(pattern=f"^[a-z][a-z -]{{0,63}}{_END}")]
 """A kind, a space of names: one of few words, of which a newer client may know more."""

@@ -57,8 +57,8 @@ class LogOptions:
     blobs_kept_bytes: int = 128 * 1024 * 1024
     proposals: bool | None = None
 
-    def proposes_at(self, url: str) -> bool:
-        """Return whether changes of logs in the store with this URL are proposed."""
+    def proposes(self, *, in_bucket: bool) -> bool:
+        """Return whether changes of logs in a bucket, or elsewhere, are proposed."""
         if self.proposals is not None:
             return self.proposals
-        return url.startswith("s3:")
+        return in_bucket

@@ -37,7 +37,7 @@ class Sharing(Generic[S]):
         """Changes that `by_data` understands may be proposed to other processes, where the options have it so."""
         self._writer = writer
         self._replay, options = writer.replay, writer.replay.options
-        self._by_data = by_data if options.proposes_at(writer.replay.store.url) else None
+        self._by_data = by_data if options.proposes(in_bucket=writer.replay.store.is_bucket) else None
         self._lets_pass = None if by_data is None else by_data.lets_pass
         self._turns: Turns[Waiting[S]] = Turns(writer.replay.options.wait)
         self._trail: Trail[S] = Trail()

@@ -28,6 +28,7 @@ class DyingStore:
     def __init__(self, inner: ObjectStore, at: int, after: bool) -> None:
         self.inner, self.at, self.after = inner, at, after
         self.url = inner.url
+        self.is_bucket = inner.is_bucket
 
     def get(self, key: str) -> bytes | None:
         return self.inner.get(key)

@@ -27,6 +27,7 @@ class Between:
     def __init__(self, inner: ObjectStore, before: Callable[[], None]) -> None:
         self.inner = inner
         self.url = inner.url
+        self.is_bucket = inner.is_bucket
         self.before = before
 
     def get(self, key: str) -> bytes | None:

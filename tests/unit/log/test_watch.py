@@ -145,7 +145,7 @@ def test_a_look_that_fails_is_as_if_none_had_been_made() -> None:
 def test_object_stores_propose_and_folders_do_not_by_default(
     url: str, given: bool | None, expected: bool
 ) -> None:
-    assert LogOptions(proposals=given).proposes_at(open_store(url).url) is expected
+    assert LogOptions(proposals=given).proposes(in_bucket=open_store(url).is_bucket) is expected
 
 
 def test_the_keys_of_wishes_are_in_the_folder_of_their_version() -> None:

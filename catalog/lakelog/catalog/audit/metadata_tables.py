@@ -47,11 +47,6 @@ _ALIASES = {(name, "snapshot_id"): "version" for name in ("history", "refs", "sn
 """Iceberg's words for columns, by the metadata table: who asks for one gets it, and `SELECT *` does not show it."""
 
 
-def metadata_schema(table: TableHead, name: str) -> pa.Schema:
-    """Return the columns of the metadata table `name` of `table`. NotFound where it does not exist."""
-    return _named(name).schema(table)
-
-
 def read_metadata(table: TableHead, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
     """Return the rows of the metadata table `name`, all columns or these in their order.
 

@@ -45,7 +45,6 @@ from lakelog.log.stores import ObjectStore
 
 COPIES_AT_ONCE = 4
 SMALL_AT_ONCE = 64
-SMALL_BYTES = 1 << 20
 LISTED_AT_ONCE = 200
 """After so many copies a list of them is written: what a next run need not copy."""
 

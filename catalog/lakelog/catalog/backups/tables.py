@@ -351,6 +351,7 @@ class BackupStore:
 
     def __init__(self, url: str, store: ObjectStore, objects: Mapping[str, Listed]) -> None:
         self.url = url
+        self.is_bucket = store.is_bucket
         self._store = store
         self._objects = objects
         self._keys = sorted(objects, key=lambda key: key.encode())

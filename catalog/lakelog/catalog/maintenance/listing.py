@@ -31,14 +31,10 @@ VERSIONS_BETWEEN = 64
 Listed = tuple[str, int]
 
 
-def is_paged(store: ObjectStore) -> bool:
-    """Whether a list from a key on costs no more than what it returns: a folder is always read whole."""
-    return store.url.startswith("s3://")
-
-
 def listed(store: ObjectStore, prefix: str, bounds: Sequence[str]) -> Iterator[Listed]:
     """Yield the objects whose keys begin with the prefix, with their sizes, in the order of keys. `bounds` are keys."""
-    if not is_paged(store):
+    # A folder is always read whole.
+    if not store.is_bucket:
         yield from store.list_sizes(prefix)
         return
     first = list(islice(store.list_sizes(prefix), ALONE))

@@ -19,6 +19,7 @@ class Overlay:
     def __init__(self, below: ObjectStore) -> None:
         self.below = below
         self.url = below.url
+        self.is_bucket = below.is_bucket
         self.written: dict[str, bytes] = {}
         self._removed: set[str] = set()
 

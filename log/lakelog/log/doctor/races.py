@@ -281,7 +281,7 @@ def large(store: ObjectStore, reader: ObjectStore, key: str, size_bytes: int) ->
             faults.append("a large object was replaced by a small one")
             todo = OTHER_STORE
     except StorageError as error:
-        if store.url.startswith("/"):
+        if not store.is_bucket:
             todo = SEE_MESSAGE
         return Check(name=name, verdict=Verdict.BAD, what=f"{shown} in one PUT: {error}", todo=todo)
     if reader.get(key) != data:

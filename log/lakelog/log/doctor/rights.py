@@ -70,7 +70,7 @@ def try_all(store: ObjectStore, folder: str) -> Rights:
     rights = Rights()
     for action, tried in actions.items():
         name = f"right: {action}"
-        if action in ON_WHAT_IS_THERE and rights.missing("put") and not is_s3(store):
+        if action in ON_WHAT_IS_THERE and rights.missing("put") and not store.is_bucket:
             # A server refuses these to who may not do them, whether something is there or not. A system does not.
             rights.checks.append(unknown(name, "nothing could be put there to try it on"))
             continue
@@ -93,10 +93,6 @@ def try_all(store: ObjectStore, folder: str) -> Rights:
     return rights
 
 
-def is_s3(store: ObjectStore) -> bool:
-    return store.url.startswith("s3://")
-
-
 def _list(store: ObjectStore, prefix: str) -> None:
     for _ in store.list_after(prefix):
         pass
@@ -109,7 +105,7 @@ def _get(store: ObjectStore, key: str, rights: Rights) -> str | None:
 
 def _refused(name: str, action: str, message: str, store: ObjectStore) -> Check:
     verdict = Verdict.WARNING if action in CAN_DO_WITHOUT else Verdict.BAD
-    if is_s3(store):
+    if store.is_bucket:
         todo = f"grant {S3_ACTIONS[action]} there"
     else:
         todo = f"give this user the right to {FOLDER_ACTIONS.get(action, 'write')} in that folder"

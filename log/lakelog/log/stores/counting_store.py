@@ -20,6 +20,7 @@ class CountingStore:
     def __init__(self, inner: ObjectStore) -> None:
         self.inner = inner
         self.url = inner.url
+        self.is_bucket = inner.is_bucket
         self._lock = threading.Lock()
         self.reset()
 

@@ -40,6 +40,8 @@ _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 class LocalStore:
     """See ObjectStore. With fsync off, a crash of the machine (not of the process) may lose acknowledged commits."""
 
+    is_bucket = False
+
     def __init__(self, root: str, *, fsync: bool = True) -> None:
         if not os.path.isabs(root):
             raise InvalidInput(f"{root!r} is not an absolute path: open a folder by open_store")

@@ -15,6 +15,7 @@ from lakelog.log.stores.ranges import ObjectRange
 class MemoryStore:
     """See ObjectStore. Stores of the same name share their objects within the process."""
 
+    is_bucket = False
     _named: ClassVar[dict[str, "MemoryStore"]] = {}
     _naming: ClassVar[threading.Lock] = threading.Lock()
 

@@ -31,6 +31,8 @@ _CONTENT_RANGE = re.compile(r"bytes [0-9]+-([0-9]+)/([0-9]+)")
 class S3Store:
     """See ObjectStore. Credentials come from the AWS chain: environment, profile, container, instance."""
 
+    is_bucket = True
+
     def __init__(
         self, root: str, *, endpoint: str | None = None, region: str | None = None, path_style: bool = False
     ) -> None:
@@ -41,7 +43,6 @@ class S3Store:
         self.prefix = f"{prefix}/" if prefix else ""  # of all keys here, in the bucket
         self._endpoint = endpoint
         self._region = region
-        self._path_style = path_style
         self.clients = Clients(self._bucket, endpoint, region, path_style)
         self._clock = StoreClock()
         self._date = ""

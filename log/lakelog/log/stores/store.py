@@ -17,6 +17,9 @@ class ObjectStore(Protocol):
     """
 
     url: str  # the root, without a trailing slash
+    is_bucket: bool
+    """Whether it is a bucket and not a folder or memory: each request is a round over the network, a list from a key on
+    costs no more than what it returns, and rights are those of a service."""
 
     def get(self, key: str) -> bytes | None:
         """Return the object's bytes, or None where there is none."""

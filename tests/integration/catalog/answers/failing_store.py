@@ -35,6 +35,7 @@ class FailingStore:
     def __init__(self, inner: ObjectStore, at: int | None, fault: Fault = Fault.ONCE) -> None:
         self.inner, self.at, self.fault = inner, at, fault
         self.url = inner.url
+        self.is_bucket = inner.is_bucket
         self.requests = 0
         self.writes: set[int] = set()
 

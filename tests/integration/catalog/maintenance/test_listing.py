@@ -22,7 +22,8 @@ SMALL = {"ALONE": 7, "IN_PART": 5, "FILES_BETWEEN": 3, "AT_ONCE": 4}
 
 @pytest.fixture
 def paged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "is_paged", lambda store: True)
+    """Stores are lists of pages, as buckets are."""
+    monkeypatch.setattr(MemoryStore, "is_bucket", True)
     for name, value in SMALL.items():
         monkeypatch.setattr(listing, name, value)
 
@@ -100,10 +101,10 @@ def test_a_vacuum_of_parts_deletes_what_one_list_would_show(
     monkeypatch.setattr(listing, "_side_by_side", counted)
     [planned] = catalog.vacuum("t", older_than=NOW, keys=True)
     assert parts[0] > 5
-    monkeypatch.setattr(listing, "is_paged", lambda store: False)
+    monkeypatch.setattr(MemoryStore, "is_bucket", False)
     [alone] = catalog.vacuum("t", older_than=NOW, keys=True)
     assert planned.keys == alone.keys and planned.files == 10
-    monkeypatch.setattr(listing, "is_paged", lambda store: True)
+    monkeypatch.setattr(MemoryStore, "is_bucket", True)
     [done] = catalog.vacuum("t", older_than=NOW, dry_run=False)
     assert done.files == 10
     assert sorted(catalog.load_table("t").scan().to_arrow()["id"].to_pylist()) == [

@@ -39,6 +39,7 @@ class DyingStore:
     def __init__(self, inner: ObjectStore, at: int) -> None:
         self.inner, self.at = inner, at
         self.url = inner.url
+        self.is_bucket = inner.is_bucket
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
