@@ -7,17 +7,17 @@ had only before that says nothing about the file's rows. It must not know lines,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.lost_columns import lost_columns, may_be_lost, with_lost
+from lakelog.catalog.erasure.lost_columns import columns_of, lost_columns, may_be_lost, with_lost
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, as_written, united
-from lakelog.catalog.files import FIRST_ROW, VERSION, physical_rows
-from lakelog.catalog.logs import TableHead, files_of_commits
+from lakelog.catalog.files import FIRST_ROW, VERSION, files_to_arrow, physical_rows, with_version
+from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.maintenance import first_readable
 from lakelog.catalog.planning import (
     Bound,
@@ -31,7 +31,15 @@ from lakelog.catalog.planning import (
     unknown_parts,
 )
 from lakelog.catalog.schema import Predicate, Schema
-from lakelog.catalog.state import FileChange, RolledBack, SchemaChanged, TableEvent, TableReplaced
+from lakelog.catalog.state import (
+    FileChange,
+    RolledBack,
+    SchemaChanged,
+    TableEvent,
+    TableReplaced,
+    table_events,
+)
+from lakelog.log import Commit
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.leftovers import last_base_from
 
@@ -86,6 +94,11 @@ class RowSet:
     """Entries of the files that versions have, from the first that can be read on; some are on a line, too."""
     unnamed: list[str] = field(default_factory=list)
     """Columns of files, by their names there, of which no version says what they were called."""
+    first_names: list[Reading] = field(default_factory=list)
+    """The condition by the names that columns had at first, where no version that can be read has these: of files that
+    only expired versions had, nothing else is known."""
+    undone: list[tuple[int, pa.Table]] = field(default_factory=list)
+    """Versions of transactions that were aborted, or are undecided, with the entries of the files that they add."""
     first: int = 0
     """The first version that can be read."""
     present: Reading | None = None
@@ -96,7 +109,16 @@ class RowSet:
 
     def anew(self) -> RowSet:
         """Return the same rows, to be looked for in whole files, of which nothing is known."""
-        return RowSet(self.predicate, self.work, self.readings, self.ids, whole=True, present=self.present)
+        return RowSet(
+            self.predicate,
+            self.work,
+            self.readings,
+            self.ids,
+            whole=True,
+            first=self.first,
+            present=self.present,
+            first_names=self.first_names,
+        )
 
     def shared(self, until: int) -> NumberArray:
         """Return the ids below `until`, as a clone has them."""
@@ -191,9 +213,9 @@ class RowSet:
     def may_be_in(self, files: pa.Table) -> bool:
         """Return whether such rows may have been in files that are gone, by their bounds alone. Those of a clone that
         has them by ids, and no column of the condition, may have been in any."""
-        if not self.readings:
-            return bool(len(self.ids))
-        for reading in self.readings:
+        if not self.readings and len(self.ids):
+            return True
+        for reading in (*self.readings, *self.first_names):
             some = _added_before(files, reading.until)
             if some.num_rows and pc.any(may_match(some, reading.bound, ()), min_count=0).as_py():
                 return True
@@ -250,7 +272,7 @@ def row_set(
     """Return the rows that match, of which only the ids are known that are `shared`, and the names that columns had at
     each version that can be read. Costs a GET for each of these. NoSuchColumn if no version has such a column,
     except for a clone, which has `shared` rows."""
-    schemas, past, first = _history(head)
+    schemas, past, undone, first = _history(head)
     readings: dict[tuple[object, ...], Reading] = {}
     for schema, until in schemas:
         found = _reading(predicate, schema, until)
@@ -276,6 +298,12 @@ def row_set(
         bound_to(predicate, head.schema)
     rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names), first=first)
     rows.present = _reading(predicate, head.schema, None)
+    rows.undone = undone
+    known = {each.columns for each in rows.readings}
+    for schema in with_lost(predicate, head.schema, columns_of(found_columns)).values():
+        reading = _reading(predicate, schema, None)
+        if reading is not None and reading.columns not in known:
+            rows.first_names.append(reading)
     if shared is not None:
         rows.ids = shared
     return rows
@@ -288,9 +316,12 @@ def _reading(predicate: Predicate, schema: Schema, until: int | None) -> Reading
         return None  # no column of that name, or one that cannot be compared with such a value
 
 
-def _history(head: TableHead) -> tuple[list[tuple[Schema, int | None]], list[pa.Table], int]:
+def _history(
+    head: TableHead,
+) -> tuple[list[tuple[Schema, int | None]], list[pa.Table], list[tuple[int, pa.Table]], int]:
     """Return the schemas that the table had at versions that can be read, each with the version that it ended with, the
-    present one last; entries of the files of these versions; and the first of them."""
+    present one last; entries of the files of these versions; those of versions that have no effect; and the first
+    version that can be read."""
     tracked, log = head.tracked, head.tracked.log
     first = min(first_readable(last_base_from(log, head.view)), head.version)
     start = log.view_at(first)
@@ -302,7 +333,9 @@ def _history(head: TableHead) -> tuple[list[tuple[Schema, int | None]], list[pa.
     ]
     schemas: list[tuple[Schema, int | None]] = []
     schema = start.state.current.schema
+    without_effect = {*range(first + 1, head.version + 1)}
     for each in files_of_commits(tracked, first + 1, head.version):
+        without_effect.discard(each.commit.version)
         for event in each.events:
             if isinstance(event, FileChange):
                 past.append(each.added(event))
@@ -310,7 +343,22 @@ def _history(head: TableHead) -> tuple[list[tuple[Schema, int | None]], list[pa.
             if after is not None and after != schema:
                 schemas.append((schema, each.commit.version))
                 schema = after
-    return [*schemas, (head.whole.schema, None)], [each for each in past if each.num_rows], first
+    undone = list(added_without_effect(head, [*sorted(without_effect), head.version + 1]))
+    return [*schemas, (head.whole.schema, None)], [each for each in past if each.num_rows], undone, first
+
+
+def added_without_effect(head: TableHead, versions: Sequence[int]) -> Iterator[tuple[int, pa.Table]]:
+    """Yield those of the versions that are of transactions across logs, with what they would add, and its bounds."""
+    log = head.tracked.log
+    for version, data in zip(versions, log.replay.get_versions(versions), strict=True):
+        entry = None if data is None else log.replay.entry(version, data)
+        if not isinstance(entry, Commit) or entry.intent is None:
+            continue
+        files = CommitFiles(entry, tuple(table_events(entry)), log.replay.sidecars([entry])[version] or [])
+        for event in files.events:
+            if isinstance(event, FileChange):
+                inline = files_to_arrow(with_version(event.added, version), head.schema, ())
+                yield version, inline if event.added_sidecar is None else files.added(event)
 
 
 def _schema_after(event: TableEvent) -> Schema | None:
