@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from lakelog.catalog.erasure.history import files_of_intent, intents_at
 from lakelog.catalog.erasure.holdings import counted_files, listed, needed
 from lakelog.catalog.erasure.proposed import proposals_with_rows
-from lakelog.catalog.erasure.row_set import RowSet, added_without_effect
+from lakelog.catalog.erasure.row_set import RowSet
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import TableHead
 from lakelog.log.format import Commit, Tombstone
@@ -116,10 +117,10 @@ def _without_effect(head: TableHead, rows: RowSet, checked: Checked) -> Iterator
     """Look at transactions that have failed meanwhile: they have bounds of files that they have deleted again."""
     done = {entry.version for entry in head.tracked.log.replay.effects(head.state.erased + 1, head.version)}
     others = [each for each in range(head.state.erased + 1, head.version + 2) if each not in done]
-    for version, files in added_without_effect(head, others):
-        if rows.may_be_in(files):
+    for intent in intents_at(head, others):
+        if any(rows.may_be_in(files) for files in files_of_intent(head, intent)):
             checked.again = True
-            yield f"version {version}, of a transaction that failed or is under way, has bounds of such rows, or may"
+            yield f"version {intent.version}, of a transaction that failed or is under way, may have bounds of them"
 
 
 def _bases(head: TableHead, checked: Checked) -> Iterator[str]:

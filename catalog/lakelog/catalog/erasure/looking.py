@@ -19,7 +19,7 @@ from lakelog.catalog.erasure.namespaces import namespaces_of, namespaces_quoting
 from lakelog.catalog.erasure.old_bounds import old_bounds
 from lakelog.catalog.erasure.proposed import proposals_with_rows
 from lakelog.catalog.erasure.row_set import RowSet, row_set
-from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
+from lakelog.catalog.erasure.texts import definitions_quoting, values_of
 from lakelog.catalog.erasure.unlinked import Family, unlinked_with_rows
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray
 from lakelog.catalog.errors import NoSuchColumn
@@ -149,10 +149,9 @@ class Looking:
         """Find out what else than files has something of such rows: statements, proposals, bounds of files that are
         gone."""
         head, rows = log.head, log.rows
-        quotes = next(versions_quoting(head.tracked, self.values), None) is not None
         bounds = [] if rows is None else old_bounds(head, rows)
         proposals = [] if rows is None else list(proposals_with_rows(head, rows, self.values))
-        if quotes or bounds or proposals:
+        if bounds or proposals or (rows is not None and rows.quoting):
             log.must()
         log.say(old_bounds=len(bounds))
         return log

@@ -7,18 +7,19 @@ had only before that says nothing about the file's rows. It must not know lines,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.erasure.history import history_of
 from lakelog.catalog.erasure.lost_columns import columns_of, lost_columns, may_be_lost, with_lost
+from lakelog.catalog.erasure.texts import values_of
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, as_written, united
-from lakelog.catalog.files import FIRST_ROW, VERSION, files_to_arrow, physical_rows, with_version
-from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
-from lakelog.catalog.maintenance import first_readable
+from lakelog.catalog.files import FIRST_ROW, VERSION, physical_rows
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.planning import (
     Bound,
     IsTrue,
@@ -31,17 +32,7 @@ from lakelog.catalog.planning import (
     unknown_parts,
 )
 from lakelog.catalog.schema import Predicate, Schema
-from lakelog.catalog.state import (
-    FileChange,
-    RolledBack,
-    SchemaChanged,
-    TableEvent,
-    TableReplaced,
-    table_events,
-)
-from lakelog.log import Commit
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
-from lakelog.log.leftovers import last_base_from
 
 
 def bound_to(predicate: Predicate, schema: Schema) -> Bound:
@@ -99,6 +90,8 @@ class RowSet:
     only expired versions had, nothing else is known."""
     undone: list[tuple[int, pa.Table]] = field(default_factory=list)
     """Versions of transactions that were aborted, or are undecided, with the entries of the files that they add."""
+    quoting: bool = False
+    """Whether a commit that is there keeps a statement that quotes a value of the condition."""
     first: int = 0
     """The first version that can be read."""
     present: Reading | None = None
@@ -108,7 +101,8 @@ class RowSet:
     _plain: set[str] = field(default_factory=set)
 
     def anew(self) -> RowSet:
-        """Return the same rows, to be looked for in whole files, of which nothing is known."""
+        """Return the same rows, to be looked for in whole files, of which nothing is known but whether the ids of their
+        rows follow from their place: a path never has another file."""
         return RowSet(
             self.predicate,
             self.work,
@@ -118,6 +112,7 @@ class RowSet:
             first=self.first,
             present=self.present,
             first_names=self.first_names,
+            _plain=self._plain,
         )
 
     def shared(self, until: int) -> NumberArray:
@@ -272,7 +267,8 @@ def row_set(
     """Return the rows that match, of which only the ids are known that are `shared`, and the names that columns had at
     each version that can be read. Costs a GET for each of these. NoSuchColumn if no version has such a column,
     except for a clone, which has `shared` rows."""
-    schemas, past, undone, first = _history(head)
+    history = history_of(head, values_of(predicate))
+    schemas, past, first = history.schemas, history.past, history.first
     readings: dict[tuple[object, ...], Reading] = {}
     for schema, until in schemas:
         found = _reading(predicate, schema, until)
@@ -298,7 +294,7 @@ def row_set(
         bound_to(predicate, head.schema)
     rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names), first=first)
     rows.present = _reading(predicate, head.schema, None)
-    rows.undone = undone
+    rows.undone, rows.quoting = history.undone, history.quoting
     known = {each.columns for each in rows.readings}
     for schema in with_lost(predicate, head.schema, columns_of(found_columns)).values():
         reading = _reading(predicate, schema, None)
@@ -314,62 +310,6 @@ def _reading(predicate: Predicate, schema: Schema, until: int | None) -> Reading
         return Reading(schema, bound_to(predicate, schema), until)
     except (InvalidInput, NotFound):
         return None  # no column of that name, or one that cannot be compared with such a value
-
-
-def _history(
-    head: TableHead,
-) -> tuple[list[tuple[Schema, int | None]], list[pa.Table], list[tuple[int, pa.Table]], int]:
-    """Return the schemas that the table had at versions that can be read, each with the version that it ended with, the
-    present one last; entries of the files of these versions; those of versions that have no effect; and the first
-    version that can be read."""
-    tracked, log = head.tracked, head.tracked.log
-    first = min(first_readable(last_base_from(log, head.view)), head.version)
-    start = log.view_at(first)
-    past = [
-        chunk
-        for state in start.state.lines()
-        for chunk in state.files.chunks(log.read_blobs)
-        if chunk.num_rows
-    ]
-    schemas: list[tuple[Schema, int | None]] = []
-    schema = start.state.current.schema
-    without_effect = {*range(first + 1, head.version + 1)}
-    for each in files_of_commits(tracked, first + 1, head.version):
-        without_effect.discard(each.commit.version)
-        for event in each.events:
-            if isinstance(event, FileChange):
-                past.append(each.added(event))
-            after = _schema_after(event)
-            if after is not None and after != schema:
-                schemas.append((schema, each.commit.version))
-                schema = after
-    undone = list(added_without_effect(head, [*sorted(without_effect), head.version + 1]))
-    return [*schemas, (head.whole.schema, None)], [each for each in past if each.num_rows], undone, first
-
-
-def added_without_effect(head: TableHead, versions: Sequence[int]) -> Iterator[tuple[int, pa.Table]]:
-    """Yield those of the versions that are of transactions across logs, with what they would add, and its bounds."""
-    log = head.tracked.log
-    for version, data in zip(versions, log.replay.get_versions(versions), strict=True):
-        entry = None if data is None else log.replay.entry(version, data)
-        if not isinstance(entry, Commit) or entry.intent is None:
-            continue
-        files = CommitFiles(entry, tuple(table_events(entry)), log.replay.sidecars([entry])[version] or [])
-        for event in files.events:
-            if isinstance(event, FileChange):
-                inline = files_to_arrow(with_version(event.added, version), head.schema, ())
-                yield version, inline if event.added_sidecar is None else files.added(event)
-
-
-def _schema_after(event: TableEvent) -> Schema | None:
-    """Return the schema that an event gives the table; None where it stays."""
-    match event:
-        case SchemaChanged() | TableReplaced():
-            return event.schema
-        case RolledBack():
-            return None if event.metadata is None else event.metadata.schema
-        case _:
-            return None
 
 
 def _added_before(files: pa.Table, until: int | None) -> pa.Table:

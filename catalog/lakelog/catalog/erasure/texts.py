@@ -65,8 +65,13 @@ def versions_quoting(tracked: TrackedLog[Any], values: Sequence[str]) -> Iterato
     if base is not None and not is_buried(tracked.log.replay, base):
         yield base.root.version
     for commit in tracked.log.standing(1 if base is None else base.root.version):
-        if any(quotes(text, values) for text in _statements(commit)):
+        if has_quoting_statement(commit, values):
             yield commit.version
+
+
+def has_quoting_statement(commit: Commit, values: Sequence[str]) -> bool:
+    """Return whether a commit keeps a statement that quotes one of the values."""
+    return any(quotes(text, values) for text in _statements(commit))
 
 
 def _statements(commit: Commit) -> Iterator[str]:
