@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakelog.catalog.erasure.texts import has_quoting_statement
-from lakelog.catalog.files import files_to_arrow, with_version
+from lakelog.catalog.files import files_to_arrow, joined, with_version
 from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.maintenance import first_readable
 from lakelog.catalog.schema import Schema
@@ -26,6 +26,9 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Commit
 from lakelog.log.leftovers import last_base_from
+
+TABLES_MAX = 64
+"""A table of one entry takes as much memory as one of hundreds: those of so many commits that are alike become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ def history_of(head: TableHead, values: Sequence[str]) -> History:
         for chunk in state.files.chunks(log.read_blobs)
         if chunk.num_rows
     ]
+    new: list[pa.Table] = []
     schemas: list[tuple[Schema, int | None]] = []
     schema = start.state.current.schema
     without_effect = {*range(first + 1, head.version + 1)}
@@ -65,7 +69,11 @@ def history_of(head: TableHead, values: Sequence[str]) -> History:
         quoting = quoting or has_quoting_statement(each.commit, values)
         for event in each.events:
             if isinstance(event, FileChange):
-                past.append(each.added(event))
+                added = each.added(event)
+                if len(new) == TABLES_MAX or (new and new[0].schema != added.schema):
+                    past.append(joined(new))
+                    new = []
+                new.append(added)
             after = _schema_after(event)
             if after is not None and after != schema:
                 schemas.append((schema, each.commit.version))
@@ -73,7 +81,7 @@ def history_of(head: TableHead, values: Sequence[str]) -> History:
     intents = list(intents_at(head, [*sorted(without_effect), head.version + 1]))
     return History(
         schemas=[*schemas, (head.whole.schema, None)],
-        past=[each for each in past if each.num_rows],
+        past=[each for each in (*past, *new) if each.num_rows],
         undone=[(intent.version, files) for intent in intents for files in files_of_intent(head, intent)],
         first=first,
         quoting=quoting or any(has_quoting_statement(each, values) for each in intents),
