@@ -55,7 +55,7 @@ def sentinel(key: int) -> str:
 
 
 def client(warehouse: str) -> Catalog:
-    # Nobody waits: what stands undecided is of dead clients.
+    # No client waits: an undecided transaction is of a dead one.
     options = LogOptions(
         in_background=at_once, snapshot_every_versions=4, proposals=True, sleep_s=lambda seconds: None
     )

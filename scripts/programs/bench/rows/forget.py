@@ -85,7 +85,7 @@ def measured(name: str, warehouse: str) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="scripts/bench forget", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/bench rows.forget", description=__doc__)
     parser.add_argument("--appends", type=int, default=1000, help="default: %(default)s")
     parser.add_argument("--updates", type=int, default=200, help="default: %(default)s")
     parser.add_argument("--files", type=int, default=2000, help="default: %(default)s")
