@@ -158,6 +158,20 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
             return
 
 
+def standing(replay: Replay[S], first: int) -> Iterator[Commit]:
+    """Yield the commits that are in the log from `first` on, whatever became of them: also those of transactions that
+    were aborted, or are undecided. Expired ones are left out."""
+    while True:
+        objects = prefix(replay.get_versions(range(first, first + BATCH_MAX)))
+        for version, data in enumerate(objects, first):
+            entry = replay.entry(version, data)
+            if isinstance(entry, Commit):
+                yield entry
+        if len(objects) < BATCH_MAX:
+            return
+        first += BATCH_MAX
+
+
 def _first_retained(replay: Replay[S]) -> int:
     """Return the first version that has not expired: 1 where there is no base. One GET then, else a walk over them."""
     if replay.store.get(replay.keys.base(1)) is None:

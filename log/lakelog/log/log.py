@@ -107,6 +107,11 @@ class Log(Generic[S]):
         """Yield the retained commits from `first` to `last` (the head). Reads ahead in parallel batches."""
         return history.commits(self.replay, first, last, newest_first=newest_first)
 
+    def standing(self, first: int = 1) -> Iterator[Commit]:
+        """Yield the commits that are in the log from `first` on, also those that have no effect: of transactions that
+        were aborted, or are undecided. Reads ahead in parallel batches."""
+        return history.standing(self.replay, first)
+
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         """Return which of the versions from `first` to `last`, all of which exist, is that commit; expired ones too."""
         for entry in self.replay.effects(first, last):

@@ -6,22 +6,19 @@ checked that it is from after the erasure, or holds no values: then what it has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lakelog.catalog.erasure.history import files_of_intent, intents_at
 from lakelog.catalog.erasure.holdings import counted_files, listed, needed
+from lakelog.catalog.erasure.proposed import proposals_with_rows
 from lakelog.catalog.erasure.row_set import RowSet
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import TableHead
-from lakelog.catalog.parquet import decoded_rows
-from lakelog.catalog.planning import Bound, IsTrue, evaluate
-from lakelog.log.errors import LakelogError
 from lakelog.log.format import Commit, Tombstone
 from lakelog.log.keys import blob_version, is_versioned
-from lakelog.log.proposals.inbox import proposal_at
 from lakelog.log.replay import is_blank
 
 OBJECTS_AT_ONCE = 64
@@ -40,13 +37,18 @@ class Checked:
     """Expired versions that are no tombstones, though expiry has ended: of a copy that was made while it went on."""
 
 
-def check(head: TableHead, rows: RowSet) -> Checked:
-    """Look at all that is left of a table after its last erasure."""
+def check(head: TableHead, rows: RowSet, values: Sequence[str]) -> Checked:
+    """Look at all that is left of a table after its last erasure. `values` are texts that no statement may quote."""
     checked = Checked()
-    _check_data(head, rows.anew(), checked)
-    own = rows.present
-    proposed = () if own is None else _proposals(head, own.bound, checked)
-    for what in (*_commits(head, checked), *_bases(head, checked), *_derived(head, checked), *proposed):
+    rows = rows.anew()
+    _check_data(head, rows, checked)
+    for what in (
+        *_commits(head, checked),
+        *_without_effect(head, rows, checked),
+        *_bases(head, checked),
+        *_derived(head, checked),
+        *_proposals(head, rows, values, checked),
+    ):
         checked.left.append(f"{head.name}: {what}")
     return checked
 
@@ -111,6 +113,16 @@ def _commits(head: TableHead, checked: Checked) -> Iterator[str]:
             yield f"{key} is of no commit"
 
 
+def _without_effect(head: TableHead, rows: RowSet, checked: Checked) -> Iterator[str]:
+    """Look at transactions that have failed meanwhile: they have bounds of files that they have deleted again."""
+    done = {entry.version for entry in head.tracked.log.replay.effects(head.state.erased + 1, head.version)}
+    others = [each for each in range(head.state.erased + 1, head.version + 2) if each not in done]
+    for intent in intents_at(head, others):
+        if any(rows.may_be_in(files) for files in files_of_intent(head, intent)):
+            checked.again = True
+            yield f"version {intent.version}, of a transaction that failed or is under way, may have bounds of them"
+
+
 def _bases(head: TableHead, checked: Checked) -> Iterator[str]:
     log, number = head.tracked.log, 1
     data = log.store.get(log.keys.base(number))
@@ -139,27 +151,10 @@ def _derived(head: TableHead, checked: Checked) -> Iterator[str]:
         yield f"{key} came there meanwhile"
 
 
-def _proposals(head: TableHead, bound: Bound, checked: Checked) -> Iterator[str]:
+def _proposals(head: TableHead, rows: RowSet, values: Sequence[str], checked: Checked) -> Iterator[str]:
     """Look into what other clients propose meanwhile: such rows would come in by a later commit."""
     log = head.tracked.log
-    for key in log.store.list_after(log.keys.inbox):
-        checked.objects += 1
-        data = log.store.get(key)
-        if data is None:
-            continue  # it was applied, or withdrawn
-        if not data and log.keys.is_wish(key):
-            continue
-        try:
-            changes = proposal_at(key, data, log.keys, log.location, tuple(log.options.features)).changes
-            found = sum(_rows_like(change.rows, head, bound) for change in changes if change.rows)
-        except LakelogError as error:
-            yield f"the proposal {key} came meanwhile, and cannot be read: {error}"
-            continue
-        checked.again = checked.again or bool(found)
-        if found:
-            yield f"the proposal {key}, which came meanwhile, has {found:,} such rows"
-
-
-def _rows_like(data: bytes, head: TableHead, bound: Bound) -> int:
-    rows = decoded_rows(data, head.schema)
-    return int(pc.sum(evaluate(IsTrue(bound), rows), min_count=0).as_py())
+    checked.objects += sum(1 for _ in log.store.list_after(log.keys.inbox))
+    for found in proposals_with_rows(head, rows, values):
+        checked.again = checked.again or found.is_read
+        yield f"the proposal {found.key}, which came meanwhile, {found.what}"

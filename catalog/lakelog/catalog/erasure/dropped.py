@@ -6,13 +6,13 @@ are on the list of the namespace in which they were last, which may be another o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from lakelog.catalog.logs import NameTree, TrackedLog
+from lakelog.catalog.erasure.namespaces import Namespace
+from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import (
-    NAMESPACE,
     RELATION,
     EntryLinked,
     EntryRenamed,
@@ -20,8 +20,7 @@ from lakelog.catalog.state import (
     NamespaceState,
     namespace_events,
 )
-from lakelog.log import View
-from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +31,6 @@ class DroppedTable:
     location: str
     path: Identifier
     in_dropped: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    """A namespace, by the name that it has or had."""
-
-    path: Identifier
-    tracked: TrackedLog[NamespaceState]
-    view: View[NamespaceState]
-    is_dropped: bool
-
-    @property
-    def state(self) -> NamespaceState:
-        return self.view.state
 
 
 def ever_named(namespaces: Sequence[Namespace], identifier: Identifier) -> set[str]:
@@ -78,33 +63,6 @@ def dropped_tables(
             if path == identifier or id in named:
                 found.append(DroppedTable(id, location, path, each.is_dropped))
     yield from sorted(found, key=lambda each: each.id)
-
-
-def namespaces_of(tree: NameTree, say: Callable[[str], None]) -> Iterator[Namespace]:
-    """Yield all namespaces of a warehouse that can be read, dropped ones too, and `say` which cannot. Costs a GET for
-    each."""
-    root = tree.find_namespace(())
-    left: list[tuple[Identifier, str, bool]] = [] if root is None else [((), root.tracked.location, False)]
-    met: set[str] = set()
-    while left:
-        path, location, is_dropped = left.pop()
-        if location in met:
-            continue
-        met.add(location)
-        tracked = tree.logs.namespace(location)
-        try:
-            view = tracked.at_its_place() if is_dropped else tracked.current()
-        except LakelogError as error:
-            say(f"the namespace at {tree.logs.url(location)} cannot be read: {error}")
-            continue
-        if view.purged:
-            continue
-        yield Namespace(path, tracked, view, is_dropped)
-        for name, entry in view.state.entries.get(NAMESPACE, {}).items():
-            left.append(((*path, name), entry.location, is_dropped))
-        for each in view.state.dropped.values():
-            if each.space == NAMESPACE:
-                left.append(((*path, each.name), each.location, True))
 
 
 def _ever_named(tracked: TrackedLog[NamespaceState], name: str) -> set[str]:

@@ -13,7 +13,8 @@ import msgspec
 
 from lakelog.catalog.erasure.checking import Checked, check
 from lakelog.catalog.erasure.clearing import clear, drop_cuts
-from lakelog.catalog.erasure.looking import ErasedLog, Looking
+from lakelog.catalog.erasure.erased_log import ErasedLog
+from lakelog.catalog.erasure.looking import Looking
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten
 from lakelog.catalog.erasure.receipt import Signer, statement_of
 from lakelog.catalog.erasure.rewriting import erase_lines
@@ -180,7 +181,7 @@ class _Forgetting(Looking):
             deleted |= set(clear(self.tree, head, log.path, self._progress, checked.unburied))
             self._progress(f"{head.name}: all that is left is read")
             log.head = head.at(head.tracked.current())
-            checked = check(log.head, log.rows)
+            checked = check(log.head, log.rows, self.values)
             if not checked.again:
                 break
         self.left += checked.left
@@ -241,7 +242,8 @@ class _Forgetting(Looking):
         location = self.tree.logs.location(each.location)
         tracked = self.tree.logs.namespace(location)
         drop_cuts(self.tree, location)
-        view = tracked.current()
+        # The statement may be one of a transaction that is undecided.
+        view = tracked.settled()
         scope = Scope(namespaces=[Target(each.name, None, tracked, view)])
         for found in expire_logs(
             self.tree, scope, what_to_keep(version=view.version), dry_run=False, trust_clock=True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from lakelog.catalog.erasure.dropped import Namespace
+from lakelog.catalog.erasure.namespaces import Namespace
 from lakelog.catalog.logs import LogCache, TrackedLog
 from lakelog.catalog.maintenance import hints_of
 from lakelog.catalog.state import RELATION, TABLE, TableState

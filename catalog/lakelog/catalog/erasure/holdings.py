@@ -6,7 +6,7 @@ that match. Files that no version has have no entry: they are read by the column
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -141,6 +141,12 @@ def counted_files(
         for path, _, count in rows.work.count_listed(head, files, reading.schema, reading.bound):
             known = counts.get(path, 0)
             counts[path] = None if known is None or count is None else max(known, count)
+    for reading in rows.first_names:
+        for path, _, count in rows.work.count_listed(head, files, reading.schema, reading.bound):
+            known = counts.get(path, 0)
+            if count is None and rows.readings:
+                continue  # it has no such column, and what the others say of it stays
+            counts[path] = None if known is None or count is None else max(known, count)
     yield from counts.items()
 
 
@@ -172,11 +178,3 @@ def is_boundary(predicate: Predicate, head: TableHead) -> bool:
         ):
             return True
     return False
-
-
-def foreign_of(head: TableHead, held: Mapping[str, int]) -> list[str]:
-    """Return those files that are another writer's: not the table's own, nor an owner's of a clone."""
-    folders = [f"{head.logs.url(origin.location).rstrip('/')}/" for origin in head.state.origins]
-    return sorted(
-        path for path in held if is_elsewhere(path) and not any(path.startswith(folder) for folder in folders)
-    )

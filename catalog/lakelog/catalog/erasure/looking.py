@@ -6,23 +6,23 @@ a dry run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import numpy as np
 
-import msgspec
-
-from lakelog.catalog.erasure.clearing import cuts_of
-from lakelog.catalog.erasure.dropped import dropped_tables, ever_named, namespaces_of
+from lakelog.catalog.erasure.dropped import dropped_tables, ever_named
+from lakelog.catalog.erasure.erased_log import ErasedLog
+from lakelog.catalog.erasure.foreign import foreign_files
 from lakelog.catalog.erasure.former_clones import former_clones
-from lakelog.catalog.erasure.holdings import Held, boundaries, foreign_of, held_by, is_boundary
+from lakelog.catalog.erasure.holdings import Held, boundaries, held_by, is_boundary
+from lakelog.catalog.erasure.losses import losses_of, moved_away, temporary
 from lakelog.catalog.erasure.model import ErasedTable, Lost
+from lakelog.catalog.erasure.namespaces import namespaces_of, namespaces_quoting
 from lakelog.catalog.erasure.old_bounds import old_bounds
+from lakelog.catalog.erasure.proposed import proposals_with_rows
 from lakelog.catalog.erasure.row_set import RowSet, row_set
-from lakelog.catalog.erasure.texts import definitions_quoting, values_of, versions_quoting
+from lakelog.catalog.erasure.texts import definitions_quoting, values_of
 from lakelog.catalog.erasure.unlinked import Family, unlinked_with_rows
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray
 from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.files import joined
 from lakelog.catalog.logs import (
     NameTree,
     Progress,
@@ -32,10 +32,8 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance import Orphan, unfinished
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.parquet import left_folders
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
-    MAIN,
     RELATION,
     TABLE,
     TableState,
@@ -43,53 +41,6 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
-from lakelog.log.stores import ObjectStore
-
-
-@dataclass(slots=True)
-class ErasedLog:
-    """One table's log that takes part."""
-
-    head: TableHead
-    path: Identifier | None
-    kind: str
-    held: Held
-    rows: RowSet | None = None
-    is_due: bool = False
-    done: ErasedTable = field(init=False)
-
-    def __post_init__(self) -> None:
-        state, live = self.head.state, self.held.live
-        self.is_due = bool(self.is_due or live or self.held.past or state.erasing)
-        self.done = ErasedTable(
-            kind=self.kind,
-            name=self.head.name,
-            location=self.head.url,
-            files=len(live),
-            rows=sum(live.values()),
-            past_files=len(self.held.past),
-            versions=self._versions() if self.is_due else 0,
-        )
-
-    def _versions(self) -> int:
-        return self.head.version - max(self.head.state.expired, 1) + 1
-
-    def must(self) -> None:
-        """Its older versions have such rows, though nothing else of it shows that."""
-        if not self.is_due:
-            self.is_due = True
-            self.say(versions=self._versions())
-
-    def say(self, **what: object) -> None:
-        self.done = msgspec.structs.replace(self.done, **what)
-
-
-def _owned(head: TableHead) -> str:
-    """Return how files of another writer become lakelog's own, in words: a folder's can only be copied."""
-    source = head.state.source
-    if source is not None and source.metadata is not None and not source.copies:
-        return "adopt the files (catalog.adopt_files)"
-    return "copy the rows (CREATE TABLE … AS SELECT, or import with copy), delete the source's files"
 
 
 class Looking:
@@ -145,17 +96,25 @@ class Looking:
         self._look_at_origins()
         self._look_at_renamed()
         self._look_at_boundaries()
-        self._check_foreign(leave_foreign)
+        for each in self.logs:
+            self.left += foreign_files(each, leave=leave_foreign)
         for each in self.logs:
             if each.is_due:
-                self._note_lost(each)
+                self.lost += losses_of(self.tree, each, self._work)
+            elif moved := moved_away(each.head):
+                self.left.append(
+                    f"{each.head.name}: {moved:,} objects that a repair has moved to _lost/ are not looked into, "
+                    "and may have such rows: delete them"
+                )
             for what in definitions_quoting(each.head.metadata, self.values):
                 self.left.append(
                     f"{each.head.name}: {what} quotes a value of the condition: change or drop it"
                 )
         for log in self.dropped:
             self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
-        self._look_at_namespaces()
+        for place, lost in namespaces_quoting(self.tree, [*self.logs, *self.dropped], self.values):
+            self.namespaces.append(place)
+            self.lost += lost
         self.look_at_unlinked()
 
     def let_go(self) -> None:
@@ -165,41 +124,9 @@ class Looking:
 
     def look_at_temporary_folders(self, *, delete: bool) -> None:
         """Rows that did not fit into the memory of a process that was killed, and half of what it was writing."""
-        for store, prefix, url in self._places():
-            keys = [key for key, _ in store.list_leftovers(prefix)]
-            if keys and delete:
-                store.delete(keys)
-            if keys:
-                why = f"{len(keys):,} files of writes that were killed are deleted"
-                self.lost.append(Lost(kind="temporary-files", name=url, why=why))
-        found = left_folders(delete=delete)
-        for path, size in found.killed.items():
-            why = f"{size:,} bytes that a process that was killed has left there are deleted"
-            self.lost.append(Lost(kind="temporary-folder", name=path, why=why))
-        if found.unclear:
-            self.unreached.append(
-                f"{len(found.unclear):,} temporary folders, {found.unclear[0]} among them, and nothing says if "
-                "a process still uses them: delete them where none does"
-            )
-        if found.in_use:
-            self.unreached.append(
-                f"{len(found.in_use):,} temporary folders of processes that are running, {found.in_use[0]} among them: "
-                "each goes with its process"
-            )
-
-    def _places(self) -> Iterator[tuple[ObjectStore, str, str]]:
-        """Yield the folders of tables, and of the logs of their namespaces."""
-        met: set[str] = set()
-        for each in (*self.logs, *self.dropped):
-            tracked, link = each.head.tracked, each.head.state.link
-            yield tracked.store, f"{tracked.prefix}/" if tracked.prefix else "", each.head.url
-            if link is None or link.namespace in met:
-                continue
-            met.add(link.namespace)
-            above = self.tree.logs.namespace(link.namespace)
-            folder = f"{above.prefix}/" if above.prefix else ""
-            for part in ("_log/", "_txn/"):
-                yield above.store, f"{folder}{part}", f"{self.tree.logs.url(link.namespace)}/{part}"
+        lost, unreached = temporary(self.tree, [*self.logs, *self.dropped], delete=delete)
+        self.lost += lost
+        self.unreached += unreached
 
     def _add(self, head: TableHead, path: Identifier | None, kind: str) -> ErasedLog:
         self._met.add(head.id)
@@ -214,11 +141,19 @@ class Looking:
         held = held_by(head, rows)
         self._rows[head.id] = rows
         self._add_clones(head, held)
-        quoting = next(versions_quoting(head.tracked, self.values), None)
-        bounds = old_bounds(head, rows)
-        log = ErasedLog(head, path, kind, held, rows, is_due=quoting is not None or bool(bounds))
-        log.say(old_bounds=len(bounds))
+        log = self._with_traces(ErasedLog(head, path, kind, held, rows))
         self.logs.append(log)
+        return log
+
+    def _with_traces(self, log: ErasedLog) -> ErasedLog:
+        """Find out what else than files has something of such rows: statements, proposals, bounds of files that are
+        gone."""
+        head, rows = log.head, log.rows
+        bounds = [] if rows is None else old_bounds(head, rows)
+        proposals = [] if rows is None else list(proposals_with_rows(head, rows, self.values))
+        if bounds or proposals or (rows is not None and rows.quoting):
+            log.must()
+        log.say(old_bounds=len(bounds))
         return log
 
     def _add_clones(self, head: TableHead, held: Held) -> None:
@@ -265,10 +200,7 @@ class Looking:
             return
         rows = row_set(head, self.predicate, self._work, self._family().shared_with(head.state))
         held = held_by(head, rows)
-        bounds = old_bounds(head, rows)
-        quotes = next(versions_quoting(head.tracked, self.values), None) is not None
-        log = ErasedLog(head, path, "dropped-table", held, rows, is_due=bool(bounds) or quotes)
-        log.say(old_bounds=len(bounds))
+        log = self._with_traces(ErasedLog(head, path, "dropped-table", held, rows))
         self._rows[head.id] = rows
         self._add_clones(head, held)
         if log.is_due:
@@ -306,68 +238,6 @@ class Looking:
             for each in clustered:
                 each.must()
 
-    def _check_foreign(self, leave_foreign: bool) -> None:
-        for each in self.logs:
-            foreign = foreign_of(each.head, each.held.live)
-            if not foreign:
-                continue
-            if not leave_foreign:
-                raise InvalidInput(
-                    f"{each.head.name} has such rows in {len(foreign):,} files of another writer, {foreign[0]} among "
-                    "them, which lakelog does not delete: forget the rows at their source and import again, "
-                    f"{_owned(each.head)}, or leave the files there (--leave-foreign, SQL: leave_foreign => true), so "
-                    "that only lakelog's own copies go"
-                )
-            self.left += [f"{each.head.name}: {path} is another writer's, and stays" for path in foreign]
-
-    def _note_lost(self, log: ErasedLog) -> None:
-        name = log.head.name
-        first = max(log.head.state.expired, 1)
-        self.lost.append(
-            Lost(
-                kind="versions",
-                name=name,
-                why=f"from {first} to {log.head.version}: they cannot be read any more",
-            )
-        )
-        self.lost += [
-            Lost(kind="tag", name=f"{name}, {tag}", why="has such rows") for tag in sorted(log.held.tags)
-        ]
-        self._note_rows_of_then(log)
-        for tracked, cut in cuts_of(self.tree, log.head.tracked.location):
-            where = self.tree.logs.url(tracked.location)
-            self.lost.append(
-                Lost(kind="cut", name=cut, why=f"saved in {where}, needs older versions of {name}")
-            )
-        own = log.head.tracked
-        moved = sum(1 for _ in own.store.list_sizes(own.log.keys.lost))
-        if moved:
-            why = f"{moved:,} objects that a repair has moved to _lost/ are deleted"
-            self.lost.append(Lost(kind="repairs", name=name, why=why))
-        # The versions in which such rows were removed expire too, before any stream can have read them.
-        why = "that read it begin anew, from its rows as they are then; those that write to it go on"
-        self.lost.append(Lost(kind="streams", name=name, why=why))
-
-    def _note_rows_of_then(self, log: ErasedLog) -> None:
-        """Count rows that the condition does not find now."""
-        rows = log.rows
-        if rows is None:
-            return
-        for line, counts in log.held.lines.items():
-            now = rows.matching_now(counts)
-            paths = [path for path in counts if now[path] != counts[path]]
-            if not paths:
-                continue
-            head = log.head.on(line)
-            bound = None if rows.present is None else rows.present.bound
-            count = self._work.matching_no_more(
-                head, joined(head.files_named(paths)), rows.ids, head.schema, bound
-            )
-            if count:
-                name = log.head.name if line == MAIN else f"{log.head.name}, {line}"
-                why = f"{count:,} that matched at another version, or by a name that a column had then: they go too"
-                self.lost.append(Lost(kind="rows", name=name, why=why))
-
     def _look_at_dropped(self) -> None:
         for dropped in dropped_tables(self._namespaces, self._identifier, self._named):
             title = f"{quoted(dropped.path)}, dropped, {dropped.id}"
@@ -379,18 +249,13 @@ class Looking:
                     continue
                 head = TableHead(self.tree.logs, tracked, view, title)
                 # A purge that is still on the list was stopped, and is to be ended.
-                rows = None if view.purged else row_set(head, self.predicate, self._work)
+                rows = None if view.purged else self._rows_of_dropped(head)
                 held = Held() if rows is None else held_by(head, rows)
-            except NoSuchColumn:
-                continue
             except LakelogError as error:
                 self.left.append(f"the dropped table {title} was not looked at: {error}")
                 continue
-            quotes = next(versions_quoting(tracked, self.values), None) is not None
-            bounds = [] if rows is None else old_bounds(head, rows)
-            is_due = view.purged or quotes or bool(bounds)
-            log = ErasedLog(head, dropped.path, "dropped-table", held, rows, is_due=is_due)
-            log.say(old_bounds=len(bounds))
+            log = ErasedLog(head, dropped.path, "dropped-table", held, rows, is_due=view.purged)
+            log = self._with_traces(log)
             if rows is not None:
                 self._rows[head.id] = rows
             self._add_clones(head, held)
@@ -404,6 +269,13 @@ class Looking:
                 continue
             self._add_dropped(log)
 
+    def _rows_of_dropped(self, head: TableHead) -> RowSet:
+        """Return its rows that match. If it has no such column, no rows; files of no version count all the same."""
+        try:
+            return row_set(head, self.predicate, self._work)
+        except NoSuchColumn:
+            return row_set(head, self.predicate, self._work, np.empty(0, np.int64))
+
     def _add_dropped(self, log: ErasedLog) -> None:
         if log.head.state.current.own_location:
             self.left.append(
@@ -412,31 +284,6 @@ class Looking:
             )
             return
         self.dropped.append(log)
-
-    def _look_at_namespaces(self) -> None:
-        """Statements that quote values may stand in the commits that have linked the tables."""
-        places = {""}
-        for each in (*self.logs, *self.dropped):
-            link = each.head.state.link
-            if link is not None:
-                parts = link.namespace.split("/")
-                places |= {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
-        for place in sorted(places) if self.values else ():
-            tracked = self.tree.logs.namespace(place)
-            try:
-                view = tracked.current()
-            except LakelogError:
-                continue
-            if next(versions_quoting(tracked, self.values), None) is None:
-                continue
-            url = self.tree.logs.url(place)
-            versions = view.version - max(view.state.expired, 1) + 1
-            self.namespaces.append(ErasedTable(kind="namespace", name=url, location=url, versions=versions))
-            self.lost.append(Lost(kind="versions", name=url, why="statements in them quote values"))
-            self.lost += [
-                Lost(kind="cut", name=cut, why=f"needs older versions of {url}")
-                for _, cut in cuts_of(self.tree, place)
-            ]
 
     def _family(self) -> Family:
         links = [each.head.state.link for each in (*self.logs, *self.dropped)]

@@ -65,6 +65,21 @@ def lost_columns(
     return found
 
 
+def columns_of(schemas: Iterable[Schema]) -> dict[str, LostColumn]:
+    """Return the columns of schemas, and the fields of their structs, by their names in files."""
+    found: dict[str, LostColumn] = {}
+
+    def note(fields: Iterable[Field], above: tuple[str, ...]) -> None:
+        for field in fields:
+            found.setdefault(field.physical, LostColumn(field, above))
+            if isinstance(field.type, StructType):
+                note(field.type.fields, (*above, field.physical))
+
+    for schema in schemas:
+        note(schema.fields, ())
+    return found
+
+
 def _all_of(fields: Iterable[pa.Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.Field]]:
     """Yield columns and the fields in them, each with the names of those that it is in."""
     for field in fields:

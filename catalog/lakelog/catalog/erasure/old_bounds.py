@@ -63,7 +63,9 @@ def old_bounds(head: TableHead, rows: RowSet) -> list[str]:
         estimates = view.state.estimates
         if estimates is not None and rows.may_be_bounds(_as_file(estimates, head.schema), estimates.version):
             found.append(f"{key} (statistics)")
-    for key, files in (*_unnamed_lists(head, read), *_exported(head)):
+    keys = head.tracked.log.keys
+    undone = ((keys.commit(version), files) for version, files in rows.undone)
+    for key, files in (*undone, *_unnamed_lists(head, read), *_exported(head)):
         note(key, files)
     return found
 

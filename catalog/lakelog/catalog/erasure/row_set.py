@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.erasure.lost_columns import lost_columns, may_be_lost, with_lost
+from lakelog.catalog.erasure.history import history_of
+from lakelog.catalog.erasure.lost_columns import columns_of, lost_columns, may_be_lost, with_lost
+from lakelog.catalog.erasure.texts import values_of
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, as_written, united
 from lakelog.catalog.files import FIRST_ROW, VERSION, physical_rows
-from lakelog.catalog.logs import TableHead, files_of_commits
-from lakelog.catalog.maintenance import first_readable
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.planning import (
     Bound,
     IsTrue,
@@ -31,9 +32,7 @@ from lakelog.catalog.planning import (
     unknown_parts,
 )
 from lakelog.catalog.schema import Predicate, Schema
-from lakelog.catalog.state import FileChange, RolledBack, SchemaChanged, TableEvent, TableReplaced
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
-from lakelog.log.leftovers import last_base_from
 
 
 def bound_to(predicate: Predicate, schema: Schema) -> Bound:
@@ -86,6 +85,13 @@ class RowSet:
     """Entries of the files that versions have, from the first that can be read on; some are on a line, too."""
     unnamed: list[str] = field(default_factory=list)
     """Columns of files, by their names there, of which no version says what they were called."""
+    first_names: list[Reading] = field(default_factory=list)
+    """The condition by the names that columns had at first, where no version that can be read has these: of files that
+    only expired versions had, nothing else is known."""
+    undone: list[tuple[int, pa.Table]] = field(default_factory=list)
+    """Versions of transactions that were aborted, or are undecided, with the entries of the files that they add."""
+    quoting: bool = False
+    """Whether a commit that is there keeps a statement that quotes a value of the condition."""
     first: int = 0
     """The first version that can be read."""
     present: Reading | None = None
@@ -95,8 +101,19 @@ class RowSet:
     _plain: set[str] = field(default_factory=set)
 
     def anew(self) -> RowSet:
-        """Return the same rows, to be looked for in whole files, of which nothing is known."""
-        return RowSet(self.predicate, self.work, self.readings, self.ids, whole=True, present=self.present)
+        """Return the same rows, to be looked for in whole files, of which nothing is known but whether the ids of their
+        rows follow from their place: a path never has another file."""
+        return RowSet(
+            self.predicate,
+            self.work,
+            self.readings,
+            self.ids,
+            whole=True,
+            first=self.first,
+            present=self.present,
+            first_names=self.first_names,
+            _plain=self._plain,
+        )
 
     def shared(self, until: int) -> NumberArray:
         """Return the ids below `until`, as a clone has them."""
@@ -191,9 +208,9 @@ class RowSet:
     def may_be_in(self, files: pa.Table) -> bool:
         """Return whether such rows may have been in files that are gone, by their bounds alone. Those of a clone that
         has them by ids, and no column of the condition, may have been in any."""
-        if not self.readings:
-            return bool(len(self.ids))
-        for reading in self.readings:
+        if not self.readings and len(self.ids):
+            return True
+        for reading in (*self.readings, *self.first_names):
             some = _added_before(files, reading.until)
             if some.num_rows and pc.any(may_match(some, reading.bound, ()), min_count=0).as_py():
                 return True
@@ -250,7 +267,8 @@ def row_set(
     """Return the rows that match, of which only the ids are known that are `shared`, and the names that columns had at
     each version that can be read. Costs a GET for each of these. NoSuchColumn if no version has such a column,
     except for a clone, which has `shared` rows."""
-    schemas, past, first = _history(head)
+    history = history_of(head, values_of(predicate))
+    schemas, past, first = history.schemas, history.past, history.first
     readings: dict[tuple[object, ...], Reading] = {}
     for schema, until in schemas:
         found = _reading(predicate, schema, until)
@@ -276,6 +294,12 @@ def row_set(
         bound_to(predicate, head.schema)
     rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names), first=first)
     rows.present = _reading(predicate, head.schema, None)
+    rows.undone, rows.quoting = history.undone, history.quoting
+    known = {each.columns for each in rows.readings}
+    for schema in with_lost(predicate, head.schema, columns_of(found_columns)).values():
+        reading = _reading(predicate, schema, None)
+        if reading is not None and reading.columns not in known:
+            rows.first_names.append(reading)
     if shared is not None:
         rows.ids = shared
     return rows
@@ -286,42 +310,6 @@ def _reading(predicate: Predicate, schema: Schema, until: int | None) -> Reading
         return Reading(schema, bound_to(predicate, schema), until)
     except (InvalidInput, NotFound):
         return None  # no column of that name, or one that cannot be compared with such a value
-
-
-def _history(head: TableHead) -> tuple[list[tuple[Schema, int | None]], list[pa.Table], int]:
-    """Return the schemas that the table had at versions that can be read, each with the version that it ended with, the
-    present one last; entries of the files of these versions; and the first of them."""
-    tracked, log = head.tracked, head.tracked.log
-    first = min(first_readable(last_base_from(log, head.view)), head.version)
-    start = log.view_at(first)
-    past = [
-        chunk
-        for state in start.state.lines()
-        for chunk in state.files.chunks(log.read_blobs)
-        if chunk.num_rows
-    ]
-    schemas: list[tuple[Schema, int | None]] = []
-    schema = start.state.current.schema
-    for each in files_of_commits(tracked, first + 1, head.version):
-        for event in each.events:
-            if isinstance(event, FileChange):
-                past.append(each.added(event))
-            after = _schema_after(event)
-            if after is not None and after != schema:
-                schemas.append((schema, each.commit.version))
-                schema = after
-    return [*schemas, (head.whole.schema, None)], [each for each in past if each.num_rows], first
-
-
-def _schema_after(event: TableEvent) -> Schema | None:
-    """Return the schema that an event gives the table; None where it stays."""
-    match event:
-        case SchemaChanged() | TableReplaced():
-            return event.schema
-        case RolledBack():
-            return None if event.metadata is None else event.metadata.schema
-        case _:
-            return None
 
 
 def _added_before(files: pa.Table, until: int | None) -> pa.Table:

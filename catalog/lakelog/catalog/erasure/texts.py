@@ -14,7 +14,7 @@ import msgspec
 
 from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.schema import Literal, Metadata, Predicate
-from lakelog.log import Commit, NotFound, each_change
+from lakelog.log import Commit, each_change
 from lakelog.log.burial import is_buried
 from lakelog.log.expiry import last_base
 
@@ -57,18 +57,21 @@ def quotes(text: str, values: Sequence[str]) -> bool:
 
 def versions_quoting(tracked: TrackedLog[Any], values: Sequence[str]) -> Iterator[int]:
     """Yield the versions of a log whose commits keep a statement that quotes a value, and that of a base where expiry
-    was stopped: commits before it are still there, and are read no more."""
+    was stopped: commits before it are still there, and are read no more. A commit that has no effect counts, as its
+    object stays: that of a transaction that was aborted, or is undecided."""
     if not values:
         return
     base = last_base(tracked.log)
     if base is not None and not is_buried(tracked.log.replay, base):
         yield base.root.version
-    try:
-        for commit in tracked.log.commits():
-            if any(quotes(text, values) for text in _statements(commit)):
-                yield commit.version
-    except NotFound:
-        return  # it expired meanwhile
+    for commit in tracked.log.standing(1 if base is None else base.root.version):
+        if has_quoting_statement(commit, values):
+            yield commit.version
+
+
+def has_quoting_statement(commit: Commit, values: Sequence[str]) -> bool:
+    """Return whether a commit keeps a statement that quotes one of the values."""
+    return any(quotes(text, values) for text in _statements(commit))
 
 
 def _statements(commit: Commit) -> Iterator[str]:

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakelog.catalog.erasure.dropped import Namespace
 from lakelog.catalog.erasure.holdings import boundaries, held_by
 from lakelog.catalog.erasure.lost_columns import names_in
+from lakelog.catalog.erasure.namespaces import Namespace
 from lakelog.catalog.erasure.row_set import RowSet, row_set
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray, united
 from lakelog.catalog.errors import NoSuchColumn

@@ -128,6 +128,7 @@ from lakelog.catalog.logs.transaction_log import (
     TransactionLogs,
 )
 from lakelog.catalog.logs.transaction_steps import (
+    commit_of,
     merged_drafts,
 )
 from lakelog.catalog.logs.writer_now import (
@@ -143,6 +144,7 @@ __all__ = [
     "Changed",
     "known_path_to",
     "write_vectors",
+    "commit_of",
     "commits_with_sidecars",
     "CommitFiles",
     "Cut",

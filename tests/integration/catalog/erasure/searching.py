@@ -47,8 +47,8 @@ def parts_of(data: bytes, depth: int = 0) -> Iterator[tuple[str, Any]]:
     elif data[:3] == b"Obj":
         for record in fastavro.reader(io.BytesIO(data)):
             yield "avro", record
-    elif data[:2] == b'{"':
-        for text in _texts(json.loads(data)):
+    elif (values := _json(data)) is not None:
+        for text in _texts(values):
             yield "json", text
             for what, part in _encoded(text, depth):
                 yield f"{what} in json", part
@@ -80,6 +80,13 @@ def _arrow(data: bytes) -> pa.Table | None:
         return pa.ipc.open_stream(data).read_all()
     except (pa.ArrowException, OSError):
         return None
+
+
+def _json(data: bytes) -> Any:
+    """Return the values of an object of JSON; None if it only begins so, as an id may that is decoded."""
+    with suppress(ValueError):
+        return json.loads(data) if data[:2] == b'{"' else None
+    return None
 
 
 def _unpacked(data: bytes) -> bytes | None:

@@ -19,6 +19,7 @@ from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.clones import cloning
 from lakelog.catalog.files import ColumnEstimates, TableEstimates
+from lakelog.catalog.logs import writing_as
 from lakelog.catalog.parquet import left_folders, temporary_folder
 from lakelog.log import wait_for_background
 from lakelog.log.errors import NotFound
@@ -330,3 +331,31 @@ def test_half_of_what_killed_writes_were_writing_is_deleted(tmp_path: Path) -> N
     catalog.forget("a.t", "id = 77", dry_run=False)
     assert not [each for each in tmp_path.rglob(".lakelog-tmp-*") if each.is_file()]
     assert ids(catalog) == [1, 2, 3]
+
+
+def test_files_of_expired_versions_are_read_by_the_first_name_of_a_column(
+    catalog: Catalog, warehouse: str
+) -> None:
+    table = people(catalog).delete("email LIKE 'ZQXJ%'").compact(deleted_ratio=0.0)
+    for name, new in (("email", "other"), ("flag", "email"), ("other", "flag")):
+        table = table.alter([{"change": "rename-column", "name": [name], "new_name": new}])
+    catalog.expire("a.t", version=table.version, dry_run=False)
+    assert any("/data/" in key for key in left_in(warehouse)), "no vacuum has been there"
+    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert done.left == () and left_in(warehouse) == set()
+    assert ids(catalog) == [2, 3]
+
+
+def test_a_dropped_table_without_such_a_column_goes_with_what_it_quotes(
+    catalog: Catalog, warehouse: str
+) -> None:
+    table = catalog.create_table("a.t", SCHEMA)
+    table = table.alter([{"change": "rename-column", "name": ["email"], "new_name": "mail"}])
+    catalog.expire("a.t", version=table.version, dry_run=False)
+    with writing_as({"statement": f"DELETE FROM t WHERE email = '{ADA}'"}):
+        table.append(pa.table({"id": [7]}))
+    catalog.drop_table("a.t")
+    people(catalog)
+    done = catalog.forget("a.t", f"email = '{ADA}'", dry_run=False)
+    assert done.left == () and "dropped-table" in {each.kind for each in done.lost}
+    assert left_in(warehouse) == set()
