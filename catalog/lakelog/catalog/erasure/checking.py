@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from lakelog.catalog.erasure.history import files_of_intent, intents_at
+from lakelog.catalog.erasure.history import files_of_intent, intents_at, schema_at
 from lakelog.catalog.erasure.holdings import counted_files, listed, needed
 from lakelog.catalog.erasure.proposed import proposals_with_rows
 from lakelog.catalog.erasure.row_set import RowSet
@@ -118,7 +118,8 @@ def _without_effect(head: TableHead, rows: RowSet, checked: Checked) -> Iterator
     done = {entry.version for entry in head.tracked.log.replay.effects(head.state.erased + 1, head.version)}
     others = [each for each in range(head.state.erased + 1, head.version + 2) if each not in done]
     for intent in intents_at(head, others):
-        if any(rows.may_be_in(files) for files in files_of_intent(head, intent)):
+        schema = schema_at(rows.schemas, intent.version)
+        if any(rows.may_be_in(files) for files in files_of_intent(head, intent, schema)):
             checked.again = True
             yield f"version {intent.version}, of a transaction that failed or is under way, may have bounds of them"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from lakelog.catalog.ddl import holders_of, versions_of
 from lakelog.catalog.errors import DoneInPart
@@ -132,7 +133,7 @@ def _listed(tracked: TrackedLog[TableState], places: Sequence[str]) -> list[str]
     return keys
 
 
-def snapshots_anew(tracked: TrackedLog[TableState]) -> list[str]:
+def snapshots_anew(tracked: TrackedLog[Any]) -> list[str]:
     """Write a snapshot from the last base, delete all others, and return their keys: a client may have written one
     from what it had in memory."""
     tracked.log.snapshot(tracked.anew())

@@ -12,15 +12,16 @@ from collections.abc import Sequence
 import msgspec
 
 from lakelog.catalog.erasure.checking import Checked, check
-from lakelog.catalog.erasure.clearing import clear, drop_cuts
+from lakelog.catalog.erasure.clearing import clear, drop_cuts, snapshots_anew
 from lakelog.catalog.erasure.erased_log import ErasedLog
 from lakelog.catalog.erasure.looking import Looking
 from lakelog.catalog.erasure.model import ErasedTable, Forgotten
+from lakelog.catalog.erasure.proposed import proposals_quoting
 from lakelog.catalog.erasure.receipt import Signer, statement_of
 from lakelog.catalog.erasure.rewriting import erase_lines
 from lakelog.catalog.erasure.texts import versions_quoting
 from lakelog.catalog.erasure.work import ErasureWork
-from lakelog.catalog.errors import CommitConflict, NoSuchColumn, NoSuchNamespace, NoSuchTable
+from lakelog.catalog.errors import CommitConflict, DoneInPart, NoSuchColumn, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs import (
     NO_MAINTENANCE,
     NameTree,
@@ -45,6 +46,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Draft, expiry
 from lakelog.log.errors import FormatError, LakelogError, NotFound, Unsupported
+from lakelog.log.leftovers import unreferenced
 
 ROUNDS_MAX, TRIES_MAX = 3, 4
 
@@ -89,9 +91,11 @@ def forget(
                 return _tried(asked, dry_run, signer, reference, leave_foreign)
             except NO_SUCH:
                 raise
-            except (NotFound, FormatError) as error:
+            except (NotFound, FormatError, DoneInPart) as error:
                 # An expiry and a vacuum may have deleted what this was about to read: what there is now is looked at.
-                if not tries_left and isinstance(error, FormatError):
+                if isinstance(error, DoneInPart) and not isinstance(error.__cause__, NotFound):
+                    raise
+                if not tries_left and not isinstance(error, NotFound):
                     raise
                 if not tries_left:
                     raise CommitConflict(
@@ -253,6 +257,12 @@ class _Forgetting(Looking):
                     f"older versions of {each.name} did not expire: {found.error or 'a cut has them'}"
                 )
         expiry.blank(tracked.log)
+        # Snapshots and pages of names have former views and functions.
+        snapshots_anew(tracked)
+        released = unreferenced(tracked.log, tracked.current(), expiry.last_base(tracked.log))
+        gone = [*released, *proposals_quoting(tracked, self.values)]
+        if gone:
+            tracked.store.delete(gone)
 
     # The answer
 

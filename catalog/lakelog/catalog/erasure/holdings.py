@@ -165,9 +165,9 @@ def boundaries(head: TableHead) -> list[tuple[Schema, Ranks]]:
     return [(each.schema, each.ranks) for each in kept if each.ranks is not None]
 
 
-def is_boundary(predicate: Predicate, head: TableHead) -> bool:
+def is_boundary(predicate: Predicate, found: Sequence[tuple[Schema, Ranks]]) -> bool:
     """Return whether a boundary by itself is a value that the condition is about."""
-    for schema, ranks in boundaries(head):
+    for schema, ranks in found:
         try:
             bound = bound_to(predicate, schema)
         except (InvalidInput, NotFound):

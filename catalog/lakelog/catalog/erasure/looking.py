@@ -15,11 +15,11 @@ from lakelog.catalog.erasure.former_clones import former_clones
 from lakelog.catalog.erasure.holdings import Held, boundaries, held_by, is_boundary
 from lakelog.catalog.erasure.losses import losses_of, moved_away, temporary
 from lakelog.catalog.erasure.model import ErasedTable, Lost
-from lakelog.catalog.erasure.namespaces import namespaces_of, namespaces_quoting
+from lakelog.catalog.erasure.namespaces import namespaces_of, namespaces_quoting, places_above
 from lakelog.catalog.erasure.old_bounds import old_bounds
 from lakelog.catalog.erasure.proposed import proposals_with_rows
 from lakelog.catalog.erasure.row_set import RowSet, row_set
-from lakelog.catalog.erasure.texts import definitions_quoting, values_of
+from lakelog.catalog.erasure.texts import definitions_quoting, entries_quoting, values_of
 from lakelog.catalog.erasure.unlinked import Family, unlinked_with_rows
 from lakelog.catalog.erasure.work import ErasureWork, NumberArray
 from lakelog.catalog.errors import NoSuchColumn
@@ -34,6 +34,7 @@ from lakelog.catalog.maintenance import Orphan, unfinished
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Predicate
 from lakelog.catalog.state import (
+    MAIN,
     RELATION,
     TABLE,
     TableState,
@@ -106,16 +107,31 @@ class Looking:
                     f"{each.head.name}: {moved:,} objects that a repair has moved to _lost/ are not looked into, "
                     "and may have such rows: delete them"
                 )
-            for what in definitions_quoting(each.head.metadata, self.values):
-                self.left.append(
-                    f"{each.head.name}: {what} quotes a value of the condition: change or drop it"
-                )
+            self._name_definitions(each.head)
         for log in self.dropped:
             self.lost.append(Lost(kind="dropped-table", name=log.head.name, why="is purged"))
+        self._name_entries()
         for place, lost in namespaces_quoting(self.tree, [*self.logs, *self.dropped], self.values):
             self.namespaces.append(place)
             self.lost += lost
         self.look_at_unlinked()
+
+    def _name_definitions(self, head: TableHead) -> None:
+        for state in head.state.kept():
+            name = head.name if state.line == MAIN else f"{head.name}, {state.line}"
+            if state.line != MAIN and state.current == head.metadata:
+                continue
+            for what in definitions_quoting(state.current, self.values):
+                self.left.append(f"{name}: {what}")
+
+    def _name_entries(self) -> None:
+        """Another namespace's may be about something else, so that these are not said to be left."""
+        near = places_above([*self.logs, *self.dropped])
+        for space in self._namespaces:
+            said = self.left if space.tracked.location in near else self.unreached
+            name = quoted(space.path) if space.path else self.tree.logs.url(space.tracked.location)
+            for what in entries_quoting(space.state, self.values):
+                said.append(f"{name}: {what}")
 
     def let_go(self) -> None:
         """Load all logs anew when they are used the next time."""
@@ -146,12 +162,14 @@ class Looking:
         return log
 
     def _with_traces(self, log: ErasedLog) -> ErasedLog:
-        """Find out what else than files has something of such rows: statements, proposals, bounds of files that are
-        gone."""
+        """Find out what else than files has something of such rows: statements, former definitions, boundaries,
+        proposals, bounds of files that are gone."""
         head, rows = log.head, log.rows
         bounds = [] if rows is None else old_bounds(head, rows)
         proposals = [] if rows is None else list(proposals_with_rows(head, rows, self.values))
-        if bounds or proposals or (rows is not None and rows.quoting):
+        if bounds or proposals:
+            log.must()
+        if rows is not None and (rows.quoting or is_boundary(self.predicate, rows.ranks)):
             log.must()
         log.say(old_bounds=len(bounds))
         return log
@@ -233,7 +251,7 @@ class Looking:
         in a clone that has none of these itself. Else only a boundary itself says so."""
         clustered = [each for each in self.logs if boundaries(each.head)]
         if any(each.is_due for each in self.logs) or any(
-            is_boundary(self.predicate, each.head) for each in clustered
+            is_boundary(self.predicate, boundaries(each.head)) for each in clustered
         ):
             for each in clustered:
                 each.must()

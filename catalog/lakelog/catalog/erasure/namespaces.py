@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from lakelog.catalog.erasure.clearing import cuts_of
 from lakelog.catalog.erasure.erased_log import ErasedLog
 from lakelog.catalog.erasure.model import ErasedTable, Lost
-from lakelog.catalog.erasure.texts import versions_quoting
+from lakelog.catalog.erasure.proposed import proposals_quoting
+from lakelog.catalog.erasure.texts import entries_quoting, former_entries_quote, versions_quoting
 from lakelog.catalog.logs import NameTree, TrackedLog
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NAMESPACE, NamespaceState
@@ -60,28 +61,36 @@ def namespaces_of(tree: NameTree, say: Callable[[str], None]) -> Iterator[Namesp
                 left.append(((*path, each.name), each.location, True))
 
 
-def namespaces_quoting(
-    tree: NameTree, logs: Sequence[ErasedLog], values: Sequence[str]
-) -> Iterator[tuple[ErasedTable, list[Lost]]]:
-    """Yield the namespaces above these tables whose commits keep a statement that quotes a value, and what is lost by
-    their expiry."""
+def places_above(logs: Sequence[ErasedLog]) -> set[str]:
+    """Return the locations of the namespaces that the tables are in, and of those above them."""
     places = {""}
     for each in logs:
         link = each.head.state.link
         if link is not None:
             parts = link.namespace.split("/")
             places |= {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
-    for place in sorted(places) if values else ():
+    return places
+
+
+def namespaces_quoting(
+    tree: NameTree, logs: Sequence[ErasedLog], values: Sequence[str]
+) -> Iterator[tuple[ErasedTable, list[Lost]]]:
+    """Yield the namespaces above these tables whose commits keep a statement that quotes a value, or a view, a function
+    or a property that there is no more, and what is lost by their expiry."""
+    for place in sorted(places_above(logs)) if values else ():
         tracked = tree.logs.namespace(place)
         try:
             view = tracked.current()
         except LakelogError:
             continue
-        if next(versions_quoting(tracked, values), None) is None:
+        # What the present ones quote is for their owner to change first.
+        is_former = not any(entries_quoting(view.state, values)) and former_entries_quote(tracked, values)
+        has_any = is_former or proposals_quoting(tracked, values) or any(versions_quoting(tracked, values))
+        if not has_any:
             continue
         url = tree.logs.url(place)
         versions = view.version - max(view.state.expired, 1) + 1
-        lost = [Lost(kind="versions", name=url, why="statements in them quote values")]
+        lost = [Lost(kind="versions", name=url, why="statements or definitions in them quote values")]
         lost += [
             Lost(kind="cut", name=cut, why=f"needs older versions of {url}")
             for _, cut in cuts_of(tree, place)

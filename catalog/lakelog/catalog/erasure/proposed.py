@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from lakelog.catalog.erasure.history import schema_at
 from lakelog.catalog.erasure.row_set import RowSet
 from lakelog.catalog.erasure.texts import quotes
 from lakelog.catalog.files import files_to_arrow
-from lakelog.catalog.logs import TableHead, commit_of
+from lakelog.catalog.logs import TableHead, TrackedLog, commit_of
 from lakelog.catalog.parquet import decoded_rows
 from lakelog.catalog.planning import IsTrue, evaluate
-from lakelog.catalog.state import FileChange, table_events
+from lakelog.catalog.state import FileChange, NamespaceState, table_events
 from lakelog.log import Draft
 from lakelog.log.errors import LakelogError
 from lakelog.log.format import ProposedChange
@@ -56,6 +57,13 @@ def proposals_with_rows(head: TableHead, rows: RowSet, values: Sequence[str]) ->
             yield ProposalWithRows(key, "quotes a value")
 
 
+def proposals_quoting(tracked: TrackedLog[NamespaceState], values: Sequence[str]) -> list[str]:
+    """Return the keys of what is proposed to a namespace and quotes one of the values."""
+    store = tracked.log.store
+    found = ((key, store.get(key)) for key in store.list_after(tracked.log.keys.inbox))
+    return [key for key, data in found if data and quotes(data.decode(errors="replace"), values)]
+
+
 def _rows_like(change: ProposedChange, head: TableHead, rows: RowSet) -> int:
     if not change.rows or rows.present is None:
         return 0
@@ -65,7 +73,7 @@ def _rows_like(change: ProposedChange, head: TableHead, rows: RowSet) -> int:
 
 def _has_bounds(change: ProposedChange, head: TableHead, rows: RowSet) -> bool:
     return any(
-        rows.may_be_in(files_to_arrow(event.added, head.schema, ()))
+        rows.may_be_in(files_to_arrow(event.added, schema_at(rows.schemas, change.base), ()))
         for event in table_events(commit_of(head.view, Draft(events=change.events)))
         if isinstance(event, FileChange) and event.added
     )

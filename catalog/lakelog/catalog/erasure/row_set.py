@@ -31,7 +31,7 @@ from lakelog.catalog.planning import (
     terms,
     unknown_parts,
 )
-from lakelog.catalog.schema import Predicate, Schema
+from lakelog.catalog.schema import Predicate, Ranks, Schema
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 
@@ -91,7 +91,11 @@ class RowSet:
     undone: list[tuple[int, pa.Table]] = field(default_factory=list)
     """Versions of transactions that were aborted, or are undecided, with the entries of the files that they add."""
     quoting: bool = False
-    """Whether a commit that is there keeps a statement that quotes a value of the condition."""
+    """Whether a commit that is there has a statement, or a former definition, that quotes a value of the condition."""
+    ranks: list[tuple[Schema, Ranks]] = field(default_factory=list)
+    """Boundaries of clusterings at versions that can be read."""
+    schemas: list[tuple[Schema, int | None]] = field(default_factory=list)
+    """Those of versions that can be read, each with the version that it ended with, the present one last."""
     first: int = 0
     """The first version that can be read."""
     present: Reading | None = None
@@ -111,6 +115,7 @@ class RowSet:
             whole=True,
             first=self.first,
             present=self.present,
+            schemas=self.schemas,
             first_names=self.first_names,
             _plain=self._plain,
         )
@@ -295,6 +300,7 @@ def row_set(
     rows = RowSet(predicate, work, list(readings.values()), past=past, unnamed=sorted(names), first=first)
     rows.present = _reading(predicate, head.schema, None)
     rows.undone, rows.quoting = history.undone, history.quoting
+    rows.ranks, rows.schemas = history.ranks, schemas
     known = {each.columns for each in rows.readings}
     for schema in with_lost(predicate, head.schema, columns_of(found_columns)).values():
         reading = _reading(predicate, schema, None)

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from tests.integration.catalog.erasure.lives import client
 from tests.integration.catalog.erasure.searching import found_in
@@ -17,7 +18,7 @@ from lakelog.catalog import Catalog
 from lakelog.catalog.erasure import checking, forgetting
 from lakelog.catalog.logs import writing_as
 from lakelog.catalog.parquet import encoded_rows
-from lakelog.log import Commit, wait_for_background
+from lakelog.log import Commit, Json, wait_for_background
 from lakelog.log.decisions import DecisionPlace
 from lakelog.log.format import Proposal, ProposedChange, encode
 
@@ -95,6 +96,45 @@ def test_bounds_in_a_transaction_that_fails_at_the_end_go(
     assert done.left == () and left_in(warehouse) == set()
 
 
+def test_bounds_of_columns_that_only_a_failed_transaction_has_go(tables: Catalog, warehouse: str) -> None:
+    """It gives the name to another column; what the table calls so has a bound of its own there."""
+
+    def renamed(catalog: Catalog) -> None:
+        with catalog.transaction() as transaction:
+            rename = {"change": "rename-column", "name": ["name"], "new_name": "former"}
+            add = {"change": "add-column", "name": ["name"], "type": "string"}
+            transaction.load_table("a.t").alter([rename, add])
+            transaction.load_table("a.t").append(pa.table({"id": [7], "former": ["n"], "name": [NAME]}))
+            transaction.load_table("a.u").append(rows(7))
+
+    undecided(warehouse, renamed)
+    client(warehouse).load_table("a.t").append(rows(3))
+    vacuum(tables)
+    assert left_in(warehouse)
+    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert done.left == () and left_in(warehouse) == set()
+
+
+def test_bounds_in_a_transaction_that_failed_are_read_by_the_types_of_then(warehouse: str) -> None:
+    catalog = client(warehouse)
+    catalog.create_namespace("a")
+    row = pa.table({"day": [dt.date(2020, 1, 2)]})
+    for name in ("a.t", "a.u"):
+        catalog.create_table(name, row.schema).append(row.slice(0, 0))
+
+    def both(catalog: Catalog) -> None:
+        with catalog.transaction() as transaction:
+            for name in ("a.t", "a.u"):
+                transaction.load_table(name).append(row)
+
+    undecided(warehouse, both)
+    change = {"change": "update-column-type", "name": ["day"], "type": "timestamp_ntz"}
+    client(warehouse).load_table("a.t").alter([change])
+    vacuum(catalog)
+    assert client(warehouse).forget("a.t", "day = TIMESTAMP_NTZ '2020-01-02 00:00:00'").is_needed
+    assert not client(warehouse).forget("a.t", "day = TIMESTAMP_NTZ '2020-01-03 00:00:00'").is_needed
+
+
 @pytest.mark.parametrize("ended", [False, True], ids=["undecided", "aborted"])
 def test_a_statement_of_a_transaction_of_the_namespace_that_failed_goes(
     ended: bool, tables: Catalog, warehouse: str
@@ -146,6 +186,24 @@ def test_a_proposal_of_a_client_that_died_goes_where_nothing_else_has_such_rows(
     done = client(warehouse).forget("a.t", WHERE, dry_run=False)
     assert done.left == () and left_in(warehouse) == set()
     assert not list(store_of(warehouse).list_after(log.keys.inbox))
+
+
+def test_a_proposal_to_a_namespace_of_a_client_that_died_goes_with_what_it_quotes(
+    tables: Catalog, warehouse: str
+) -> None:
+    space = tables._tree.find_namespace(("a",))
+    assert space is not None
+    log, seen = space.tracked.log, space.view.version
+    for id, name in ((log.options.new_id(), NAME), (log.options.new_id(), "another")):
+        writer: dict[str, Json] = {"statement": f"CREATE TABLE v AS SELECT '{name}'"}
+        change = ProposedChange(
+            commit_id=id, base=seen, writer=writer, events=({"event": "namespace-altered", "set": {}},)
+        )
+        proposal = Proposal(format=1, log_id=space.view.log_id, seen=seen, until=seen + 1, changes=(change,))
+        store_of(warehouse).put(log.keys.proposal(seen, id), encode(proposal))
+    done = client(warehouse).forget("a.t", WHERE, dry_run=False)
+    assert done.left == () and left_in(warehouse) == set()
+    assert len(list(store_of(warehouse).list_after(log.keys.inbox))) == 1
 
 
 def test_what_a_repair_has_moved_away_is_named_if_nothing_else_has_such_rows(

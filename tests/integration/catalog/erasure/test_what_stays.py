@@ -14,6 +14,7 @@ import pytest
 from tests.integration.catalog.erasure.searching import found_in
 from tests.integration.catalog.erasure.test_forgetting import (
     MARKERS,
+    NAME,
     NUMBER,
     SCHEMA,
     WHERE,
@@ -24,7 +25,7 @@ from tests.integration.catalog.erasure.test_forgetting import (
     store_of,
 )
 
-from lakelog.catalog import Catalog, StreamBatch
+from lakelog.catalog import Catalog, Forgotten, StreamBatch, ViewColumn, ViewDefinition
 from lakelog.catalog.changelog import Limits, Stream, Versions
 from lakelog.catalog.erasure import ErasureWork
 from lakelog.catalog.errors import StreamStopped
@@ -33,8 +34,8 @@ from lakelog.catalog.logs import writing_as
 from lakelog.catalog.parquet import encoded_rows
 from lakelog.catalog.state import form_of
 from lakelog.catalog.upkeep import clustering
-from lakelog.log import wait_for_background
-from lakelog.log.errors import InvalidInput, LakelogError
+from lakelog.log import expiry, wait_for_background
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.format import Proposal, ProposedChange, encode
 
 
@@ -166,6 +167,77 @@ def test_boundaries_of_a_clustering_go_with_the_rows(catalog: Catalog, warehouse
     again = catalog.forget("a.t", WHERE, dry_run=False)
     assert not again.is_needed
     assert catalog.forget("a.t", "id = 3").is_needed and not catalog.forget("a.t", "id = 77").is_needed
+
+
+def test_former_boundaries_of_a_clustering_go_where_nothing_else_has_such_rows(
+    catalog: Catalog, warehouse: str
+) -> None:
+    catalog.create_table("a.t", SCHEMA, cluster_by=["id", "name"]).append(rows(1, marked=True)).append(
+        rows(2)
+    )
+    catalog.load_table("a.t").cluster()
+    catalog.load_table("a.t").delete(WHERE).compact(deleted_ratio=0.01)
+    catalog.expire("a.t", version=catalog.load_table("a.t").version, dry_run=False)
+    catalog.vacuum("a.t", older_than=dt.timedelta(0), dry_run=False, trust_clock=True)
+    catalog.load_table("a.t").alter([{"change": "set-clustering", "columns": []}])
+    assert found_in(store_of(warehouse), MARKERS)
+    done = catalog.forget("a.t", f"id = {NUMBER}", dry_run=False)
+    assert done.left == () and found_in(store_of(warehouse), MARKERS) == {}
+
+
+def test_definitions_that_quote_a_value_are_named_and_go_once_they_are_changed(
+    catalog: Catalog, warehouse: str
+) -> None:
+    def forgotten() -> Forgotten:
+        return client(warehouse).forget("a.t", WHERE, dry_run=False)
+
+    def view(of: str) -> ViewDefinition:
+        text = f"SELECT id FROM a.t WHERE name = '{of}'"
+        return ViewDefinition(text=text, columns=(ViewColumn(name="id", type="long"),))
+
+    catalog.create_namespace("b")
+    catalog.create_view("b.v", view(NAME))
+    catalog.create_view("a.v", view(NAME))
+    check = {"kind": "check", "name": "c", "columns": [["name"]], "sql": f"name <> '{NAME}'"}
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1))
+    table.alter([{"change": "add-constraint", "constraint": check}], looked_at=table).create_tag("x")
+    done = forgotten()
+    assert [each.split(" quotes")[0] for each in done.left] == [
+        "`a`.`t`: the constraint c",
+        "`a`: the view v",
+    ]
+    assert not done.is_needed and any("`b`: the view v quotes" in each for each in done.out_of_reach)
+    table = catalog.load_table("a.t").alter([{"change": "drop-constraint", "name": "c"}])
+    assert any("`a`.`t`, x: the constraint c quotes" in each for each in forgotten().left), "a tag has it"
+    table.refresh().drop_tag("x")
+    catalog.replace_view("a.v", view("another"))
+    assert any("/t-" in key for key in found_in(store_of(warehouse), MARKERS))
+    done = forgotten()
+    assert done.left == () and {each.kind for each in done.tables if each.versions} == {"table", "namespace"}
+    of_b = catalog._tree.find_namespace(("b",))
+    assert of_b is not None
+    assert all(of_b.tracked.location in key for key in found_in(store_of(warehouse), MARKERS))
+    assert not forgotten().is_needed and catalog.view_exists("a.v")
+    catalog.create_view("a.w", view(NAME))
+    catalog.drop_view("a.w")
+    assert ["the dropped view w" in each for each in forgotten().left] == [True]
+
+
+def test_an_expiry_that_finds_an_object_gone_is_done_again(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_table("a.t", SCHEMA).append(rows(1, marked=True))
+    expire, tried = expiry.expire, list[object]()
+
+    def beside_another(*what: Any) -> Any:
+        tried.append(what)
+        if len(tried) == 1:
+            raise NotFound("a list of files is gone: another expiry has replaced it")
+        return expire(*what)
+
+    monkeypatch.setattr(expiry, "expire", beside_another)
+    done = catalog.forget("a.t", WHERE, dry_run=False)
+    assert len(tried) > 1 and done.left == () and found_in(store_of(warehouse), MARKERS) == {}
 
 
 def test_what_was_computed_from_such_rows_meanwhile_is_refused(
