@@ -133,20 +133,23 @@ def test_what_a_dead_process_left_half_made_is_distinguished_from_what_a_living_
     assert list(others.list_leftovers("")) == [] and sorted(os.listdir(tmp_path / "a")) == ["1", "2"]
 
 
+@pytest.mark.parametrize("by", ["link", "replace"])
 def test_a_writer_that_loses_a_temporary_file_to_a_cleaner_creates_it_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    link, taken = os.link, list[str]()
+    place, taken = getattr(os, by), list[str]()
 
     def stolen(source: str, target: str) -> None:
         if not taken:
             taken.append(source)
             os.unlink(source)
-        link(source, target)
+        place(source, target)
 
-    monkeypatch.setattr(os, "link", stolen)
-    create(LocalStore(str(tmp_path)))
-    assert taken and (tmp_path / "t" / "_log" / f"{1:020d}.json").exists()
+    monkeypatch.setattr(os, by, stolen)
+    store = LocalStore(str(tmp_path))
+    put = {"link": store.put_if_absent, "replace": store.put}[by]
+    put("a/1", b"x")
+    assert taken and store.get("a/1") == b"x" and os.listdir(tmp_path / "a") == ["1"]
 
 
 @pytest.mark.parametrize(

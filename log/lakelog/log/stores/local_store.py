@@ -9,9 +9,9 @@ import fcntl
 import itertools
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from lakelog.log.clocks import StoreClock
 from lakelog.log.costs import asked, open_to_read, read
@@ -28,7 +28,9 @@ from lakelog.log.stores.local_links import (
 )
 from lakelog.log.stores.ranges import ObjectRange
 
-FOLDER_TRIES = 8
+T = TypeVar("T")
+
+FOLDER_TRIES = FILE_TRIES = 8
 TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -89,18 +91,10 @@ class LocalStore:
     def put_if_absent(self, key: str, data: bytes) -> bool:
         path = self._path(key)
         asked("put_if_absent", self.url, key, written=len(data))
-        temporary, held = self._write_temporary(key, path, data)
         try:
-            os.link(temporary, path)
-            created = True
-        except FileExistsError:
-            # A network file system may have linked it and lost the answer: the link count shows it.
-            created = _links(temporary) > 1
+            created = self._placed(key, path, data, _link)
         except OSError as error:
             raise self._link_error(key, error) from error
-        finally:
-            self._unlink(temporary)
-            os.close(held)
         if created:
             self._sync_directory(key, path)
         return created
@@ -108,14 +102,10 @@ class LocalStore:
     def put(self, key: str, data: bytes) -> None:
         path = self._path(key)
         asked("put", self.url, key, written=len(data))
-        temporary, held = self._write_temporary(key, path, data)
         try:
-            os.replace(temporary, path)
+            self._placed(key, path, data, os.replace)
         except OSError as error:
-            self._unlink(temporary)
             raise self._error("write", key, error) from error
-        finally:
-            os.close(held)
         self._sync_directory(key, path)
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
@@ -168,8 +158,8 @@ class LocalStore:
     def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
         """A temporary file is locked while its process needs it, and the system releases the locks of a dead process.
 
-        Where a network file system hides locks from other machines, a file that is needed may be among these. That does
-        no harm: its writer cannot link it, sees that nothing was created, and writes it anew.
+        One that is needed may be among these, where a network file system hides locks from other machines, or before it
+        is locked. That does no harm: its writer cannot place it, sees that nothing was created, and writes it anew.
         """
         for key in self._keys(prefix, temporary=True):
             if not is_key(key):
@@ -256,6 +246,21 @@ class LocalStore:
     def _path(self, key: str) -> str:
         check_key(key)
         return f"{self._base}/{key}"
+
+    def _placed(self, key: str, path: str, data: bytes, place: Callable[[str, str], T]) -> T:
+        """Write a file beside `path`, and `place` it there: again where it is gone, as another process may have taken
+        it for left over before it was locked."""
+        for tries_left in reversed(range(FILE_TRIES)):
+            temporary, held = self._write_temporary(key, path, data)
+            try:
+                return place(temporary, path)
+            except FileNotFoundError:
+                if not tries_left:
+                    raise
+            finally:
+                self._unlink(temporary)
+                os.close(held)
+        raise AssertionError("the last try returns or raises")
 
     def _write_temporary(self, key: str, path: str, data: bytes) -> tuple[str, int]:
         """Return the path of a new file with `data`, and the descriptor whose lock says that it is needed."""
@@ -406,6 +411,16 @@ def _lock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return  # without locks no process can take the file for left over: it could not lock it either
+
+
+def _link(temporary: str, path: str) -> bool:
+    """Return whether the file was created at `path` by this."""
+    try:
+        os.link(temporary, path)
+        return True
+    except FileExistsError:
+        # A network file system may have linked it and lost the answer: the link count shows it.
+        return _links(temporary) > 1
 
 
 def _links(path: str) -> int:
