@@ -38,7 +38,8 @@ private[lakelog] object LakeExtensions {
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(WriteTargets.Resolution, NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements,
+    Seq(WriteTargets.Resolution, NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls,
+      ResolveTableStatements,
       ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
       SessionNames, ShowBoth, StreamedTexts, ComparedChanges.Resolution, FactsInMerges)
 

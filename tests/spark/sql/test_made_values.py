@@ -168,7 +168,9 @@ def test_only_new_rows_get_other_values_where_others_have_taken_theirs(table):
 def test_views_and_frames_of_a_table_are_read_by_statements_that_change_it(lake, how):
     generated = ", g BIGINT NOT NULL GENERATED ALWAYS AS (k + 1)" if COMPUTES else ""
     lake.sql(f"CREATE TABLE lake.t ({NUMBERED.format(how)}{generated})")
-    lake.sql("INSERT INTO lake.t (k, v) SELECT /*+ COALESCE(1) */ k, 'old' FROM VALUES (1), (2), (3) AS s (k)")
+    lake.sql(
+        "INSERT INTO lake.t (k, v) SELECT /*+ COALESCE(1) */ k, 'old' FROM VALUES (1), (2), (3) AS s (k)"
+    )
     frame = lake.spark.table(f"{lake.name}.t")
     frame.where("k < 3").createOrReplaceTempView("made_values_plan")
     lake.frame("CREATE OR REPLACE TEMPORARY VIEW made_values_text AS SELECT * FROM lake.t WHERE k < 3")

@@ -53,7 +53,9 @@ def _reader_of(data: Ingestible) -> pa.RecordBatchReader:
         name = type(data).__name__
         for method in _TO_ROWS:
             if hasattr(data, method):
-                raise InvalidInput(f"cannot write a {name}, whose rows are not computed yet: give its .{method}()")
+                raise InvalidInput(
+                    f"cannot write a {name}, whose rows are not computed yet: give its .{method}()"
+                )
         raise InvalidInput(
             f"cannot write a {name}: give a pyarrow Table, RecordBatch or RecordBatchReader, or an "
             "object with __arrow_c_stream__ (pandas and Polars data frames have it)"
@@ -66,7 +68,7 @@ def _reader_of(data: Ingestible) -> pa.RecordBatchReader:
 
 
 _TO_ROWS = ("to_reader", "to_table", "toArrow", "collect")
-"""By which a scanner, a data set, a data frame of Spark and a lazy one of Polars become Arrow data, in the order to try."""
+"""What makes Arrow data of a scanner, a data set, a frame of Spark and a lazy one of Polars, in the order to try."""
 
 
 def _check_objects(data: Any) -> None:

@@ -61,7 +61,7 @@ def test_appends_of_a_reader_a_batch_and_a_stream_are_taken(table: Table) -> Non
     assert ids(table) == [1, 2, 3]
     with pytest.raises(InvalidInput, match="list"):
         table.append([1, 2])
-    lazy = pl.from_arrow(rows(4)).lazy()
+    lazy = pl.DataFrame(rows(4)).lazy()
     data_set = dataset(rows(4))
     for data, method in ((lazy, "collect"), (data_set, "to_table"), (data_set.scanner(), "to_reader")):
         with pytest.raises(InvalidInput, match=rf"give its \.{method}\(\)"):
