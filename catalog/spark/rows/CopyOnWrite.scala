@@ -87,7 +87,6 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
         if (areKnown) Some(versionless) else summary.flatMap(RewriteBatch.updated).filter(_ <= versionless)
       commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows, updated)
     }
-    commit.end()
   }
 }
 

@@ -65,6 +65,5 @@ private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWri
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val rows = written(messages)
     commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows, Some(rows.map(_.updated).sum))
-    commit.end()
   }
 }

@@ -9,10 +9,10 @@ import org.roaringbitmap.RoaringBitmap
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 
-/** The one commit of a row-level operation, on the version that it has read; `free` what it has kept once it has ended. */
+/** The one commit of a row-level operation, on the version that it has read. */
 private[lakelog] final class RowCommit(
     table: LakeTable, command: Command, val scan: Option[LakeScan], together: Option[ReadTogether],
-    keys: Option[MergeKeys], free: () => Unit) {
+    keys: Option[MergeKeys]) {
 
   /**
    * The filters of all scans of the table, those of the rows to be changed among them. When Spark asks for what is
@@ -33,8 +33,6 @@ private[lakelog] final class RowCommit(
   def filePrefix: String = write.filePrefix
 
   def mayHaveHappened: Boolean = write.mayHaveHappened
-
-  def end(): Unit = free()
 
   /** How many rows were changed; None before the commit, and where nothing was to be changed. */
   @volatile var changed: Option[wire.RowsChanged] = None

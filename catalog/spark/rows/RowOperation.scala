@@ -27,17 +27,6 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
   /** The name of the table. */
   def name: String = table.name
 
-  private var stores = Seq.empty[RowStore]
-
-  /** Keeps rows until the operation has ended. */
-  def store(): RowStore = synchronized {
-    val store = new RowStore
-    stores :+= store
-    store
-  }
-
-  private def free(): Unit = synchronized(stores.foreach(_.free()))
-
   override def command(): Command = kind
 
   override def description(): String = s"lakelog ${kind.name.toLowerCase(Locale.ROOT)} of ${table.name}"
@@ -52,7 +41,7 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
   protected def fact(of: RowFact): NamedReference = SchemaInternals.reference(Seq(table.physical.metadata.name(of)))
 
   /** How to commit what the scan that was built last has found. Where no row can match, Spark builds none. */
-  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys, () => free())
+  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys)
 }
 
 /**
@@ -85,10 +74,8 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
 /** What the tasks of an operation have written. Its files are removed when it fails, unless they may be in the table. */
 private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends BatchWrite {
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit = {
-    commit.end()
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
     if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.dataFiles))
-  }
 
   protected def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
     messages.toSeq.collect { case rows: RowsWritten => rows }

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import scala.collection.mutable
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, SubqueryExpression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Exists, Expression, OuterReference, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter, Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, SubqueryAlias, Union, View, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
@@ -53,7 +53,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
     } yield {
       val seen = firstLook(write).filter(_ => operation.looksFirst).flatMap(looking(_, source))
       if (seen.isDefined || RepeatableRows.areFewOfFiles(source)) {
-        val store = operation.store()
+        val store = new RowStore
         val wanted = AttributeSet(
           above(rows, join) ++ join.condition.toSeq.flatMap(_.references) ++ seen.toSeq.flatMap(_.wanted))
         val columns = source.output.filter(wanted.contains)
@@ -129,7 +129,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
       val stores = mutable.Map.empty[LogicalPlan, RowStore]
       def stored(expression: Expression): Expression = expression.transform {
         case subquery: SubqueryExpression if !RepeatableRows.areSame(subquery.plan) =>
-          subquery.withNewPlan(kept(subquery.plan, plan => stores.getOrElseUpdate(plan.canonicalized, operation.store())))
+          subquery.withNewPlan(kept(subquery.plan, plan => stores.getOrElseUpdate(plan.canonicalized, new RowStore)))
       }
       val query = write.query.transform { case part => part.mapExpressions(stored) }
       val look = firstLook(write).filter(_ => operation.looksFirst).map(stored)
@@ -176,7 +176,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
 
   /** Whether subqueries give the same rows again, of those that they read: what is below them is stored, or does so itself. */
   private def isFixed(expression: Expression): Boolean =
-    !expression.exists(_.isInstanceOf[UserDefinedExpression]) && subqueries(expression).forall(isFixed)
+    !expression.exists(RepeatableRows.isOfChance) && subqueries(expression).forall(isFixed)
 
   private def isFixed(plan: LogicalPlan): Boolean = RepeatableRows.areSame(plan) || (plan match {
     case _: Aggregate | _: Filter | _: Project | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>
