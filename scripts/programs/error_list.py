@@ -1,15 +1,14 @@
-"""The page docs/errors.md: every message of lakelog's errors, made from the code by `python -m programs.error_list`.
+"""Writes the site's page of errors: every message of lakelog's errors, read from the code.
 
-A test compares the page with the code, so the program has to be run after each change of a message.
+`scripts/docs` runs it. The page is not kept in the repository.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from pathlib import Path
-
-import click
 
 from lakelog.cli.explanations import EXPLANATIONS
 from programs.python_errors import ErrorClass, Message, PythonErrors
@@ -25,7 +24,7 @@ HEAD = """\
 
 Every error that lakelog raises on purpose is a `LakelogError`. Its class says what a caller does next. Its `kind` is
 stable and made for programs. Its message says what happened, to which object, and the next step. This page is
-generated from the code by `python -m programs.error_list`.
+generated from the code.
 
 `lakelog explain KIND` says what to do about a kind where there is no network. Errors whose message does not say all end
 by that command: in the command's output, in Spark, and below the traceback in Python, where the exception's own text
@@ -49,6 +48,7 @@ error. Errors for which Spark has the text, such as `PARSE_SYNTAX_ERROR`, are no
 """
 
 
+@cache
 def page() -> str:
     """Return the page as the code has it."""
     return "\n".join(_lines())
@@ -100,18 +100,8 @@ def _code(text: str) -> str:
     return f"`` {text} ``"
 
 
-@click.command(help=__doc__)
-@click.option(
-    "--check", is_flag=True, help="Write nothing; exit with 1 where the page is not as the code has it."
-)
-def main(check: bool) -> None:
-    wanted = page()
-    if check:
-        if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != wanted:
-            raise SystemExit(f"{PAGE.relative_to(TOP)} is out of date: run python -m programs.error_list")
-        return
-    PAGE.write_text(wanted, encoding="utf-8")
-    click.echo(f"{PAGE.relative_to(TOP)}: {len(wanted.splitlines())} lines")
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Writes `docs/format` from the golden files and from the structs of what is stored: an example of every kind of object
 and event, and JSON Schemas.
 
-`python -m tests.format.documents` writes it; `test_documents.py` holds it current. Nothing here knows what an object
-means: an example is the golden one that says the most in the fewest words.
+`python -m tests.format.documents` writes it, for the site; it is not kept in the repository. Nothing here knows what an
+object means: an example is the golden one that says the most in the fewest words.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -155,7 +156,7 @@ def examples() -> str:
     parts = [
         "# Examples of the format",
         "One of each kind of object and event, as the golden files have it. Line breaks and spaces are added here;\n"
-        "stored objects have none. `python -m tests.format.documents` writes this page, and a test holds it current.\n"
+        "stored objects have none.\n"
         "The JSON Schemas are [log.schema.json](log.schema.json) and [catalog.schema.json](catalog.schema.json).",
         "# Objects of a log",
         "What they mean is in [log/README.md](../../log/README.md). Events and states here are a test's: to the log\n"
@@ -271,6 +272,7 @@ def write() -> None:
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 
+@cache
 def documents() -> dict[str, str]:
     """Return the files of `docs/format` by their names."""
     return {

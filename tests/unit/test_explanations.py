@@ -9,17 +9,16 @@ import pytest
 from lakelog.cli.explanations import EXPLANATIONS
 from lakelog.cli.main import run
 from lakelog.log.errors import ConflictError, FormatError, InvalidInput
-from programs.error_list import PAGE
+from programs.error_list import PAGE, page
 
 
 def test_every_kind_of_error_is_explained_and_pages_named_are_there():
-    # A test holds the page to be as the code.
-    kinds = {line[3:] for line in PAGE.read_text().splitlines() if line.startswith("## ")} - {"In Spark"}
+    kinds = {line[3:] for line in page().splitlines() if line.startswith("## ")} - {"In Spark"}
     assert kinds == EXPLANATIONS.keys()
     for text in EXPLANATIONS.values():
         _, _, pages = text.partition("Pages: ")
-        for page in filter(None, pages.rstrip(".").split(", ")):
-            assert (PAGE.parent / f"{page}.md").is_file(), page
+        for name in filter(None, pages.rstrip(".").split(", ")):
+            assert (PAGE.parent / f"{name}.md").is_file(), name
 
 
 def test_the_command_explains_a_kind_and_lists_all(capsys):

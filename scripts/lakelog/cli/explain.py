@@ -15,7 +15,7 @@ from lakelog.cli.explanations import EXPLANATIONS
 def explain(kind: str | None) -> None:
     """Say what to do about a KIND of error, as it stands behind an error's text; without one, list all.
 
-    The same stands in docs/errors.md, with all messages of the kind.
+    The page of errors on the site has the same, with all messages of the kind.
     """
     if kind is None:
         for each in sorted(EXPLANATIONS):

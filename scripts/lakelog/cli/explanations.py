@@ -1,4 +1,4 @@
-"""What to do about each kind of error, for `lakelog explain` and for the page docs/errors.md.
+"""What to do about each kind of error, for `lakelog explain` and for the site's page of errors.
 
 One entry for each kind that there is, which a test holds: a message says what happened to what, and here stands what
 is the same for all messages of its kind. Pages are named as in `docs/`.
