@@ -89,8 +89,8 @@ private final class StoredRows(@transient val source: RDD[InternalRow], blocks: 
   override def compute(split: Partition, task: TaskContext): Iterator[InternalRow] = {
     val block = split.asInstanceOf[BlockRDDPartition].blockId
     SparkEnv.get.blockManager.get[InternalRow](block).fold(throw new SparkException(
-      "Rows of the statement's source that were stored are lost, with the executor that had them, and may be other ones if " +
-        "they are computed again: run the statement again."))(_.data.asInstanceOf[Iterator[InternalRow]])
+        "Rows of the statement's source that were stored are lost, with the executor that had them, and may be other ones if " +
+          "they are computed again: run the statement again."))(_.data.asInstanceOf[Iterator[InternalRow]])
   }
 }
 
