@@ -79,6 +79,9 @@ TESTS = {
     "streams/ComparedChanges": "streaming/test_changes.py::test_updates_are_shown_as_such",
     "streams/ComparedChangesExec": "streaming/test_changes.py::test_updates_are_shown_as_such",
     "streams/StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
+    "statements/WriteTargets": (
+        "sql/test_made_values.py::test_views_and_frames_of_a_table_are_read_by_statements_that_change_it"
+    ),
     "statements/WritesByName": (
         "test_renamed_tables.py::test_a_statement_goes_to_the_table_that_got_its_name_while_it_ran"
     ),

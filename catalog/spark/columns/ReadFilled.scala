@@ -6,11 +6,10 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /**
- * Reads tables as they are where a statement also writes to them.
+ * Reads the table as it is in which a MERGE that only inserts looks for rows: the table that Spark has loaded to be written.
  *
- * Spark takes the table that it has loaded to be written also for others of that name in the statement: in subqueries, and
- * for what a MERGE looks up. Before it reads them, it loads them again, and refuses what has changed: an identity column
- * that a row may leave out is nullable, and one that is read is not.
+ * Before Spark reads it, it loads it again, and refuses what has changed: an identity column that a row may leave out is
+ * nullable, and one that is read is not. All that a statement names beside its target [[WriteTargets]] has loaded as it is.
  */
 private[lakelog] object ReadFilled extends (SparkSession => Rule[LogicalPlan]) {
 

@@ -34,11 +34,12 @@ private[lakelog] object LakeExtensions {
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(SessionBranch.Early, ForeignWrites, ForeignReads, WritesByName.Early, FunctionStatements, TableFunctionCalls,
-      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set)
+      NestedLengths.Statement, MadeValues.Statement, ComparedChanges.Statement, FactsInMerges.Set, WriteTargets.Early)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements,
+    Seq(WriteTargets.Resolution, NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls,
+      ResolveTableStatements,
       ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
       SessionNames, ShowBoth, StreamedTexts, ComparedChanges.Resolution, FactsInMerges)
 

@@ -65,8 +65,10 @@ private[lakelog] object ForeignReads extends EarlyRewrite {
 
   private val Function = "table_changes"
 
+  /** Options of what a statement writes to are not those of a read. */
   private def isForeign(relation: UnresolvedRelation): Boolean =
-    !relation.isStreaming && ForeignOptions.areIn(relation.options)
+    !relation.isStreaming && !relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) &&
+    ForeignOptions.areIn(relation.options)
 
   private def read(name: Seq[String], options: CaseInsensitiveStringMap): LogicalPlan =
     if (ForeignOptions.wantsChanges(options)) changes(name, options)

@@ -54,7 +54,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
           if (replace.partitioning.nonEmpty) throw Failures.invalid(
             s"A write with replaceWhere keeps the partitioning of ${SchemaInternals.quoted(name)}: leave partitionBy out.")
           val write = OverwriteByExpression.byName(
-            UnresolvedRelation(name), checked(replace.query, condition), PlanInternals.expression(condition),
+            PlanInternals.toWrite(name), checked(replace.query, condition), PlanInternals.expression(condition),
             others(options))
           WriteInWords(write.copy(withSchemaEvolution = evolves(options)))
       }
@@ -77,7 +77,7 @@ private[lakelog] object ForeignWrites extends EarlyRewrite {
     target match {
       case PlanInternals.LoadedFrom(table: LakeTable, ident, options) =>
         PlaceCatalog.check(ident, table.access.catalog, options)
-        WriteInWords(write(UnresolvedRelation(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
+        WriteInWords(write(PlanInternals.toWrite(table.access.catalog +: (ident.namespace.toSeq :+ ident.name))))
       case other => write(PlanInternals.withOptions(other, others))
     }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.catalog.{Identifier, Table}
+import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableWritePrivilege}
 import org.apache.spark.sql.connector.expressions.filter.{AlwaysFalse, Predicate}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -52,6 +52,10 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   /** What a write names as its table, found or not. */
   type Target = NamedRelation
+
+  /** The table of that name, to add and replace rows. */
+  def toWrite(name: Seq[String]): UnresolvedRelation =
+    UnresolvedRelation(name).requireWritePrivileges(Set(TableWritePrivilege.INSERT, TableWritePrivilege.DELETE))
 
   /** Runs a command as a statement of its own. */
   def run(session: org.apache.spark.sql.SparkSession, command: LogicalPlan): Unit =

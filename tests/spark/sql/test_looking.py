@@ -234,3 +234,19 @@ def test_the_catalog_interface_creates_and_caches_tables(lake, tmp_path):
     assert lake.sql("SELECT * FROM lake.made") == [(1, "a")]
     catalog.uncacheTable(f"{name}.made")
     assert not catalog.isCached(f"{name}.made")
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_plans_name_the_table_that_a_statement_writes_to(lake, mode):
+    modes = ", ".join(f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("update", "merge", "delete"))
+    lake.sql(f"CREATE TABLE lake.t (a INT, b STRING) TBLPROPERTIES ({modes})")
+    merge = "MERGE INTO lake.t USING (SELECT 1 AS a) s ON t.a = s.a WHEN MATCHED THEN UPDATE SET b = 'm'"
+    for statement, words in (
+        ("INSERT INTO lake.t VALUES (1, 'x')", "lakelog append to"),
+        ("INSERT OVERWRITE lake.t VALUES (1, 'x')", "lakelog truncate to"),
+        ("UPDATE lake.t SET b = 'u' WHERE a % 2 = 1", "lakelog"),
+        ("DELETE FROM lake.t WHERE a % 2 = 1", "DeleteFromTable"),
+        (merge, "lakelog"),
+    ):
+        [plan] = lake.sql(f"EXPLAIN {statement}")[0]
+        assert any(words in line and f"{lake.name}.t" in line for line in plan.splitlines()), plan

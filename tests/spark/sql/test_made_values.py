@@ -162,3 +162,40 @@ def test_only_new_rows_get_other_values_where_others_have_taken_theirs(table):
     assert [found[k] for k in (1, 2, 3)] == [1, 2, 3]
     assert len({row[0] for row in lake.sql("SELECT id FROM lake.t")}) == 7
     assert lake.sql(f"SELECT k FROM lake.t WHERE id = {found[9]}") == [(9,)]
+
+
+@pytest.mark.parametrize("how", ["ALWAYS", "BY DEFAULT"])
+def test_views_and_frames_of_a_table_are_read_by_statements_that_change_it(lake, how):
+    generated = ", g BIGINT NOT NULL GENERATED ALWAYS AS (k + 1)" if COMPUTES else ""
+    lake.sql(f"CREATE TABLE lake.t ({NUMBERED.format(how)}{generated})")
+    lake.sql(
+        "INSERT INTO lake.t (k, v) SELECT /*+ COALESCE(1) */ k, 'old' FROM VALUES (1), (2), (3) AS s (k)"
+    )
+    frame = lake.spark.table(f"{lake.name}.t")
+    frame.where("k < 3").createOrReplaceTempView("made_values_plan")
+    lake.frame("CREATE OR REPLACE TEMPORARY VIEW made_values_text AS SELECT * FROM lake.t WHERE k < 3")
+    for view in ("made_values_plan", "made_values_text"):
+        lake.sql(f"MERGE INTO lake.t USING {view} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = concat(s.v, 1) "
+                 "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, s.v)")  # fmt: skip
+    lake.sql("UPDATE lake.t SET v = concat(v, 2) WHERE id IN (SELECT id FROM made_values_plan)")
+    plan = "FROM made_values_plan"
+    lake.sql(f"MERGE INTO lake.t USING (SELECT k + 10 AS k {plan}) s ON t.k = s.k "
+             "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, 'merged')")  # fmt: skip
+    lake.sql(f"INSERT INTO lake.t (k, v) SELECT 4, 'in' WHERE (SELECT max(id) {plan}) = 2")
+    lake.sql(f"WITH c AS (SELECT * {plan}) INSERT INTO lake.t (k, v) SELECT k + 20, 'cte' FROM c WHERE k = 1")
+    replaced = lake.frame(f"SELECT k, v {plan} WHERE false").write.mode("overwrite")
+    replaced.option("replaceWhere", "k = 3").saveAsTable(f"{lake.name}.t")
+    merge = frame.where("k = 1").alias("s").mergeInto(f"{lake.name}.t", expr("t.id = s.id"))
+    merge.whenMatched().update({"v": expr("concat(s.v, 3)")}).merge()
+    rows = lake.sorted("SELECT k, v FROM lake.t")
+    assert rows == [(1, "old1123"), (11, "merged"), (12, "merged"), (2, "old112"), (21, "cte"), (4, "in")]
+    assert lake.sorted("SELECT id FROM lake.t WHERE k < 3") == [(1,), (2,)]
+    assert lake.sql("SELECT count(DISTINCT id) FROM lake.t") == [(6,)]
+    star = f"MERGE INTO lake.t USING (SELECT id, k, 'star' AS v{', g' * COMPUTES} {plan}) s ON t.k = s.k "
+    star += "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    if how == "ALWAYS":
+        with pytest.raises(Exception, match="GENERATED ALWAYS AS IDENTITY"):
+            lake.sql(star)
+    else:
+        lake.sql(star)
+        assert lake.sorted("SELECT id, v FROM lake.t WHERE k < 3") == [(1, "star"), (2, "star")]

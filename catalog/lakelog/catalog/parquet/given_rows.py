@@ -50,8 +50,14 @@ def _reader_of(data: Ingestible) -> pa.RecordBatchReader:
     if isinstance(data, pa.Table):
         return data.to_reader()
     if not hasattr(data, "__arrow_c_stream__"):
+        name = type(data).__name__
+        for method in _TO_ROWS:
+            if hasattr(data, method):
+                raise InvalidInput(
+                    f"cannot write a {name}, whose rows are not computed yet: give its .{method}()"
+                )
         raise InvalidInput(
-            f"cannot write a {type(data).__name__}: give a pyarrow Table, RecordBatch or RecordBatchReader, or an "
+            f"cannot write a {name}: give a pyarrow Table, RecordBatch or RecordBatchReader, or an "
             "object with __arrow_c_stream__ (pandas and Polars data frames have it)"
         )
     _check_objects(data)
@@ -59,6 +65,10 @@ def _reader_of(data: Ingestible) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(data, error) from error
+
+
+_TO_ROWS = ("to_reader", "to_table", "toArrow", "collect")
+"""What makes Arrow data of a scanner, a data set, a frame of Spark and a lazy one of Polars, in the order to try."""
 
 
 def _check_objects(data: Any) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow.dataset import dataset
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
@@ -59,6 +61,17 @@ def test_appends_of_a_reader_a_batch_and_a_stream_are_taken(table: Table) -> Non
     assert ids(table) == [1, 2, 3]
     with pytest.raises(InvalidInput, match="list"):
         table.append([1, 2])
+    lazy = pl.DataFrame(rows(4)).lazy()
+    data_set = dataset(rows(4))
+    for data, method in ((lazy, "collect"), (data_set, "to_table"), (data_set.scanner(), "to_reader")):
+        with pytest.raises(InvalidInput, match=rf"give its \.{method}\(\)"):
+            table.append(data)
+        with pytest.raises(InvalidInput, match=rf"give its \.{method}\(\)"):
+            table.upsert(data, on=["id"])
+        with pytest.raises(InvalidInput, match=rf"give its \.{method}\(\)"):
+            table.merge(data, on="target.id = source.id").when_not_matched_insert_all().execute()
+    table.append(data_set.scanner().to_reader())
+    assert ids(table) == [1, 2, 3, 4]
 
 
 def test_data_that_does_not_fit_changes_nothing(table: Table) -> None:
