@@ -15,8 +15,9 @@ from lakelog.catalog.erasure.history import files_of_intent, intents_at, schema_
 from lakelog.catalog.erasure.holdings import counted_files, listed, needed
 from lakelog.catalog.erasure.proposed import proposals_with_rows
 from lakelog.catalog.erasure.row_set import RowSet
-from lakelog.catalog.files import is_elsewhere
+from lakelog.catalog.files import decode_files, is_elsewhere
 from lakelog.catalog.logs import TableHead
+from lakelog.log.errors import FormatError
 from lakelog.log.format import Commit, Tombstone
 from lakelog.log.keys import blob_version, is_versioned
 from lakelog.log.replay import is_blank
@@ -43,7 +44,7 @@ def check(head: TableHead, rows: RowSet, values: Sequence[str]) -> Checked:
     rows = rows.anew()
     _check_data(head, rows, checked)
     for what in (
-        *_commits(head, checked),
+        *_commits(head, rows, checked),
         *_without_effect(head, rows, checked),
         *_bases(head, checked),
         *_derived(head, checked),
@@ -86,7 +87,7 @@ def _check_data(head: TableHead, rows: RowSet, checked: Checked) -> None:
             )
 
 
-def _commits(head: TableHead, checked: Checked) -> Iterator[str]:
+def _commits(head: TableHead, rows: RowSet, checked: Checked) -> Iterator[str]:
     log, erased = head.tracked.log, head.state.erased
     for start in range(1, erased + 1, OBJECTS_AT_ONCE):
         versions = range(start, min(start + OBJECTS_AT_ONCE, erased + 1))
@@ -109,8 +110,21 @@ def _commits(head: TableHead, checked: Checked) -> Iterator[str]:
     for key in log.store.list_after(place):
         checked.objects += 1
         name = key.removeprefix(place)
-        if name not in named and (not is_versioned(name) or blob_version(name) <= head.version):
-            yield f"{key} is of no commit"
+        version = blob_version(name) if is_versioned(name) else 0
+        if name in named or version > head.version:
+            continue
+        # One of a later version is of a writer that has seen the erasure, and has lost a race since.
+        if version <= erased or _lists_rows(log.store.get(key), rows):
+            checked.again = True
+            yield f"{key} is of no commit, and has such rows, or may"
+
+
+def _lists_rows(data: bytes | None, rows: RowSet) -> bool:
+    """Return whether a list of files, by their bounds, may have such rows. One of removed files has no bounds."""
+    try:
+        return data is not None and rows.may_be_in(decode_files(data))
+    except FormatError:
+        return False
 
 
 def _without_effect(head: TableHead, rows: RowSet, checked: Checked) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from functools import partial
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.erasure import checking, forgetting
-from lakelog.catalog.logs import writing_as
+from lakelog.catalog.logs import commits, writing_as
 from lakelog.catalog.parquet import encoded_rows
 from lakelog.log import Commit, Json, wait_for_background
 from lakelog.log.decisions import DecisionPlace
@@ -42,10 +43,15 @@ def undecided(warehouse: str, change: Callable[[Catalog], object]) -> None:
         change(client(warehouse))
 
 
-def two_tables(catalog: Catalog) -> None:
+def two_tables(catalog: Catalog, marked: bool = True) -> None:
     with catalog.transaction() as transaction:
-        transaction.load_table("a.t").append(rows(7, marked=True))
+        transaction.load_table("a.t").append(rows(7, marked=marked))
         transaction.load_table("a.u").append(rows(7))
+
+
+def vacuum_files(warehouse: str) -> None:
+    """Delete data files with the values alone: of the log, all stays."""
+    store_of(warehouse).delete([key for key in left_in(warehouse) if "/data/" in key])
 
 
 def vacuum(catalog: Catalog) -> None:
@@ -74,19 +80,24 @@ def test_bounds_in_a_transaction_that_failed_go(ended: bool, tables: Catalog, wa
     assert left_in(warehouse) == set()
 
 
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("in_sidecar", [True, False])
 def test_bounds_in_a_transaction_that_fails_at_the_end_go(
-    tables: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+    marked: bool, in_sidecar: bool, tables: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if in_sidecar:
+        monkeypatch.setattr(commits, "_is_bulk", bool)
     tables.load_table("a.t").append(rows(9, marked=True))
     check = checking.check
-    came: list[bool] = []
+    checks: list[object] = []
 
     def after_a_transaction(*what: object) -> object:
-        if not came:
-            came.append(True)
-            undecided(warehouse, two_tables)
+        checks.append(what)
+        if len(checks) == 1:
+            undecided(warehouse, two_tables if marked else partial(two_tables, marked=False))
             client(warehouse).load_table("a.t").append(rows(3))
-            vacuum(client(warehouse))
+            if marked:
+                vacuum_files(warehouse)
             head = what[0]
             what = (head.at(head.tracked.current()), *what[1:])  # type: ignore[attr-defined]
         return check(*what)  # type: ignore[arg-type]
@@ -94,10 +105,16 @@ def test_bounds_in_a_transaction_that_fails_at_the_end_go(
     monkeypatch.setattr(forgetting, "check", after_a_transaction)
     done = client(warehouse).forget("a.t", WHERE, dry_run=False)
     assert done.left == () and left_in(warehouse) == set()
+    assert len(checks) == (2 if marked else 1), "what has none of its rows is no reason to begin again"
 
 
-def test_bounds_of_columns_that_only_a_failed_transaction_has_go(tables: Catalog, warehouse: str) -> None:
+@pytest.mark.parametrize("in_sidecar", [True, False])
+def test_bounds_of_columns_that_only_a_failed_transaction_has_go(
+    in_sidecar: bool, tables: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It gives the name to another column; what the table calls so has a bound of its own there."""
+    if in_sidecar:
+        monkeypatch.setattr(commits, "_is_bulk", bool)
 
     def renamed(catalog: Catalog) -> None:
         with catalog.transaction() as transaction:
