@@ -12,7 +12,12 @@ from lakelog.catalog.erasure.clearing import cuts_of
 from lakelog.catalog.erasure.erased_log import ErasedLog
 from lakelog.catalog.erasure.model import ErasedTable, Lost
 from lakelog.catalog.erasure.proposed import proposals_quoting
-from lakelog.catalog.erasure.texts import entries_quoting, former_entries_quote, versions_quoting
+from lakelog.catalog.erasure.texts import (
+    defines_quoting,
+    entries_quoting,
+    former_entries_quote,
+    versions_quoting,
+)
 from lakelog.catalog.logs import NameTree, TrackedLog
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NAMESPACE, NamespaceState
@@ -84,9 +89,10 @@ def namespaces_quoting(
         except LakelogError:
             continue
         # What the present ones quote is for their owner to change first.
-        is_former = not any(entries_quoting(view.state, values)) and former_entries_quote(tracked, values)
-        has_any = is_former or proposals_quoting(tracked, values) or any(versions_quoting(tracked, values))
-        if not has_any:
+        is_present = any(entries_quoting(view.state, values))
+        quoting = versions_quoting(tracked, values, also=None if is_present else defines_quoting)
+        is_former = not is_present and former_entries_quote(tracked, values)
+        if not (is_former or any(quoting) or proposals_quoting(tracked, values)):
             continue
         url = tree.logs.url(place)
         versions = view.version - max(view.state.expired, 1) + 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -120,17 +120,22 @@ def quotes(text: str, values: Sequence[str]) -> bool:
     return any(re.search(rf"(?<!\w)({value})(?!\w)", text) for value in values)
 
 
-def versions_quoting(tracked: TrackedLog[Any], values: Sequence[str]) -> Iterator[int]:
+def versions_quoting(
+    tracked: TrackedLog[Any],
+    values: Sequence[str],
+    *,
+    also: Callable[[Commit, Sequence[str]], bool] | None = None,
+) -> Iterator[int]:
     """Yield the versions of a log whose commits keep a statement that quotes a value, and that of a base where expiry
     was stopped: commits before it are still there, and are read no more. A commit that has no effect counts, as its
-    object stays: that of a transaction that was aborted, or is undecided."""
+    object stays: that of a transaction that was aborted, or is undecided. So does one of which `also` says so."""
     if not values:
         return
     base = last_base(tracked.log)
     if base is not None and not is_buried(tracked.log.replay, base):
         yield base.root.version
     for commit in tracked.log.standing(1 if base is None else base.root.version):
-        if has_quoting_statement(commit, values):
+        if has_quoting_statement(commit, values) or (also is not None and also(commit, values)):
             yield commit.version
 
 
@@ -176,15 +181,15 @@ def entries_quoting(state: NamespaceState, values: Sequence[str]) -> Iterator[st
 
 
 def former_entries_quote(tracked: TrackedLog[NamespaceState], values: Sequence[str]) -> bool:
-    """Return whether older versions of a namespace, from the first that can be read on, have a definition that quotes
-    a value."""
+    """Return whether the first version of a namespace that can be read has a definition that quotes a value."""
     base = last_base(tracked.log)
-    first = 1 if base is None else base.root.version
-    if base is not None and any(entries_quoting(tracked.log.view_at(first).state, values)):
-        return True
+    return base is not None and any(entries_quoting(tracked.log.view_at(base.root.version).state, values))
+
+
+def defines_quoting(commit: Commit, values: Sequence[str]) -> bool:
+    """Return whether a commit of a namespace says something that quotes a value."""
     return any(
         quotes(msgspec.json.encode(event).decode(), values)
-        for commit in tracked.log.standing(first)
         for event in namespace_events(commit)
         if isinstance(event, EntryDefined | NamespaceAltered | NamespaceCreated)
     )
