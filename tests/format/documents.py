@@ -16,10 +16,10 @@ from typing import Any, get_args
 
 import msgspec
 
-from lakelog.catalog.ddl.saved_cuts import CutVersions
-from lakelog.catalog.state.events import NamespaceEvent, TableEvent
-from lakelog.catalog.state.namespace_projection import _Root as NamespaceRoot
-from lakelog.catalog.state.table_projection import _Root as TableRoot
+from lakelog.catalog.core.ddl.saved_cuts import CutVersions
+from lakelog.catalog.core.state.events import NamespaceEvent, TableEvent
+from lakelog.catalog.core.state.namespace_projection import _Root as NamespaceRoot
+from lakelog.catalog.core.state.table_projection import _Root as TableRoot
 from lakelog.log.format import Base, Commit, Decision, Proposal, Root, Tombstone
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from tests.format import documents
 
-from lakelog.catalog.state.events import NamespaceEvent, TableEvent
+from lakelog.catalog.core.state.events import NamespaceEvent, TableEvent
 
 
 def test_every_event_is_in_a_golden_warehouse_and_in_the_examples() -> None:

@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from lakelog.catalog import Catalog, NoSuchNamespace, Table
-from lakelog.catalog.logs import Places
-from lakelog.catalog.schema import ViewColumn, ViewDefinition
+from lakelog.catalog.core.logs import Places
+from lakelog.catalog.core.schema import ViewColumn, ViewDefinition
 from lakelog.log import InvalidInput, PermissionDenied, StorageError
 from lakelog.log.errors import Unsupported
 from lakelog.log.stores.s3_store import S3Store
