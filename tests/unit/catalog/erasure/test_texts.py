@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakelog.catalog.erasure.texts import quotes, values_of
-from lakelog.catalog.schema import as_predicate
+from lakelog.catalog.core.schema import as_predicate
+from lakelog.catalog.keeping.erasure.texts import quotes, values_of
 
 
 @pytest.mark.parametrize(
