@@ -152,13 +152,13 @@ def test_what_is_loaded_later_is_what_type_checkers_see() -> None:
     assert ast.unparse(hidden.test) == "not TYPE_CHECKING"
     assert [getattr(node, "name", "") for node in hidden.body] == ["__getattr__"]
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
-        _ = lakelog.catalog.Nothing
+        _ = lakelog.catalog.Nothing  # type: ignore[attr-defined]
 
 
 LIFE = """
 import pyarrow as pa
 from lakelog.catalog import Catalog, CommitConflict, Table, col
-catalog = Catalog("memory://life")
+catalog = Catalog("memory://life", maintenance="auto")
 catalog.create_namespace("a")
 table = catalog.create_table("a.t", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1, 2]}))
 table = table.delete("id = 1")
