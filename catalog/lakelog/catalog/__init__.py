@@ -402,13 +402,15 @@ _LATER = {
 """What is loaded when it is first asked for, by the module that has it: what the core does not need."""
 
 
-def __getattr__(name: str) -> Any:
-    """Return what is loaded only now: Python asks here for what this module does not have (PEP 562)."""
-    for module, names in _LATER.items():
-        if name in names:
-            value = globals()[name] = getattr(import_module(module), name)
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker that sees it takes any name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        """Return what is loaded only now: Python asks here for what this module does not have (PEP 562)."""
+        for module, names in _LATER.items():
+            if name in names:
+                value = globals()[name] = getattr(import_module(module), name)
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

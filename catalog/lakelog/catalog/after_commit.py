@@ -1,6 +1,6 @@
 """What a process does beside its writes, after them: exports for readers of Iceberg, and upkeep.
 
-Rule: a commit costs nothing for it. What does the work is loaded when the first table asks for it.
+Rule: a commit costs nothing for it. What does the work is loaded by the first commit after which there may be some.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog.core.logs import LogCache, TrackedLog
-from lakelog.catalog.core.policies import is_auto
+from lakelog.catalog.core.policies import FAN_IN, is_auto
 from lakelog.catalog.core.schema import ICEBERG, ICEBERG_ON, MAINTENANCE, OFF, value_of
 from lakelog.catalog.core.state import TableState
 from lakelog.log import View
@@ -35,6 +35,8 @@ class AfterCommit:
         self._lock = threading.Lock()
         self._following: Following | None = None
         self._keeping_up: KeepingUp | None = None
+        self._since_s: float | None = None
+        """When the first version came that is to be kept up."""
 
     def committed(self, logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
         """Have done soon what a new version of a log asks for."""
@@ -44,7 +46,10 @@ class AfterCommit:
         if value_of(state.metadata.properties, ICEBERG) == ICEBERG_ON:
             self._exports().committed(logs, tracked, view)
         if self._is_kept_up(logs, state):
-            self._upkeep().committed(logs, tracked, view)
+            if self._since_s is None:
+                self._since_s = logs.log_options.monotonic_s()
+            if view.version % FAN_IN == 0:
+                self._upkeep(self._since_s).committed(logs, tracked, view)
 
     def _is_kept_up(self, logs: LogCache, state: TableState) -> bool:
         try:
@@ -59,9 +64,9 @@ class AfterCommit:
             self._following = self._following or Following()
             return self._following
 
-    def _upkeep(self) -> KeepingUp:
+    def _upkeep(self, since_s: float) -> KeepingUp:
         from lakelog.catalog.keeping.upkeep import KeepingUp
 
         with self._lock:
-            self._keeping_up = self._keeping_up or KeepingUp(self._maintenance)
+            self._keeping_up = self._keeping_up or KeepingUp(self._maintenance, since_s)
             return self._keeping_up

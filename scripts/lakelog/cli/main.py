@@ -49,9 +49,6 @@ _COMMANDS = {
 
 
 class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(name for names in _COMMANDS.values() for name in names)
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for module, names in _COMMANDS.items():
             if cmd_name in names:
@@ -60,7 +57,11 @@ class _Commands(click.Group):
         return None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+_NAMED = {name: click.Command(name) for names in _COMMANDS.values() for name in names}
+"""What click lists, and what it means a mistyped name to be: by names alone."""
+
+
+@click.group(cls=_Commands, commands=_NAMED, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="lakelog")
 def cli() -> None:
     """Inspect a lakelog warehouse: what it holds and what happened to it, from its logs alone.

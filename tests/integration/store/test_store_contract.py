@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -30,6 +32,7 @@ from lakelog.log.stores import (
     ObjectRange,
     copy_object,
     get_ranges,
+    is_copied_by_server,
     list_stamps,
     s3_store,
     stamp_of,
@@ -296,3 +299,14 @@ def test_a_stamp_is_another_once_the_object_is_another(store: ObjectStore) -> No
     assert not copy_object(store, "data/a", store, "copy", before)
     with pytest.raises(NotFound):
         stamp_of(store, "data/c")
+
+
+def test_a_store_that_is_not_on_s3_is_known_while_a_thread_loads_what_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(str(tmp_path))
+    store.put("data/a", b"a")
+    # A module that is being loaded has nothing yet.
+    monkeypatch.setitem(sys.modules, S3Store.__module__, ModuleType("loading"))
+    assert copy_object(store, "data/a", store, "data/b", stamp_of(store, "data/a"))
+    assert not is_copied_by_server(store, store) and len(list(list_stamps(store, "data/"))) == 2

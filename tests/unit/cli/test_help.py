@@ -64,3 +64,13 @@ def test_a_command_is_looked_for_in_the_module_that_has_it() -> None:
     for module, names in main._COMMANDS.items():
         assert names == tuple(each.name for each in import_module(f"lakelog.cli.{module}").COMMANDS)
     assert cli.get_command(click.Context(cli), "nothing") is None
+
+
+@pytest.mark.parametrize("name", ["lss", "mantain", "nothing", "--nothing"])
+def test_a_mistyped_command_is_answered_as_if_all_were_loaded(name: str) -> None:
+    said = []
+    for group in (click.Group("lakelog", COMMANDS), cli):
+        with pytest.raises(click.UsageError) as raised:
+            group.resolve_command(click.Context(group), [name])
+        said.append(raised.value.format_message())
+    assert said[0] == said[1]

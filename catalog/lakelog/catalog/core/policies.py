@@ -12,6 +12,9 @@ from lakelog.catalog.core.state import NamespaceState, TableState
 from lakelog.catalog.times import age_of
 from lakelog.log import View
 
+FAN_IN = 8
+"""So many files become one. The writer of a version that this divides looks whether upkeep is due."""
+
 LEVELS_MAX = 256
 """Links can be forged so that they lead in a circle: no namespace is so deep."""
 

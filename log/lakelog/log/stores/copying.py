@@ -53,6 +53,7 @@ def list_stamps(store: ObjectStore, prefix: str) -> Iterator[tuple[str, Stamp]]:
 
 
 def _is_on_s3(store: ObjectStore) -> TypeGuard[S3Store]:
-    """Return whether a store is one of S3. There is none as long as its module, which takes long to load, is not."""
+    """Return whether a store is one of S3. There is none as long as its module, which takes long to load, is not, nor
+    while another thread loads it."""
     loaded = sys.modules.get("lakelog.log.stores.s3_store")
-    return loaded is not None and isinstance(store, loaded.S3Store)
+    return isinstance(store, getattr(loaded, "S3Store", ()))

@@ -25,12 +25,12 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.core.files import VERSION
 from lakelog.catalog.core.logs import LogCache, TableHead, TrackedLog, in_background
-from lakelog.catalog.core.policies import is_auto, policy_for
+from lakelog.catalog.core.policies import FAN_IN, is_auto, policy_for
 from lakelog.catalog.core.schema import AUTO, ON_DEMAND
 from lakelog.catalog.core.state import ClusteringGoal, Group, TableState
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.keeping.upkeep.clustering import plan_next, ranked, rewritten
-from lakelog.catalog.keeping.upkeep.compacting import FAN_IN, clustering_by, due, goal_by, step
+from lakelog.catalog.keeping.upkeep.compacting import clustering_by, due, goal_by, step
 from lakelog.catalog.keeping.upkeep.statistics import due_since, old_statistics, refreshed
 from lakelog.log import View
 from lakelog.log.errors import LakelogError, NotFound
@@ -72,26 +72,24 @@ class Turns:
 
 
 class KeepingUp:
-    """The upkeep of one catalog's tables by this process. Safe to share between threads."""
+    """The upkeep of one catalog's tables by this process, which has had such since `since_s`. Safe between threads."""
 
-    def __init__(self, default: str) -> None:
+    def __init__(self, default: str, since_s: float) -> None:
         self._default = default
+        self._since_s = since_s
         self._lock = threading.Lock()
         self._wanted: dict[str, tuple[TrackedLog[TableState], Turns]] = {}
         self._left: dict[str, Turns] = {}
         """Of tables for which there was no time: then their turns are still this process's."""
         self._is_running = False
-        self._since_s: float | None = None
         self._spent_s = 0.0
         self._ended = threading.Event()
         _all.add(self)
 
     def committed(self, logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]) -> None:
-        """Have a table looked after soon whose new version `is_auto`, if it is time. Costs nothing here."""
+        """Have a table looked after soon whose new version `is_auto`, and is one to look at. Costs nothing here."""
         with self._lock:
-            if self._since_s is None:
-                self._since_s = logs.log_options.monotonic_s()
-            if view.version % FAN_IN or _exiting.is_set():
+            if _exiting.is_set():
                 return
             turns = Turns((view.version // FAN_IN,))
             _, earlier = self._wanted.get(tracked.location, (tracked, turns))
@@ -212,7 +210,6 @@ class KeepingUp:
 
     def _may_work(self, logs: LogCache, tracked: TrackedLog[TableState], now_s: float) -> bool:
         """Whether there is time: a tenth of all time where a user has asked for it, else of that which writes took."""
-        assert self._since_s is not None, "a commit came first"
         known = tracked.known
         asked = known is not None and is_auto(logs, known.state, ON_DEMAND)
         of_s = now_s - self._since_s if asked else logs.write_times.total_s

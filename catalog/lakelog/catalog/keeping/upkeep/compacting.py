@@ -15,12 +15,12 @@ import pyarrow as pa
 from lakelog.catalog.core.logs import TableHead
 from lakelog.catalog.core.parquet import copied_files, leftovers
 from lakelog.catalog.core.planning import Constant
+from lakelog.catalog.core.policies import FAN_IN
 from lakelog.catalog.core.schema import Metadata, Policy
 from lakelog.catalog.core.state import ClusteringGoal, Goal, Group, clustering_goal, goal_of
 from lakelog.catalog.core.writes import Rewritten, compaction_commit
 from lakelog.log import WriteRef
 
-FAN_IN = 8
 FILES_AT_ONCE = 8
 """About this many files of the target size are written before they are committed."""
 
