@@ -207,7 +207,7 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, has_export: bool
 ) -> None:
     """Of a client that may not write beside the table; with an older export, and where it may not read that one."""
-    from lakelog.catalog import table as module
+    from lakelog.catalog.formats import iceberg as module
 
     tree = Tree()
     publish(catalog, tree)

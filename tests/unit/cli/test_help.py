@@ -14,8 +14,7 @@ from lakelog.cli.main import cli
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs/errors.md"})]
-"""Not the page of errors, which is made for the site and where code holds sentences."""
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 COMMANDS = {name: cli.get_command(click.Context(cli), name) for name in cli.list_commands(click.Context(cli))}

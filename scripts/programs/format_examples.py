@@ -1,8 +1,7 @@
-"""Writes `docs/format` from the golden files and from the structs of what is stored: an example of every kind of object
-and event, and JSON Schemas.
+"""The site's examples of the format, and its JSON Schemas: an example of every kind of object and event.
 
-`python -m tests.format.documents` writes it, for the site; it is not kept in the repository. Nothing here knows what an
-object means: an example is the golden one that says the most in the fewest words.
+They are made from the golden files and from the structs of what is stored, and are not kept in the repository. Nothing
+here knows what an object means: an example is the golden one that says the most in the fewest words.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from lakelog.catalog.core.state.table_projection import _Root as TableRoot
 from lakelog.log.format import Base, Commit, Decision, Proposal, Root, Tombstone
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "format"
-GOLDEN = Path(__file__).parent
+GOLDEN = ROOT / "tests" / "format"
 WIDTH = 110
 
 Objects = Callable[[dict[str, Any]], bool]
@@ -266,21 +264,11 @@ def _json(schema: dict[str, Any]) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def write() -> None:
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in documents().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-
-
 @cache
 def documents() -> dict[str, str]:
-    """Return the files of `docs/format` by their names."""
+    """Return the pages and schemas by their names in the site's folder `format`."""
     return {
         "examples.md": examples(),
         "log.schema.json": _json(log_schema()),
         "catalog.schema.json": _json(catalog_schema()),
     }
-
-
-if __name__ == "__main__":
-    write()
