@@ -147,7 +147,7 @@ def test_a_warehouse_is_used_where_its_folder_was_moved_to(lake, make_lake, tmp_
 
 @pytest.fixture
 def spark_checks_rules(spark):
-    """Spark looks at rules as in tests of its own: how they walk over plans, and whether a second time changes nothing."""
+    """Spark looks at rules as in its own tests: how they walk over plans, and that a second time changes nothing."""
     system = spark._jvm.java.lang.System
     system.setProperty("spark.testing", "true")
     yield
@@ -165,6 +165,8 @@ def test_rules_pass_the_checks_that_spark_makes_in_tests(lake, tmp_path, spark_c
     ):
         [(plan,)] = lake.sql(f"EXPLAIN {statement}")
         assert "== Physical Plan ==" in plan and "Exception" not in plan, plan
-    rows = lake.spark.readStream.table(f"{lake.name}.s").writeStream.option("checkpointLocation", f"{tmp_path}/c")
+    rows = lake.spark.readStream.table(f"{lake.name}.s").writeStream.option(
+        "checkpointLocation", f"{tmp_path}/c"
+    )
     rows.trigger(availableNow=True).toTable(f"{lake.name}.t").awaitTermination()
     assert lake.sorted("SELECT * FROM lake.t") == [(k, "ab") for k in range(3)]
