@@ -44,7 +44,8 @@ private[lakelog] object MadeValues extends (SparkSession => Rule[LogicalPlan]) {
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case write: V2WriteCommand if write.getTagValue(Done).isEmpty => write.table match {
+      case write: V2WriteCommand if write.getTagValue(Done).isEmpty =>
+        write.table match {
           case relation: DataSourceV2Relation => changed(relation).fold[LogicalPlan](write) { table =>
               val made = new MadeValues(session, table, relation, write).write
               made.copyTagsFrom(write)
