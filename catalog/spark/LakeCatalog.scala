@@ -45,6 +45,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def name: String = catalogName
 
+  /** For plans, which name the catalog of a table that they create by this. */
+  override def toString: String = s"LakeCatalog($catalogName)"
+
   // ---- namespaces
 
   override def listNamespaces(): Array[Array[String]] = listNamespaces(Array.empty)

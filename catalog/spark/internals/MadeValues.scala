@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, RowDeltaUtils}
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
@@ -38,11 +39,19 @@ private[lakelog] object MadeValues extends (SparkSession => Rule[LogicalPlan]) {
     named.requireWritePrivileges((known.map(TableWritePrivilege.valueOf) :+ TableWritePrivilege.UPDATE).toSet)
   }
 
+  /** What has its values already: computed from what they are computed from, they would be held against themselves. */
+  private val Done = TreeNodeTag[Unit]("lakelog.made")
+
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case write: V2WriteCommand => write.table match {
-          case relation: DataSourceV2Relation =>
-            changed(relation).fold[LogicalPlan](write)(new MadeValues(session, _, relation, write).write)
+      case write: V2WriteCommand if write.getTagValue(Done).isEmpty =>
+        write.table match {
+          case relation: DataSourceV2Relation => changed(relation).fold[LogicalPlan](write) { table =>
+              val made = new MadeValues(session, table, relation, write).write
+              made.copyTagsFrom(write)
+              made.setTagValue(Done, ())
+              made
+            }
           case _ => write
         }
     }

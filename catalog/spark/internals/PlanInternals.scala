@@ -23,9 +23,9 @@ private[lakelog] object PlanInternals extends PredicateHelper {
 
   /**
    * What Spark makes of a plan that it has not seen yet; AnalysisException where it refuses it. Rules of the analyzer ask too,
-   * in which Spark would not compute defaults.
+   * in which Spark would not compute defaults: nor would it those of the columns of a relation that `plan` makes.
    */
-  def analyzed(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): LogicalPlan =
+  def analyzed(session: org.apache.spark.sql.SparkSession, plan: => LogicalPlan): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer(
       session.asInstanceOf[SparkSession].sessionState.analyzer.executeAndCheck(plan, new QueryPlanningTracker))
 

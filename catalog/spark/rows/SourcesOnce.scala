@@ -78,8 +78,9 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
     case _ => false
   }
 
-  /** The source as the statement has it, beneath Spark's mark on each of its rows. */
+  /** The source as the statement has it, beneath Spark's mark on each of its rows; None once it is computed once. */
   private def source(side: LogicalPlan): Option[(Project, LogicalPlan)] = side match {
+    case Project(_, _: KeptRows) => None
     case marks @ Project(_, source) => Some((marks, source))
     case _ => None
   }

@@ -29,7 +29,7 @@ private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalP
           if (table.access.channel.isInTransaction) throw LakeTable.inTransaction(table)
           table.refuseUncomputed()
           val (catalog, ident) = (write.catalogAndIdent.map(_._1), write.catalogAndIdent.map(_._2))
-          val relation = DataSourceV2Relation.create(table.toBeFilled, catalog, ident)
+          def relation = DataSourceV2Relation.create(table.toBeFilled, catalog, ident)
           PlanInternals.analyzed(session, AppendData.byName(relation, write.inputQuery)) match {
             case fitting: V2WriteCommand =>
               write.copy(sink = table, inputQuery = marked(fitting.query, table, write.resolvedCheckpointLocation))

@@ -15,6 +15,7 @@
 | absolute places of files in the log | here |
 | files of a scan's first plan, not of its last | `test_rows.test_files_without_matching_rows_are_left_alone` |
 | a runtime filter names NULL in a list, where it finds nothing | here |
+| a rule of the analyzer that changes again what it has changed | here |
 """
 
 from __future__ import annotations
@@ -142,3 +143,30 @@ def test_a_warehouse_is_used_where_its_folder_was_moved_to(lake, make_lake, tmp_
     moved.sql("DELETE FROM lake.t WHERE id % 2 = 0")
     assert moved.sorted("SELECT id FROM lake.t") == [(id,) for (id,) in rows if id % 2]
     assert not moved.catalog.fsck(deep=True).found
+
+
+@pytest.fixture
+def spark_checks_rules(spark):
+    """Spark looks at rules as in its own tests: how they walk over plans, and that a second time changes nothing."""
+    system = spark._jvm.java.lang.System
+    system.setProperty("spark.testing", "true")
+    yield
+    system.clearProperty("spark.testing")
+
+
+def test_rules_pass_the_checks_that_spark_makes_in_tests(lake, tmp_path, spark_checks_rules):
+    lake.sql("CREATE TABLE lake.t (k BIGINT, s STRING DEFAULT concat('a', 'b'))")
+    lake.sql("CREATE TABLE lake.g (k BIGINT, s STRING, g BIGINT GENERATED ALWAYS AS (k + 1))")
+    lake.sql("CREATE TABLE lake.s AS SELECT id AS k FROM range(3)")
+    for statement in (
+        "UPDATE lake.g SET k = 5, s = uuid() WHERE k IN (SELECT k * round(rand()) FROM lake.s)",
+        "MERGE INTO lake.t AS t USING (SELECT k, uuid() AS u FROM lake.s) AS s ON t.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET s = u WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)",
+    ):
+        [(plan,)] = lake.sql(f"EXPLAIN {statement}")
+        assert "== Physical Plan ==" in plan and "Exception" not in plan, plan
+    rows = lake.spark.readStream.table(f"{lake.name}.s").writeStream.option(
+        "checkpointLocation", f"{tmp_path}/c"
+    )
+    rows.trigger(availableNow=True).toTable(f"{lake.name}.t").awaitTermination()
+    assert lake.sorted("SELECT * FROM lake.t") == [(k, "ab") for k in range(3)]

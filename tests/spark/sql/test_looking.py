@@ -250,3 +250,8 @@ def test_plans_name_the_table_that_a_statement_writes_to(lake, mode):
     ):
         [plan] = lake.sql(f"EXPLAIN {statement}")[0]
         assert any(words in line and f"{lake.name}.t" in line for line in plan.splitlines()), plan
+    for statement in ("CREATE TABLE lake.u", "REPLACE TABLE lake.t", "CREATE OR REPLACE TABLE lake.u"):
+        [plan] = lake.sql(f"EXPLAIN EXTENDED {statement} AS SELECT 1 AS a")[0]
+        assert plan.count(f"LakeCatalog({lake.name}), {statement[-1]}") >= 3 and "LakeCatalog@" not in plan, (
+            plan
+        )
