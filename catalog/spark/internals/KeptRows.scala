@@ -99,12 +99,14 @@ private object StoredRows {
   /** Computes and stores rows. The memory is given back once the statement has ended, however that ends. */
   def of(rows: RDD[InternalRow]): StoredRows = {
     val (context, id) = (rows.sparkContext, rows.id)
-    Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).foreach(execution =>
-      context.addSparkListener(new FreedAtEnd(context, execution.toLong, id)))
+    val statement = Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
+    statement.foreach(execution => context.addSparkListener(new FreedAtEnd(context, execution, id)))
     context.persistRDD(rows)
     // If the end is not seen, as Spark drops events when it has too many.
     context.cleaner.foreach(_.registerRDDForCleanup(rows))
-    new StoredRows(rows, context.runJob(rows, stored(id) _))
+    try new StoredRows(rows, context.runJob(rows, stored(id) _))
+    // A statement may have failed while another of its threads was still storing these.
+    finally if (statement.exists(SQLExecution.getQueryExecution(_) == null)) context.unpersistRDD(id, blocking = false)
   }
 
   private def stored(id: Int)(task: TaskContext, rows: Iterator[InternalRow]): BlockId = {
