@@ -1,7 +1,4 @@
-"""Writes the site's page of errors: every message of lakelog's errors, read from the code.
-
-`scripts/docs` runs it. The page is not kept in the repository.
-"""
+"""The site's page of errors: every message of lakelog's errors, read from the code and not kept in the repository."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from programs.python_errors import ErrorClass, Message, PythonErrors
 from programs.scala_errors import scala_messages
 
 TOP = Path(__file__).parents[2]
-PAGE = TOP / "docs/errors.md"
 PYTHON = ("log/lakelog", "catalog/lakelog", "scripts/lakelog")
 SCALA = "catalog/spark"
 
@@ -98,11 +94,3 @@ def _code(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
     return f"`` {text} ``"
-
-
-def main() -> None:
-    PAGE.write_text(page(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Every event has an example in `docs/format`, and the golden files are as its schemas say."""
+"""Every event has an example on the site, and the golden files are as its schemas say."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ import json
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from tests.format import documents
 
-from lakelog.catalog.state.events import NamespaceEvent, TableEvent
+from lakelog.catalog.core.state.events import NamespaceEvent, TableEvent
+from programs import format_examples
 
 
 def test_every_event_is_in_a_golden_warehouse_and_in_the_examples() -> None:
-    known = {*documents.tags(NamespaceEvent), *documents.tags(TableEvent)}
-    assert {stored.value["event"] for stored in documents.events()} == known - documents.NOT_WRITTEN
-    page = documents.documents()["examples.md"]
-    assert {tag for tag in known if f"## `{tag}`" in page} == known - documents.NOT_WRITTEN
+    known = {*format_examples.tags(NamespaceEvent), *format_examples.tags(TableEvent)}
+    assert {
+        stored.value["event"] for stored in format_examples.events()
+    } == known - format_examples.NOT_WRITTEN
+    page = format_examples.documents()["examples.md"]
+    assert {tag for tag in known if f"## `{tag}`" in page} == known - format_examples.NOT_WRITTEN
 
 
 @functools.cache
 def validator(name: str, definition: str = "") -> Draft202012Validator:
     """Return the schema in the document, or one of its definitions, as it is published."""
-    schema = json.loads(documents.documents()[name])
+    schema = json.loads(format_examples.documents()[name])
     if definition:
         schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}
     Draft202012Validator.check_schema(schema)
@@ -32,7 +34,7 @@ def validator(name: str, definition: str = "") -> Draft202012Validator:
 
 def test_every_golden_object_of_a_log_is_as_the_schema_says() -> None:
     schema, checked = validator("log.schema.json"), 0
-    for stored in (*documents.of_logs(), *documents.of_warehouses()):
+    for stored in (*format_examples.of_logs(), *format_examples.of_warehouses()):
         if stored.path.parent.name != "_cut":
             schema.validate(stored.value)
             checked += 1
@@ -41,14 +43,14 @@ def test_every_golden_object_of_a_log_is_as_the_schema_says() -> None:
 
 def test_every_golden_event_state_and_cut_is_as_the_schema_says() -> None:
     schema = validator("catalog.schema.json")
-    for stored in documents.events():
+    for stored in format_examples.events():
         schema.validate(stored.value)
     for kind, definition in (("namespace", "NamespaceState"), ("table", "TableState")):
-        found = list(documents.states(kind))
+        found = list(format_examples.states(kind))
         assert found
         for stored in found:
             validator("catalog.schema.json", definition).validate(stored.value)
-    whole, of_a_namespace = documents.cuts()
+    whole, of_a_namespace = format_examples.cuts()
     for cut in (whole, of_a_namespace):
         validator("catalog.schema.json", "CutVersions").validate(cut.value)
 
@@ -62,8 +64,8 @@ def broken(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_schemas_refuse_what_readers_refuse() -> None:
     for name, found in (
-        ("log.schema.json", documents.of_logs()),
-        ("catalog.schema.json", documents.events()),
+        ("log.schema.json", format_examples.of_logs()),
+        ("catalog.schema.json", format_examples.events()),
     ):
         schema = validator(name)
         for stored in found:
@@ -72,5 +74,5 @@ def test_the_schemas_refuse_what_readers_refuse() -> None:
 
 def test_json_in_the_examples_is_that_of_the_files() -> None:
     value = {"a": ["x" * 60, "y" * 60, {"b": {}, "c": []}], "d": None, "é": "ü"}
-    assert json.loads(documents.pretty(value)) == value
-    assert max(map(len, documents.pretty(value).splitlines())) <= documents.WIDTH
+    assert json.loads(format_examples.pretty(value)) == value
+    assert max(map(len, format_examples.pretty(value).splitlines())) <= format_examples.WIDTH

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
+from lakelog.catalog.core.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.cli.main import run
 
 SCHEMA = pa.schema([("id", pa.int64())])

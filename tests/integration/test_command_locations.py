@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 from tests.integration.test_command import SCHEMA, rows
 
@@ -85,6 +86,9 @@ def commits(warehouse: Path) -> list[Path]:
     return sorted(path for path in warehouse.rglob("*.json") if path.stem.isdigit())
 
 
+COMMANDS = {name: cli.get_command(click.Context(cli), name) for name in cli.list_commands(click.Context(cli))}
+
+
 def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     code = run(arguments)
     printed = capsys.readouterr()
@@ -94,7 +98,7 @@ def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
 def test_every_command_that_takes_a_table_or_namespace_is_tried() -> None:
     taking = {
         name
-        for name, command in cli.commands.items()
+        for name, command in COMMANDS.items()
         if any(
             each.type in (TABLE, REFERENCE, LOG) and each.param_type_name == "argument"
             for each in command.params
@@ -107,7 +111,7 @@ def test_every_command_that_takes_a_table_or_namespace_is_tried() -> None:
 def test_a_place_is_taken_as_its_name_whatever_warehouse_is_set(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parameters = cli.commands[command].params
+    parameters = COMMANDS[command].params
     takes = next(
         each
         for each in parameters

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.logs import places
+from lakelog.catalog.core.logs import places
 from lakelog.cli import inspection
 from lakelog.cli.main import run
 from lakelog.log import CountingStore, ObjectStore, open_store, wait_for_background

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, CommitUnknown, Table
-from lakelog.catalog.schema.properties import KNOWN
+from lakelog.catalog.core.schema.properties import KNOWN
 from lakelog.testing import fixtures
 from lakelog.testing.s3a import EXCLUDED, PACKAGES
 

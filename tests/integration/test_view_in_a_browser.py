@@ -17,9 +17,9 @@ from tests.integration.browser import Looked, browser
 from tests.unit.catalog.pictures.pictures import many
 
 from lakelog.catalog import Catalog, Sheet
-from lakelog.catalog.pictures import definition_of, differences
-from lakelog.catalog.pictures.page import page_of
-from lakelog.catalog.tools import visible
+from lakelog.catalog.core.tools import visible
+from lakelog.catalog.looking.pictures import definition_of, differences
+from lakelog.catalog.looking.pictures.page import page_of
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "day": pa.date32()})
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e <b>bold</b>"

@@ -14,9 +14,9 @@ from tests.processes.chains import Chain
 from tests.processes.journal import Asked
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.logs import TableHead
-from lakelog.catalog.state.decoded_events import namespace_events, table_events
-from lakelog.catalog.state.events import (
+from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.core.state.decoded_events import namespace_events, table_events
+from lakelog.catalog.core.state.events import (
     EntryLinked,
     EntryRenamed,
     EntryUnlinked,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lakelog.catalog.logs import cache, consistent_cut
+from lakelog.catalog.core.logs import cache, consistent_cut
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import log, placing
 from lakelog.log.stores import local_store

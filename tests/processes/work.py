@@ -15,7 +15,7 @@ from tests.processes.journal import DONE, NOTHING
 from tests.processes.world import COMMON, FILES_MAX, PARTS, SCHEMA, SHARED, own, rows, shared_tables
 
 from lakelog.catalog import Catalog, Stage, Table, Token
-from lakelog.catalog.ddl.staging import CREATE, CREATE_OR_REPLACE
+from lakelog.catalog.core.ddl.staging import CREATE, CREATE_OR_REPLACE
 from lakelog.catalog.transaction import Transaction
 from lakelog.log.errors import AlreadyExists, NotFound
 

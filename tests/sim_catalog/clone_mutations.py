@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog.clones import cloning
-from lakelog.catalog.maintenance import purge
-from lakelog.catalog.state import table_state
+from lakelog.catalog.core.state import table_state
+from lakelog.catalog.keeping.clones import cloning
+from lakelog.catalog.keeping.maintenance import purge
 
 CLONE_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(CLONE_MUTATIONS)

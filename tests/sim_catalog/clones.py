@@ -17,8 +17,8 @@ from tests.sim_catalog.stores import Row, read_rows, rows_at
 from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog, CatalogNames, col
-from lakelog.catalog.clones import materializing
 from lakelog.catalog.errors import TableExists
+from lakelog.catalog.keeping.clones import materializing
 from lakelog.log import InvalidInput
 
 SPACE = "copies"

@@ -14,10 +14,11 @@ from tests.sim_catalog import numbers
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, CatalogNames, StreamBatch, parquet
-from lakelog.catalog.parquet.numbering import Numbering
-from lakelog.catalog.schema.spark_types import schema_from_spark
-from lakelog.catalog.writes.identity_values import known_taken
+from lakelog.catalog import Catalog, CatalogNames, StreamBatch
+from lakelog.catalog.core import parquet
+from lakelog.catalog.core.parquet.numbering import Numbering
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.writes.identity_values import known_taken
 from lakelog.log import AlreadyExists
 
 NAME = "crowd.t"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tests.sim_catalog.model import ABSENT, OK, Asked, Path, State
 
 from lakelog.catalog import Catalog, CatalogNames
-from lakelog.catalog.logs.commits import Token
-from lakelog.catalog.schema.definition import FUNCTION, VIEW, FunctionDefinition, ViewDefinition
+from lakelog.catalog.core.logs.commits import Token
+from lakelog.catalog.core.schema.definition import FUNCTION, VIEW, FunctionDefinition, ViewDefinition
 from lakelog.catalog.transaction import Transaction
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from tests.sim_catalog import numbers
 from tests.sim_catalog.truth import TrueLog
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.state.namespace_state import NAMESPACE
+from lakelog.catalog.core.state.namespace_state import NAMESPACE
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log.changes import each_change
 from lakelog.log.checks.findings import Severity
 from lakelog.log.format import COMMITTED, decode_decision

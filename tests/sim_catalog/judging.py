@@ -9,7 +9,7 @@ from tests.sim_catalog.linearizability import Request
 from tests.sim_catalog.model import MISSING, Asked
 from tests.sim_catalog.names import SPACES, TABLES, Names, answered, full
 
-from lakelog.catalog.schema.definition import FUNCTION, VIEW
+from lakelog.catalog.core.schema.definition import FUNCTION, VIEW
 
 
 def judge(names: Names) -> list[str]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog.logs import branch_log
-from lakelog.catalog.state import table_state
-from lakelog.catalog.state.events import BranchFilesChanged
-from lakelog.catalog.state.refs import Line
-from lakelog.catalog.writes import files_since, tags_and_branches
+from lakelog.catalog.core.logs import branch_log
+from lakelog.catalog.core.state import table_state
+from lakelog.catalog.core.state.events import BranchFilesChanged
+from lakelog.catalog.core.state.refs import Line
+from lakelog.catalog.core.writes import files_since, tags_and_branches
 
 LINE_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(LINE_MUTATIONS)

@@ -13,7 +13,8 @@ from tests.sim_catalog.rows import SCHEMA, arrow, compact_table, positions, wher
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, CatalogNames, Table, col, parquet
+from lakelog.catalog import Catalog, CatalogNames, Table, col
+from lakelog.catalog.core import parquet
 from lakelog.catalog.errors import NoSuchRef, RefExists
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput

@@ -11,8 +11,8 @@ from unittest.mock import patch
 from tests.sim.mutations import removing
 
 from lakelog.catalog import transaction
-from lakelog.catalog.ddl import definitions, drop, namespaces, restore, staging
-from lakelog.catalog.logs import (
+from lakelog.catalog.core.ddl import definitions, drop, namespaces, restore, staging
+from lakelog.catalog.core.logs import (
     clocks,
     commits,
     consistent_cut,
@@ -21,13 +21,19 @@ from lakelog.catalog.logs import (
     transaction_log,
     transaction_steps,
 )
-from lakelog.catalog.logs.cache import LogChange
-from lakelog.catalog.logs.commits import Token
-from lakelog.catalog.logs.places import place_in
-from lakelog.catalog.schema.identity import ValuesTaken, next_values
-from lakelog.catalog.state import Entry, table_state
-from lakelog.catalog.state.events import EntryUnlinked, NamespaceDropped, RolledBack, TableReplaced, encode
-from lakelog.catalog.writes import file_changes, identity_rewrite
+from lakelog.catalog.core.logs.cache import LogChange
+from lakelog.catalog.core.logs.commits import Token
+from lakelog.catalog.core.logs.places import place_in
+from lakelog.catalog.core.schema.identity import ValuesTaken, next_values
+from lakelog.catalog.core.state import Entry, table_state
+from lakelog.catalog.core.state.events import (
+    EntryUnlinked,
+    NamespaceDropped,
+    RolledBack,
+    TableReplaced,
+    encode,
+)
+from lakelog.catalog.core.writes import file_changes, identity_rewrite
 from lakelog.log import Draft, NotFound
 
 CATALOG_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}

@@ -19,9 +19,9 @@ from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, NOT_EMPTY, OK, Aske
 from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog, CatalogNames, NamespaceNotEmpty, Stage, Table, Transaction
-from lakelog.catalog.ddl import namespaces
-from lakelog.catalog.logs import likely_id
-from lakelog.catalog.schema import SNAPSHOT
+from lakelog.catalog.core.ddl import namespaces
+from lakelog.catalog.core.logs import likely_id
+from lakelog.catalog.core.schema import SNAPSHOT
 from lakelog.log import (
     AlreadyExists,
     CommitUnknown,

@@ -12,9 +12,9 @@ from tests.sim_catalog.stores import Row, read_rows, rows_at
 from tests.sim_catalog.world import CatalogWorld, Request
 
 from lakelog.catalog import Catalog, CatalogNames
-from lakelog.catalog.schema.spark_types import schema_from_spark
-from lakelog.catalog.state.decoded_events import table_events
-from lakelog.catalog.state.events import FilesChanged, IdentityTaken
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.state.decoded_events import table_events
+from lakelog.catalog.core.state.events import FilesChanged, IdentityTaken
 
 NAME = "numbers.t"
 IDENTITY = {"identity.start": 1, "identity.step": 2, "identity.allowExplicitInsert": False}

@@ -13,7 +13,7 @@ from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog, CatalogNames, Transaction
-from lakelog.catalog.schema import SERIALIZABLE
+from lakelog.catalog.core.schema import SERIALIZABLE
 
 NAMESPACES = ("ring", "circle")
 FIRST = ("ring.a", "ring.b", "circle.c")

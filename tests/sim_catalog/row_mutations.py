@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog.logs import transaction_steps
-from lakelog.catalog.maintenance import reachable
-from lakelog.catalog.state.conflicts import Operation
-from lakelog.catalog.writes import file_changes, row_rebase
+from lakelog.catalog.core.logs import transaction_steps
+from lakelog.catalog.core.state.conflicts import Operation
+from lakelog.catalog.core.writes import file_changes, row_rebase
+from lakelog.catalog.keeping.maintenance import reachable
 
 ROW_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(ROW_MUTATIONS)

@@ -15,8 +15,9 @@ from pyroaring import BitMap
 from tests.sim_catalog.stores import Row, live_rows, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, CatalogNames, Table, col, parquet
-from lakelog.catalog.schema.predicate import Predicate
+from lakelog.catalog import Catalog, CatalogNames, Table, col
+from lakelog.catalog.core import parquet
+from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import NotFound, WriteRef
 

@@ -32,8 +32,8 @@ from tests.sim_catalog.stores import rows_at
 from tests.sim_catalog.world import CatalogWorld, new_catalog_world
 
 from lakelog.catalog import Catalog, CatalogNames
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.schema import SNAPSHOT
+from lakelog.catalog.core.files import deletion_vectors
+from lakelog.catalog.core.schema import SNAPSHOT
 from lakelog.log import LakelogError
 from lakelog.log.changes import combined_ids
 from lakelog.log.view import CLOCK_TOLERANCE_US

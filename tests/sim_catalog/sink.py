@@ -14,9 +14,9 @@ from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog, CatalogNames, StreamBatch
+from lakelog.catalog.core.state.decoded_events import table_events
+from lakelog.catalog.core.state.events import FilesChanged, StreamCommitted
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.state.decoded_events import table_events
-from lakelog.catalog.state.events import FilesChanged, StreamCommitted
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
 from lakelog.log.changes import each_change

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.sim.stores import UnreliableStore
 
-from lakelog.catalog import Table, parquet
-from lakelog.catalog.files.data_file import DataFile, file_path, is_elsewhere
-from lakelog.catalog.files.deletion_vectors import deletes_from_json
-from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
-from lakelog.catalog.logs.stored_vectors import read_vector
-from lakelog.catalog.schema.filters import Filter
-from lakelog.catalog.writes import identity_rewrite
+from lakelog.catalog import Table
+from lakelog.catalog.core import parquet
+from lakelog.catalog.core.files.data_file import DataFile, file_path, is_elsewhere
+from lakelog.catalog.core.files.deletion_vectors import deletes_from_json
+from lakelog.catalog.core.files.row_ids import ROW_ID, ROW_VERSION
+from lakelog.catalog.core.logs.stored_vectors import read_vector
+from lakelog.catalog.core.schema.filters import Filter
+from lakelog.catalog.core.writes import identity_rewrite
 from lakelog.log import LogOptions, MemoryStore, WriteRef
 
 Row = tuple[Any, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.sim_catalog.simulation import seeds_of, simulate_catalog
 
-from lakelog.catalog.state import name_pages, namespace_state, paged_map
-from lakelog.catalog.state.name_pages import Page
+from lakelog.catalog.core.state import name_pages, namespace_state, paged_map
+from lakelog.catalog.core.state.name_pages import Page
 from lakelog.log.errors import LakelogError
 
 SEEDS = seeds_of("names", 6)

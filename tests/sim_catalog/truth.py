@@ -12,12 +12,12 @@ import msgspec
 from tests.sim.stores import TrueStore
 from tests.sim_catalog.stores import Row, key_of, rows_at
 
-from lakelog.catalog.files.data_file import DataFile, decode_files, files_from_arrow
-from lakelog.catalog.logs.consistent_cut import FOREVER_US
-from lakelog.catalog.logs.stored_vectors import read_vector
-from lakelog.catalog.state.decoded_events import namespace_events, table_events
-from lakelog.catalog.state.events import FilesChanged, TableReplaced
-from lakelog.catalog.state.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
+from lakelog.catalog.core.files.data_file import DataFile, decode_files, files_from_arrow
+from lakelog.catalog.core.logs.consistent_cut import FOREVER_US
+from lakelog.catalog.core.logs.stored_vectors import read_vector
+from lakelog.catalog.core.state.decoded_events import namespace_events, table_events
+from lakelog.catalog.core.state.events import FilesChanged, TableReplaced
+from lakelog.catalog.core.state.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
 from lakelog.log.changes import is_same_commit
 from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, decode_decision, decode_entry

@@ -17,11 +17,12 @@ from tests.sim.world import START_US, STEPS_A_SECOND, YEAR_US, new_weather
 from tests.sim_catalog.stores import CatalogStore, copied_files, moved, rows_written_in, written_files
 from tests.sim_catalog.truth import Truth
 
-from lakelog.catalog import Catalog, parquet
-from lakelog.catalog.logs import places
-from lakelog.catalog.parquet import reading
+from lakelog.catalog import Catalog
+from lakelog.catalog.core import parquet
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.parquet import reading
+from lakelog.catalog.core.writes import identity_rewrite, proposed_rows
 from lakelog.catalog.transaction import Transaction
-from lakelog.catalog.writes import identity_rewrite, proposed_rows
 from lakelog.log import (
     CommitUnknown,
     ConflictError,

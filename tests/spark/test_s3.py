@@ -85,7 +85,9 @@ def test_executors_delete_a_thousand_objects_of_a_bucket_by_one_request(
     from moto.s3.responses import S3Response
 
     _, options = on_s3
-    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY_OBJECTS = 1000")
+    few = warm.program(
+        tmp_path, "from lakelog.catalog.keeping.maintenance import vacuum; vacuum.MANY_OBJECTS = 1000"
+    )
     lake = make_lake(f"s3://lakelog/deleted-{tmp_path.name}", python=few, **options)
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
     place = dict(row[:2] for row in lake.sql("DESCRIBE TABLE EXTENDED lake.t"))["Location"].split("/", 3)[3]
@@ -127,7 +129,9 @@ def test_executors_make_a_tombstone_by_three_requests(on_s3, make_lake, warm, tm
     from lakelog.testing import moto_server
 
     _, options = on_s3
-    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import engine; engine.MANY_VERSIONS = 8")
+    few = warm.program(
+        tmp_path, "from lakelog.catalog.keeping.maintenance import engine; engine.MANY_VERSIONS = 8"
+    )
     lake = make_lake(f"s3://lakelog/buried-{tmp_path.name}", python=few, **options)
     lake.sql("CREATE TABLE lake.t (id INT)")
     texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}

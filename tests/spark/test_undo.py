@@ -157,7 +157,7 @@ def test_expire_and_vacuum_report_by_default_and_act_when_dry_run_is_off(lake):
 
 
 _SMALL_WINDOWS = """
-from lakelog.catalog.maintenance import engine
+from lakelog.catalog.keeping.maintenance import engine
 from lakelog.log.burial import windows
 engine.MANY_VERSIONS, windows.BURIED_TOGETHER = 4, 16
 """
@@ -206,7 +206,9 @@ def test_executors_make_the_same_tombstones_as_python(make_lake, warm, tmp_path)
 
 
 def test_executors_delete_what_a_vacuum_finds_where_that_is_much(make_lake, warm, tmp_path):
-    few = warm.program(tmp_path, "from lakelog.catalog.maintenance import vacuum; vacuum.MANY_OBJECTS = 1000")
+    few = warm.program(
+        tmp_path, "from lakelog.catalog.keeping.maintenance import vacuum; vacuum.MANY_OBJECTS = 1000"
+    )
     lake = make_lake(python=few)
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
     table = lake.catalog.load_table("t")

@@ -11,7 +11,7 @@ import pyspark
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema.definition import FunctionDefinition
+from lakelog.catalog.core.schema.definition import FunctionDefinition
 from lakelog.spark import spark_conf
 from lakelog.spark.jar import jar_path
 

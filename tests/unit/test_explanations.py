@@ -9,7 +9,7 @@ import pytest
 from lakelog.cli.explanations import EXPLANATIONS
 from lakelog.cli.main import run
 from lakelog.log.errors import ConflictError, FormatError, InvalidInput
-from programs.error_list import PAGE, page
+from programs.error_list import TOP, page
 
 
 def test_every_kind_of_error_is_explained_and_pages_named_are_there():
@@ -18,7 +18,7 @@ def test_every_kind_of_error_is_explained_and_pages_named_are_there():
     for text in EXPLANATIONS.values():
         _, _, pages = text.partition("Pages: ")
         for name in filter(None, pages.rstrip(".").split(", ")):
-            assert (PAGE.parent / f"{name}.md").is_file(), name
+            assert (TOP / f"docs/{name}.md").is_file(), name
 
 
 def test_the_command_explains_a_kind_and_lists_all(capsys):

@@ -16,7 +16,8 @@ import pytest
 TOP = Path(__file__).parents[2]
 SOURCES = [TOP / "log/lakelog", TOP / "catalog/lakelog", TOP / "scripts/lakelog"]
 CATALOG = TOP / "catalog/lakelog/catalog"
-ROOMS = sorted(path.parent.name for path in CATALOG.glob("*/__init__.py"))
+PACKAGES = sorted(path.parent.name for path in CATALOG.glob("*/__init__.py"))
+ROOMS = {path.parent.name: path.parent for path in sorted(CATALOG.glob("*/*/__init__.py"))}
 PURE = ["files", "planning", "schema", "state"]
 FILES_MAX = 30
 LINES_MAX = 600
@@ -54,8 +55,12 @@ def _imports(name: str) -> Iterator[tuple[str, str, ast.ImportFrom]]:
                 yield (whole if whole in MODULES else node.module), alias.name, node
 
 
+def name_of(room: str) -> str:
+    return f"lakelog.catalog.{ROOMS[room].parent.name}.{room}"
+
+
 def exports(room: str) -> list[str]:
-    tree = ast.parse((CATALOG / room / "__init__.py").read_text())
+    tree = ast.parse((ROOMS[room] / "__init__.py").read_text())
     return next(
         ast.literal_eval(node.value)
         for node in tree.body
@@ -63,12 +68,12 @@ def exports(room: str) -> list[str]:
     )
 
 
-EXPORTS = {f"lakelog.catalog.{room}": exports(room) for room in ROOMS}
+EXPORTS = {name_of(room): exports(room) for room in ROOMS}
 
 
 def room_of(name: str) -> str | None:
     parts = name.split(".")
-    return parts[2] if parts[:2] == ["lakelog", "catalog"] and len(parts) > 2 and parts[2] in ROOMS else None
+    return parts[3] if parts[:2] == ["lakelog", "catalog"] and len(parts) > 3 and parts[3] in ROOMS else None
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -166,10 +171,10 @@ def test_no_test_gives_up_before_a_slow_machine_is_done() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_says_what_it_owns_and_exports_exactly_what_others_use(room: str) -> None:
-    text = ast.get_docstring(ast.parse((CATALOG / room / "__init__.py").read_text())) or ""
+    text = ast.get_docstring(ast.parse((ROOMS[room] / "__init__.py").read_text())) or ""
     assert 3 <= len(text.splitlines()) <= 15
     assert "Rule:" in text and "must not" in text
-    package = f"lakelog.catalog.{room}"
+    package = name_of(room)
     exported = EXPORTS[package]
     used = {
         name
@@ -179,7 +184,14 @@ def test_a_room_says_what_it_owns_and_exports_exactly_what_others_use(room: str)
         if target == package and name in exported
     }
     assert sorted(exported) == sorted(used)
-    assert not set(exported) & {path.stem for path in (CATALOG / room).glob("*.py")}, "names of modules"
+    assert not set(exported) & {path.stem for path in ROOMS[room].glob("*.py")}, "names of modules"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_says_what_it_is_and_exports_nothing(package: str) -> None:
+    """What it has is imported from its rooms: a name has one place, and a package that is loaded loads nothing."""
+    tree = ast.parse((CATALOG / package / "__init__.py").read_text())
+    assert "Rule:" in (ast.get_docstring(tree) or "") and len(tree.body) == 1
 
 
 def test_other_rooms_are_entered_by_their_front_door() -> None:
@@ -187,9 +199,7 @@ def test_other_rooms_are_entered_by_their_front_door() -> None:
         f"{module}: {ast.unparse(node)}"
         for module in MODULES
         for target, _, node in imports(module)
-        if (room := room_of(target)) is not None
-        and room != room_of(module)
-        and node.module != f"lakelog.catalog.{room}"
+        if (room := room_of(target)) is not None and room != room_of(module) and node.module != name_of(room)
     ]
     assert past == []
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lakelog.catalog.audit import AuditEntry, audit_entries
+from lakelog.catalog.after_commit import AfterCommit
 from lakelog.catalog.catalog_backups import CatalogBackups
-from lakelog.catalog.clones import clone_namespace, clone_table
-from lakelog.catalog.ddl import cut_of, drop_cut, save_cut
-from lakelog.catalog.errors import NoSuchTable, TableExists
-from lakelog.catalog.iceberg import Following
-from lakelog.catalog.imports import SNAPSHOT, Imported, KnownFolder, import_table
-from lakelog.catalog.logs import (
+from lakelog.catalog.choices import ACTIONS, CHANGES_MAX, COMMITS_MAX, SNAPSHOT
+from lakelog.catalog.core.ddl import cut_of, drop_cut, save_cut
+from lakelog.catalog.core.logs import (
     Cut,
     LogCache,
     Observe,
@@ -21,7 +18,6 @@ from lakelog.catalog.logs import (
     Places,
     Scope,
     Token,
-    TrackedLog,
     TransactionLogs,
     Unchanging,
     chosen_scope,
@@ -31,42 +27,23 @@ from lakelog.catalog.logs import (
     watched,
     writer_facts,
 )
-from lakelog.catalog.maintenance import (
-    Adoption,
-    Checksum,
-    Engine,
-    Expired,
-    Findings,
-    Vacuumed,
-    adopt_files,
-    check_warehouse,
-    expire_logs,
-    vacuum_logs,
-    vacuum_wish,
-    what_to_keep,
-)
+from lakelog.catalog.core.schema import ON_DEMAND
+from lakelog.catalog.core.state import SavedCut
+from lakelog.catalog.core.writes import gathered_rows
+from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
-from lakelog.catalog.pictures import CHANGES_MAX, Picture, Sheet, Wish, picture_of_namespace, picture_of_table
-from lakelog.catalog.schema import ON_DEMAND
-from lakelog.catalog.state import SavedCut
 from lakelog.catalog.table import Table
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
-from lakelog.catalog.upkeep import (
-    ACTIONS,
-    COMMITS_MAX,
-    Due,
-    Health,
-    KeepingUp,
-    Limits,
-    Maintained,
-    due_in,
-    health_in,
-    maintain_tables,
-)
-from lakelog.catalog.writes import gathered_rows
-from lakelog.log import Json, LogOptions, View
+from lakelog.log import Json, LogOptions
 from lakelog.log.errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    from lakelog.catalog.formats.imports import Imported, KnownFolder
+    from lakelog.catalog.keeping.maintenance import Adoption, Checksum, Engine, Expired, Findings, Vacuumed
+    from lakelog.catalog.keeping.upkeep import Due, Health, Maintained
+    from lakelog.catalog.looking.audit import AuditEntry
+    from lakelog.catalog.looking.pictures import Picture, Sheet, Wish
 
 
 @observed(lambda catalog: catalog._logs, apart_from=("audit", "transaction"))
@@ -101,13 +78,7 @@ class Catalog(CatalogBackups, Unchanging):
         identity = writer_facts() if writer is None else dict(writer)
         places = Places(spelled(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions(), observe)
-        following, keeping_up = Following(), KeepingUp(maintenance)
-
-        def committed(logs: LogCache, tracked: TrackedLog[Any], view: View[Any]) -> None:
-            following.committed(logs, tracked, view)
-            keeping_up.committed(logs, tracked, view)
-
-        logs.after_commit = committed
+        logs.after_commit = AfterCommit(maintenance).committed
         logs.gather_rows = gathered_rows
         super().__init__(_as_of(logs, as_of, identifier(as_of_namespace)))
         self._logs.opening = Opening.without_secrets(
@@ -169,6 +140,8 @@ class Catalog(CatalogBackups, Unchanging):
         Takes the right to write in the source's log. TableExists (unless `if_not_exists`), NoSuchTable,
         NoSuchNamespace; PermissionDenied; Unsupported for a table with files that another writer may delete.
         """
+        from lakelog.catalog.keeping.clones import clone_table
+
         path = table_identifier(target)
         if if_not_exists and token is None and self.table_exists(path):
             return self.load_table(path)
@@ -186,6 +159,8 @@ class Catalog(CatalogBackups, Unchanging):
 
         NamespaceExists, NoSuchNamespace; for each table as `clone`.
         """
+        from lakelog.catalog.keeping.clones import clone_namespace
+
         clone_namespace(self._tree, identifier(source), identifier(target), token)
 
     # Tables of other formats
@@ -214,6 +189,8 @@ class Catalog(CatalogBackups, Unchanging):
         `dry_run`, nothing is committed. InvalidInput for a table of another source, SourceDiverged, Unsupported for
         what lakelog does not have: then nothing is changed. `known` is what an engine knows of a Parquet folder.
         """
+        from lakelog.catalog.formats.imports import import_table
+
         self._logs.check_writable()
         return import_table(
             self._tree,
@@ -240,6 +217,8 @@ class Catalog(CatalogBackups, Unchanging):
         SourceDiverged, InvalidInput where there is another owner, or may be one; then nothing is changed. `dry_run`
         (default) only reports.
         """
+        from lakelog.catalog.keeping.maintenance import adopt_files
+
         self._logs.check_writable()
         return adopt_files(self._tree, table_identifier(table), dry_run=dry_run, progress=progress)
 
@@ -270,6 +249,8 @@ class Catalog(CatalogBackups, Unchanging):
         ClockNotTrusted, and nothing is changed. An `engine` makes the tombstones where more than 1,000 can be made
         side by side.
         """
+        from lakelog.catalog.keeping.maintenance import expire_logs, what_to_keep
+
         wish = what_to_keep(older_than=older_than, version=version, retain_last=retain_last)
         self._check_there(location)
         found = chosen_scope(
@@ -312,6 +293,8 @@ class Catalog(CatalogBackups, Unchanging):
         with `keys` by name too; `dry_run` (default) only reports it. `trust_clock` is as for `expire`. Of a table
         with more than 100,000 objects to delete, an `engine` deletes them.
         """
+        from lakelog.catalog.keeping.maintenance import vacuum_logs, vacuum_wish
+
         asked = vacuum_wish(
             older_than=older_than,
             dropped_older_than=dropped_older_than,
@@ -349,6 +332,8 @@ class Catalog(CatalogBackups, Unchanging):
         then; the next call goes on. `actions` are some of compact, expire and vacuum. With `dry_run`, it only reports
         what is due. A table that fails is reported, and hides no other. NoSuchTable where there is neither.
         """
+        from lakelog.catalog.keeping.upkeep import Limits, maintain_tables
+
         self._logs.check_writable()
         if limit_time is not None and not isinstance(limit_time, dt.timedelta):
             raise InvalidInput(f"a limit of {limit_time!r} is not a time: give a datetime.timedelta")
@@ -371,6 +356,8 @@ class Catalog(CatalogBackups, Unchanging):
 
     def plan_upkeep(self, name: Name | None = None) -> list[Due]:
         """Return what is due for the tables that `maintain` would look at, for an engine that rewrites rows itself."""
+        from lakelog.catalog.keeping.upkeep import due_in
+
         self._logs.check_writable()
         return due_in(self._tree, self._scope_of(name, None, None))
 
@@ -390,7 +377,9 @@ class Catalog(CatalogBackups, Unchanging):
         verify: bool = True,
         whole_ranges: bool = False,
     ) -> Iterator[AuditEntry]:
-        """Yield who changed what, when and how, in the whole warehouse (see `lakelog.catalog.audit`)."""
+        """Yield who changed what, when and how, in the whole warehouse (see `lakelog.catalog.looking.audit`)."""
+        from lakelog.catalog.looking.audit import audit_entries
+
         self._check_there(location)
         reading = watched(self._logs, "audit", "")
         with reading.working():
@@ -423,6 +412,8 @@ class Catalog(CatalogBackups, Unchanging):
         read, and verified. What is damaged is named in it and hides nothing else. A notebook shows it; `to_html` is
         one page. NoSuchTable where there is neither a table nor a namespace of that name.
         """
+        from lakelog.catalog.looking.pictures import Sheet, Wish, picture_of_namespace
+
         self._check_there(location)
         if versions < 1:
             raise InvalidInput(f"{versions} versions cannot be shown: give at least 1")
@@ -439,6 +430,8 @@ class Catalog(CatalogBackups, Unchanging):
         return Sheet(picture_of_namespace(self._tree, path, wish))
 
     def _table_picture(self, path: Identifier | None, location: str | None, wish: Wish) -> Picture:
+        from lakelog.catalog.looking.pictures import picture_of_table
+
         try:
             table = self.table_at(location or "") if path is None else self.load_table(path)
         except FormatError:
@@ -460,6 +453,8 @@ class Catalog(CatalogBackups, Unchanging):
         It reads metadata alone: the newest `commits` of each table, and its manifests. With `listing`, what a vacuum
         would delete now is counted too, by a list of each table's objects. NoSuchTable where there is neither.
         """
+        from lakelog.catalog.keeping.upkeep import health_in
+
         scope = self._scope_of(name, location, progress)
         return health_in(
             self._tree, scope, commits=commits, listing=listing, progress=progress or no_progress
@@ -487,10 +482,12 @@ class Catalog(CatalogBackups, Unchanging):
         checksums: Mapping[str, Checksum] | None = None,
         progress: Callable[[str], None] = lambda message: None,
     ) -> Findings:
-        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.maintenance`).
+        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.keeping.maintenance`).
 
         Of data files in `checksums`, by URL, a `deep` check reads no more than the footer: others have read them.
         """
+        from lakelog.catalog.keeping.maintenance import check_warehouse
+
         if self._logs.is_a_cut:
             raise InvalidInput("a catalog as of the past cannot be checked: open the catalog as it is now")
         self._check_there(None)

@@ -4,51 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from lakelog.catalog.backups import (
-    CARRY,
-    LEAVE,
-    REFUSE,
-    BackedUp,
-    Backup,
-    BackupPlace,
-    CheckedBackup,
-    Copied,
-    CopiedTable,
-    CopyPlace,
-    DeletedBackups,
-    LeftOut,
-    Parts,
-    RestoredTable,
-    RestoredWarehouse,
-    ToBackUp,
-    ToRestore,
-    ToVerify,
-    begun,
-    carry,
-    copy_table,
-    create_backup,
-    delete_backups,
-    finish_copy,
-    has_root,
-    kind_of,
-    name_beside,
-    outcome,
-    remade_clones,
-    restore_table,
-    restore_warehouse,
-    verify_backup,
-    whole_warehouse,
-)
 from lakelog.catalog.catalog_erasure import CatalogErasure
+from lakelog.catalog.choices import CARRY, LEAVE, REFUSE
+from lakelog.catalog.core.files import is_elsewhere
+from lakelog.catalog.core.logs import NameTree, TableHead, Token, no_progress, no_such_table, observed
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.files import is_elsewhere
-from lakelog.catalog.logs import NameTree, TableHead, Token, no_progress, no_such_table, observed
 from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
 from lakelog.log.stores import ObjectStore
+
+if TYPE_CHECKING:
+    from lakelog.catalog.keeping.backups import (
+        BackedUp,
+        Backup,
+        BackupPlace,
+        CheckedBackup,
+        Copied,
+        CopiedTable,
+        DeletedBackups,
+        LeftOut,
+        Parts,
+        RestoredTable,
+        RestoredWarehouse,
+        ToVerify,
+    )
 
 
 @observed(lambda catalog: catalog._logs)
@@ -69,6 +52,8 @@ class CatalogBackups(CatalogErasure):
         A saved cut keeps the versions until it has ended; a run that was stopped goes on with the next. What is outside
         of the warehouse's folder is not copied: with `outside` "leave" it is named in the backup, else InvalidInput.
         """
+        from lakelog.catalog.keeping.backups import create_backup
+
         path, is_table = self._chosen(name)
         return create_backup(
             self._tree,
@@ -97,6 +82,17 @@ class CatalogBackups(CatalogErasure):
         own become tables in the copy's folder, and those with files of imports have these copied, with one version.
         InvalidInput where the folder is a warehouse, or holds something else.
         """
+        from lakelog.catalog.keeping.backups import (
+            CopyPlace,
+            LeftOut,
+            carry,
+            create_backup,
+            finish_copy,
+            kind_of,
+            outcome,
+            remade_clones,
+        )
+
         path, is_table = self._chosen(name)
         if is_table and is_elsewhere(self.load_table(path).head.tracked.location):
             raise InvalidInput(
@@ -141,6 +137,8 @@ class CatalogBackups(CatalogErasure):
     ) -> CopiedTable:
         """Make a table of a warehouse in use at `to`, under its own name or as `target`, with the rows and definition
         of one of this warehouse, and a log of its own. TableExists, NoSuchTable, NoSuchNamespace."""
+        from lakelog.catalog.keeping.backups import copy_table, has_root
+
         head = self.load_table(table).head
         store = self._store_at(to)
         if not has_root(store):
@@ -153,6 +151,8 @@ class CatalogBackups(CatalogErasure):
     def finish_copy(self, *, progress: Callable[[str], None] | None = None) -> Copied:
         """Make this folder, which has an unfinished copy, a warehouse as of the last run that was whole. That needs
         nothing of the source. NotFound where none was; InvalidInput where it is a warehouse."""
+        from lakelog.catalog.keeping.backups import CopyPlace, finish_copy, outcome, remade_clones
+
         self._logs.check_writable()
         place = CopyPlace(self._logs.places.store(self._logs.warehouse), self._logs.log_options)
         if place.has_root() and not place.is_begun():
@@ -193,6 +193,8 @@ class CatalogBackups(CatalogErasure):
         also by one without ids. InvalidInput while a backup to the place has begun and not ended; FormatError where one
         that stays cannot be read.
         """
+        from lakelog.catalog.keeping.backups import delete_backups
+
         if isinstance(ids, str) or not isinstance(ids, Sequence):
             raise InvalidInput(f"ids is {ids!r}: give a list of ids")
         show = progress or no_progress
@@ -208,6 +210,8 @@ class CatalogBackups(CatalogErasure):
     ) -> CheckedBackup:
         """Read every object of a backup, by its id or the newest, and name those that are missing or were altered.
         `found` are hashes that an engine has found for `verify_parts`."""
+        from lakelog.catalog.keeping.backups import verify_backup
+
         return verify_backup(self._logs, self._backups_at(place), backup, progress or no_progress, found)
 
     # What an engine does before: the calls above then find it done
@@ -220,6 +224,8 @@ class CatalogBackups(CatalogErasure):
 
     def copy_parts(self, to: Location, name: Name | None = None, *, outside: str = REFUSE) -> Parts | None:
         """Begin what `copy` does, and return what is to be copied for it; None where nothing is."""
+        from lakelog.catalog.keeping.backups import CopyPlace, kind_of
+
         path, is_table = self._chosen(name)
         place = CopyPlace(self._store_at(to), self._logs.log_options)
         place.check_of(kind_of(path, is_table=is_table), path)
@@ -227,16 +233,22 @@ class CatalogBackups(CatalogErasure):
         return None if place.is_begun() else self._parts(place, path, is_table, left)
 
     def _parts(self, place: BackupPlace, path: Identifier, is_table: bool, outside: str) -> Parts | None:
+        from lakelog.catalog.keeping.backups import ToBackUp, begun
+
         found = begun(self._tree, place, path, is_table=is_table, outside=outside, progress=no_progress)
         return None if found is None else ToBackUp(*found)
 
     def verify_parts(self, place: Location, backup: str | None = None) -> ToVerify:
         """Return what is to be read for `verify_backup`."""
+        from lakelog.catalog.keeping.backups import ToVerify
+
         found = self._backups_at(place)
         return ToVerify(found, found.backup(backup))
 
     def restore_parts(self, place: Location, backup: str | None = None) -> Parts:
         """Begin what `restore_warehouse` does, and return what is to be copied for it."""
+        from lakelog.catalog.keeping.backups import ToRestore, whole_warehouse
+
         self._logs.check_writable()
         found = self._backups_at(place)
         return ToRestore(self._logs, found, whole_warehouse(self._logs, found, backup))
@@ -246,6 +258,8 @@ class CatalogBackups(CatalogErasure):
     ) -> RestoredWarehouse:
         """Make this warehouse, which has to be an empty folder, what a backup has, with its history. Names that lead
         out of the folder are removed. A restore that was stopped goes on with the next call. InvalidInput."""
+        from lakelog.catalog.keeping.backups import remade_clones, restore_warehouse
+
         self._logs.check_writable()
         found = self._backups_at(place)
         return restore_warehouse(
@@ -268,6 +282,8 @@ class CatalogBackups(CatalogErasure):
 
         TableExists without that; NoSuchTable where the backup does not have it.
         """
+        from lakelog.catalog.keeping.backups import RestoredTable, name_beside, restore_table
+
         path = table_identifier(table)
         wanted = path if to is None else table_identifier(to)
         found, show = self._backups_at(place), progress or no_progress
@@ -281,6 +297,8 @@ class CatalogBackups(CatalogErasure):
         return RestoredTable(self.load_table(wanted).head, done.backup, done.files, done.size_bytes)
 
     def _backups_at(self, place: Location) -> BackupPlace:
+        from lakelog.catalog.keeping.backups import BackupPlace
+
         return BackupPlace(self._store_at(place), self._logs.log_options)
 
     def _store_at(self, place: Location) -> ObjectStore:

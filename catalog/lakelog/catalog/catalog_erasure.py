@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.erasure import ErasureWork, Forgotten, forget, signer_of
-from lakelog.catalog.logs import observed
+from lakelog.catalog.core.logs import observed
+from lakelog.catalog.core.schema import Filter, as_predicate
 from lakelog.catalog.names import Name, table_identifier
-from lakelog.catalog.schema import Filter, as_predicate
+
+if TYPE_CHECKING:
+    from lakelog.catalog.keeping.erasure import ErasureWork, Forgotten
 
 
 @observed(lambda catalog: catalog._logs)
@@ -39,6 +42,8 @@ class CatalogErasure(CatalogNames):
         `leave_foreign`; Unsupported for a condition that only an engine knows. After DoneInPart or CommitConflict, the
         next call goes on.
         """
+        from lakelog.catalog.keeping.erasure import forget, signer_of
+
         self._logs.check_writable()
         return forget(
             self._tree,

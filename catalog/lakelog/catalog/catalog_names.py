@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog.commit_history import History
-from lakelog.catalog.ddl import (
+from lakelog.catalog.core.ddl import (
     CREATE,
     DroppedEntry,
     Stage,
@@ -32,10 +32,8 @@ from lakelog.catalog.ddl import (
     undrop_namespace,
     undrop_table,
 )
-from lakelog.catalog.defined_names import DefinedNames
-from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
-from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import (
+from lakelog.catalog.core.files import DataFile
+from lakelog.catalog.core.logs import (
     Places,
     TableHead,
     Token,
@@ -47,11 +45,8 @@ from lakelog.catalog.logs import (
     watched,
     writing_as,
 )
-from lakelog.catalog.maintenance import drop_and_purge
-from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
-from lakelog.catalog.newest_commits import CommitOfTable, newest_commits
-from lakelog.catalog.schema import Schema, Stated, ViewDefinition, Written
-from lakelog.catalog.state import (
+from lakelog.catalog.core.schema import Schema, Stated, ViewDefinition, Written
+from lakelog.catalog.core.state import (
     NAMESPACE,
     PROPERTIES,
     RELATION,
@@ -59,8 +54,12 @@ from lakelog.catalog.state import (
     SavedCut,
     entries_of,
 )
+from lakelog.catalog.core.tools import as_html
+from lakelog.catalog.defined_names import DefinedNames
+from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
+from lakelog.catalog.names import Identifier, Location, Name, identifier, quoted, spelled, table_identifier
+from lakelog.catalog.newest_commits import CommitOfTable, newest_commits
 from lakelog.catalog.table import Table
-from lakelog.catalog.tools import as_html
 from lakelog.log import Json, NotedCommit, WriteRef
 from lakelog.log.errors import NotFound
 
@@ -277,6 +276,8 @@ class CatalogNames(DefinedNames):
     def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
         """Drop a table; False where it does not exist. It can be restored until vacuum purges it; with `purge`, it
         cannot. A purge is several commits: DoneInPart where it was dropped, but could not be purged."""
+        from lakelog.catalog.keeping.maintenance import drop_and_purge
+
         dropping = drop_and_purge if purge else drop_table
         return dropping(self._tree, table_identifier(name), token)
 

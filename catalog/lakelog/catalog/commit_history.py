@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import ClassVar
 
-from lakelog.catalog.logs import OfThisProcess
-from lakelog.catalog.pictures import what
-from lakelog.catalog.state import HistoryEntry
+from lakelog.catalog.core.logs import OfThisProcess
+from lakelog.catalog.core.state import HistoryEntry
+from lakelog.catalog.core.tools import ROWS_MAX, as_html
 from lakelog.catalog.times import time_text
-from lakelog.catalog.tools import ROWS_MAX, as_html
 
 
 class History(Iterator[HistoryEntry], OfThisProcess):
@@ -36,6 +35,8 @@ class History(Iterator[HistoryEntry], OfThisProcess):
         return entry
 
     def _repr_html_(self) -> str:
+        from lakelog.catalog.looking.pictures import what
+
         header = ("version", "time", "what", "user", "engine")
         rows = [
             (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.audit import author_of_definition, commits_of_definitions
-from lakelog.catalog.ddl import (
+from typing import TYPE_CHECKING
+
+from lakelog.catalog.core.ddl import (
     define,
     drop_definition,
     find_definition,
@@ -11,12 +12,14 @@ from lakelog.catalog.ddl import (
     rename_definition,
     undrop_definition,
 )
+from lakelog.catalog.core.logs import LogCache, NameTree, Token, observed
+from lakelog.catalog.core.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
 from lakelog.catalog.errors import FunctionExists, ViewExists
-from lakelog.catalog.iceberg import ExportedView, view_document
-from lakelog.catalog.logs import LogCache, NameTree, Token, observed
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
-from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
 from lakelog.log.errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    from lakelog.catalog.formats.iceberg import ExportedView
 
 
 @observed(lambda catalog: catalog._logs)
@@ -30,6 +33,8 @@ class DefinedNames:
     def author_of(self, name: Name, kind: str) -> str | None:
         """Return who wrote a view or function (`kind`) as it is now, and in which version of which log; None where that
         commit has expired."""
+        from lakelog.catalog.looking.audit import author_of_definition
+
         return author_of_definition(self._tree, kind, table_identifier(name))
 
     # Views
@@ -98,6 +103,9 @@ class DefinedNames:
 
         Costs the commits since the oldest of their definitions, where there are views.
         """
+        from lakelog.catalog.formats.iceberg import view_document
+        from lakelog.catalog.looking.audit import commits_of_definitions
+
         path = identifier(namespace)
         found = self._tree.namespace(path)
         found.tracked.transaction.note_name_read(SPACES[VIEW], None)

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from lakelog.catalog.logs import OfThisProcess, Token
-from lakelog.catalog.writes import Clause, Does, Rows
+from lakelog.catalog.core.logs import OfThisProcess, Token
+from lakelog.catalog.core.writes import Clause, Does, Rows
 
 T = TypeVar("T")
 

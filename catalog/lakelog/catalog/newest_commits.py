@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lakelog.catalog.logs import LogCache
-from lakelog.catalog.names import quoted
-from lakelog.catalog.state import (
+from lakelog.catalog.core.logs import LogCache
+from lakelog.catalog.core.state import (
     FilesVacuumed,
     HistoryEntry,
     HistoryExpired,
@@ -15,6 +14,7 @@ from lakelog.catalog.state import (
     entries_of,
     table_events,
 )
+from lakelog.catalog.names import quoted
 from lakelog.log import Commit, NotedCommit, each_change
 from lakelog.log.errors import LakelogError, NotFound
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from lakelog.catalog.logs import NO_MAINTENANCE
+from lakelog.catalog.core.logs import NO_MAINTENANCE
 from lakelog.log.errors import Unsupported
 
 

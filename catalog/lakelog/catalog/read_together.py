@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lakelog.catalog.core.logs import seen_on
+from lakelog.catalog.core.state import MAIN
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
-from lakelog.catalog.logs import seen_on
-from lakelog.catalog.state import MAIN
 from lakelog.catalog.table import Table
 
 ROUNDS = 100

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.logs import PickledHead, TableHead, Unchanging, observed, watched
-from lakelog.catalog.parquet import ID_FIELDS, read_files
-from lakelog.catalog.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down, terms
-from lakelog.catalog.schema import (
+from lakelog.catalog.core.logs import PickledHead, TableHead, Unchanging, observed, watched
+from lakelog.catalog.core.parquet import ID_FIELDS, read_files
+from lakelog.catalog.core.planning import Aggregate, And, Bound, aggregate, bind, decided, handed_down, terms
+from lakelog.catalog.core.schema import (
     AtomicType,
     Field,
     Filter,
@@ -20,7 +20,7 @@ from lakelog.catalog.schema import (
     as_predicate,
     schema_to_arrow,
 )
-from lakelog.catalog.tools import ArrowRows, as_html
+from lakelog.catalog.core.tools import ArrowRows, as_html
 from lakelog.log.errors import InvalidInput
 
 _MOST_ROWS = 2**63 - 1

@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog import table_partitions
-from lakelog.catalog.clones import CopyFiles, Materialized, materialize
-from lakelog.catalog.errors import DoneInPart
-from lakelog.catalog.files import DataFile, Positions, TableEstimates
-from lakelog.catalog.iceberg import Exported, export_with_metadata, newest_metadata
-from lakelog.catalog.imports import check_files_unclaimed
-from lakelog.catalog.logs import (
+from lakelog.catalog.core.files import DataFile, Positions, TableEstimates
+from lakelog.catalog.core.logs import (
     NameTree,
     TableHead,
     Token,
@@ -26,25 +22,11 @@ from lakelog.catalog.logs import (
     no_progress,
     observed,
 )
-from lakelog.catalog.maintenance import release_lost, settle_origins
-from lakelog.catalog.merge import Merge
-from lakelog.catalog.names import Location, spelled
-from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
-from lakelog.catalog.planning import Values, predicate_of
-from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
-from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, clustering_goal, goal_of
-from lakelog.catalog.table_version import TableVersion
-from lakelog.catalog.upkeep import (
-    ExpectedClustering,
-    Health,
-    check_clustered,
-    expected_of,
-    health_of_table,
-    overlap_of,
-)
-from lakelog.catalog.upkeep import cluster as cluster_rows
-from lakelog.catalog.upkeep import ranked as with_ranks
-from lakelog.catalog.writes import (
+from lakelog.catalog.core.parquet import FoundFile, Ingestible, data_files, found_files
+from lakelog.catalog.core.planning import Values, predicate_of
+from lakelog.catalog.core.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
+from lakelog.catalog.core.state import BRANCH, MAIN, TAG, Operation, clustering_goal, goal_of
+from lakelog.catalog.core.writes import (
     Clause,
     Does,
     Rewritten,
@@ -62,8 +44,17 @@ from lakelog.catalog.writes import (
     tags_and_branches,
     update,
 )
+from lakelog.catalog.errors import DoneInPart
+from lakelog.catalog.merge import Merge
+from lakelog.catalog.names import Location, spelled
+from lakelog.catalog.table_version import TableVersion
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput, PermissionDenied, Unsupported
+
+if TYPE_CHECKING:
+    from lakelog.catalog.formats.iceberg import Exported
+    from lakelog.catalog.keeping.clones import CopyFiles, Materialized
+    from lakelog.catalog.keeping.upkeep import ExpectedClustering, Health
 
 _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
@@ -187,6 +178,8 @@ class Table(TableVersion):
         self, found: Sequence[FoundFile], *, ignore_extra_columns: bool = False, token: Token | None = None
     ) -> Table:
         """As `add_files`, for an engine that has read the files' footers itself."""
+        from lakelog.catalog.formats.imports import check_files_unclaimed
+
         self._writable("add files to")
         if not found:
             return self.refresh()
@@ -243,6 +236,8 @@ class Table(TableVersion):
         With `full`, no file overlaps another afterwards, whatever that rewrites. InvalidInput for a table that is not
         clustered; conflicts as `compact`.
         """
+        from lakelog.catalog.keeping.upkeep import cluster as cluster_rows
+
         head = self._writable("cluster").refreshed()
         goal = clustering_goal(self.properties, limit_bytes, full=full)
         head, _ = cluster_rows(head, goal, limit_bytes, progress or no_progress, filter)
@@ -253,17 +248,24 @@ class Table(TableVersion):
     ) -> ExpectedClustering:
         """Return what `cluster` would read and write with these arguments, and how many files a filter by the key
         columns reads now and would read then: from metadata alone. InvalidInput for a table that is not clustered."""
+        from lakelog.catalog.keeping.upkeep import expected_of
+
         goal = clustering_goal(self.properties, limit_bytes, full=full)
         return expected_of(self.head, goal, limit_bytes, filter)
 
     def clustering_overlap(self) -> float:
         """Return how many files a look-up of one value of each column of `CLUSTER BY` reads, on average; 0 for a table
         that is not clustered."""
+        from lakelog.catalog.keeping.upkeep import overlap_of
+
         return overlap_of(self.head.all_files(), self.metadata) or 0.0
 
     def ranked(self, *, dry_run: bool = False) -> Table:
         """Return the newest version, with boundaries along which its rows can be clustered: for engines that rewrite
         files as `plan_clustering` says. InvalidInput for a table that is not clustered, also in a dry run."""
+        from lakelog.catalog.keeping.upkeep import check_clustered
+        from lakelog.catalog.keeping.upkeep import ranked as with_ranks
+
         head = self._writable("cluster").refreshed()
         check_clustered(head)
         return self._with(head if dry_run else with_ranks(head))
@@ -271,6 +273,8 @@ class Table(TableVersion):
     def health(self, *, listing: bool = False) -> Health:
         """Return how the newest version of the table is, from its metadata, and what is to be done about it (see
         `Catalog.health`). With `listing`, what a vacuum would delete now is counted too."""
+        from lakelog.catalog.keeping.upkeep import health_of_table
+
         return health_of_table(NameTree(self.head.logs), self.head.whole.refreshed(), listing=listing)
 
     # Partitions, each given by its values: JSON literals by the names of the partition fields
@@ -422,6 +426,8 @@ class Table(TableVersion):
 
         Of the newest export, where this client may read only. Unsupported as by `export_iceberg`.
         """
+        from lakelog.catalog.formats.iceberg import newest_metadata
+
         try:
             done, metadata = self._exported(None)
         except PermissionDenied:
@@ -433,6 +439,8 @@ class Table(TableVersion):
     def _exported(
         self, to: str | None, progress: Callable[[str], None] = no_progress
     ) -> tuple[Exported, bytes]:
+        from lakelog.catalog.formats.iceberg import export_with_metadata
+
         self.head.logs.check_writable()
         if self.head.tracked.transaction.is_open:
             raise Unsupported(
@@ -455,6 +463,9 @@ class Table(TableVersion):
         table has seen that. Rows stay as they are; what others write meanwhile stays. A run that was stopped goes on,
         as does one that had come to `limit_bytes`. `copy` is how an engine copies files; None: by this process.
         """
+        from lakelog.catalog.keeping.clones import materialize
+        from lakelog.catalog.keeping.maintenance import settle_origins
+
         table = self.head.whole
         done = materialize(table, progress or no_progress, copy=copy, limit_bytes=limit_bytes)
         owners = settle_origins(table.logs, table.tracked, table.tracked.current())
@@ -466,6 +477,8 @@ class Table(TableVersion):
 
         InvalidInput where nothing is kept for it; Unsupported where its log, or a part of it, is there.
         """
+        from lakelog.catalog.keeping.maintenance import release_lost
+
         head = self._writable("release clones of").whole
         release_lost(head.logs, head.tracked, head.name, clone)
         return self.refresh()

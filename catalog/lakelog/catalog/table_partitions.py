@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import NothingToDo, TableHead, Token, was_applied
-from lakelog.catalog.parquet import kept_by_commit, written_files, written_partitions
-from lakelog.catalog.planning import (
+from lakelog.catalog.core.files import DataFile
+from lakelog.catalog.core.logs import NothingToDo, TableHead, Token, was_applied
+from lakelog.catalog.core.parquet import kept_by_commit, written_files, written_partitions
+from lakelog.catalog.core.planning import (
     Values,
     key_of,
     list_partitions,
@@ -20,10 +20,10 @@ from lakelog.catalog.planning import (
     renamed_columns,
     with_values,
 )
+from lakelog.catalog.core.schema import identity_fields
+from lakelog.catalog.core.state import Operation
+from lakelog.catalog.core.writes import file_changes
 from lakelog.catalog.scan import Scan
-from lakelog.catalog.schema import identity_fields
-from lakelog.catalog.state import Operation
-from lakelog.catalog.writes import file_changes
 from lakelog.log import WriteRef
 from lakelog.log.errors import AlreadyExists, InvalidInput, NotFound
 

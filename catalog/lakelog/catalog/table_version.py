@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from lakelog.catalog import table_partitions
-from lakelog.catalog.audit import author_of_text, read_metadata
-from lakelog.catalog.changelog import Asked, Changes, changelog_of
 from lakelog.catalog.commit_history import History
-from lakelog.catalog.files import TableEstimates
-from lakelog.catalog.logs import PickledHead, TableHead, Unchanging, observed, watched
-from lakelog.catalog.names import Identifier
-from lakelog.catalog.pictures import definition_of
-from lakelog.catalog.planning import TopRows, Values, bind, left_out_by_partition
-from lakelog.catalog.scan import Scan
-from lakelog.catalog.schema import (
+from lakelog.catalog.core.files import TableEstimates
+from lakelog.catalog.core.logs import PickledHead, TableHead, Unchanging, observed, watched
+from lakelog.catalog.core.planning import TopRows, Values, bind, left_out_by_partition
+from lakelog.catalog.core.schema import (
     Constraint,
     Filter,
     Metadata,
@@ -34,7 +29,7 @@ from lakelog.catalog.schema import (
     schema_to_arrow,
     values_json,
 )
-from lakelog.catalog.state import (
+from lakelog.catalog.core.state import (
     MAIN,
     ClusteringGoal,
     Goal,
@@ -44,11 +39,15 @@ from lakelog.catalog.state import (
     RowCounts,
     entries_of,
 )
+from lakelog.catalog.core.tools import ArrowRows, as_html
+from lakelog.catalog.core.writes import compaction_commit, delete, file_changes, known_taken, matching_files
+from lakelog.catalog.names import Identifier
+from lakelog.catalog.scan import Scan
 from lakelog.catalog.times import time_text
-from lakelog.catalog.tools import ArrowRows, as_html
-from lakelog.catalog.upkeep import plan_next as plan_next_clustering
-from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
 from lakelog.log.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakelog.catalog.looking.changelog import Changes
 
 
 @observed(
@@ -79,6 +78,8 @@ class TableVersion(ArrowRows, Unchanging):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what is known of this version, without a request."""
+        from lakelog.catalog.looking.pictures import definition_of
+
         files, definition = self.head.state.files, definition_of(self.metadata, self.version)
         facts = {
             "version": f"{self.version:,} of {time_text(self.timestamp_us)}",
@@ -287,10 +288,14 @@ class TableVersion(ArrowRows, Unchanging):
     def author_of(self, text: str) -> str | None:
         """Return who brought a text into the table's definition (a CHECK, a default), and in which version of its log;
         None where that commit has expired."""
+        from lakelog.catalog.looking.audit import author_of_text
+
         return author_of_text(self.head, self.version, text)
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of a metadata table, with all columns or `columns`: see docs/sql/metadata.md."""
+        from lakelog.catalog.looking.audit import read_metadata
+
         reading = watched(self.head.logs, "inspect", self.name)
         with reading.working():
             found = read_metadata(self.head, name, columns)
@@ -340,6 +345,8 @@ class TableVersion(ArrowRows, Unchanging):
         the change between before `first` and after `last`, if any. In a transaction, these are the changes of committed
         versions, with their columns. NotFound for versions that do not exist or have expired.
         """
+        from lakelog.catalog.looking.changelog import Asked, Changes, changelog_of
+
         log = changelog_of(self, Asked(start_version=first, end_version=last))
         return Changes(log, columns, net=net, updates=updates)
 
@@ -375,6 +382,8 @@ class TableVersion(ArrowRows, Unchanging):
     ) -> tuple[pa.Table, list[Group]]:
         """Return the files to put in order next, and their groups, for `commit_compaction`. DoneInPart where the table
         is clustered by other columns than `key` by now."""
+        from lakelog.catalog.keeping.upkeep import plan_next as plan_next_clustering
+
         return plan_next_clustering(self.head, goal, filter, until=until, key=key)
 
     def partitions(self, where: Values | None = None) -> pa.Table:

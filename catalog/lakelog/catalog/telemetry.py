@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakelog.catalog.logs import Observation, Observe
-from lakelog.catalog.tools import package
+from lakelog.catalog.core.logs import Observation, Observe
+from lakelog.catalog.core.tools import package
 
 _INSTALL = "lakelog[otel]"
 _SCOPE = "lakelog"

@@ -17,8 +17,7 @@ from types import TracebackType
 from typing import Any, ClassVar, NoReturn
 
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
-from lakelog.catalog.logs import (
+from lakelog.catalog.core.logs import (
     Cut,
     LineLog,
     LogCache,
@@ -33,11 +32,12 @@ from lakelog.catalog.logs import (
     write_as,
     writing_as,
 )
+from lakelog.catalog.core.planning import bind
+from lakelog.catalog.core.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
+from lakelog.catalog.core.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
+from lakelog.catalog.core.writes import changed_rows
+from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
 from lakelog.catalog.outside_only import OutsideOnly
-from lakelog.catalog.planning import bind
-from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
-from lakelog.catalog.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
-from lakelog.catalog.writes import changed_rows
 from lakelog.log import Commit, Draft, View, each_change
 from lakelog.log.errors import (
     AlreadyExists,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from lakelog.catalog.logs import Places, check_not_own
+from lakelog.catalog.core.logs import Places, check_not_own
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.grammar import PUBLISHED_FOLDER
 from lakelog.log.stores.s3_errors import error_code

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.iceberg import ExportedView, exported_version
+from lakelog.catalog.formats.iceberg import ExportedView, exported_version
 from lakelog.catalog.names import Identifier
 from lakelog.log.errors import (
     InvalidInput,

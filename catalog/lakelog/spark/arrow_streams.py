@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from lakelog.catalog.schema import schema_from_arrow, schema_to_spark
+from lakelog.catalog.core.schema import schema_from_arrow, schema_to_spark
 from lakelog.spark.requests.base import FreeJson
 from lakelog.spark.requests.system import Streams
 

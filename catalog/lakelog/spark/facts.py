@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from lakelog.catalog.ddl import Stage
-from lakelog.catalog.schema import (
+from lakelog.catalog.core.ddl import Stage
+from lakelog.catalog.core.schema import (
     BLOOM_FPP,
     BLOOM_NDV,
     COMPRESSION_CODEC,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lakelog.catalog.core.logs import FoundBy
+from lakelog.catalog.core.state import BRANCH
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchRef, NoSuchTable
-from lakelog.catalog.logs import FoundBy
 from lakelog.catalog.names import Identifier
-from lakelog.catalog.state import BRANCH
 from lakelog.spark.facts import found_by, of_table
 from lakelog.spark.requests.base import LoadedTable, Ref
 from lakelog.spark.requests.tables import TableFacts

@@ -9,12 +9,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog import Catalog, Table, Transaction
-from lakelog.catalog.changelog import Changelog, Versions
-from lakelog.catalog.logs import writer_facts
-from lakelog.catalog.state import with_statement
+from lakelog.catalog.core.logs import writer_facts
+from lakelog.catalog.core.state import with_statement
 from lakelog.log import Background, LogOptions
 from lakelog.log.errors import InvalidInput
 from lakelog.spark import stored_code
@@ -22,6 +21,9 @@ from lakelog.spark.going_calls import GoingCalls
 from lakelog.spark.handles import Handles
 from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
 from lakelog.spark.requests.base import OfLoaded, Request, Statement
+
+if TYPE_CHECKING:
+    from lakelog.catalog.looking.changelog import Changelog
 
 STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
 SETTINGS = STORE | {
@@ -47,6 +49,8 @@ class OpenCatalog:
     """Safe to share between threads."""
 
     def __init__(self, settings: Mapping[str, str], spark: str) -> None:
+        from lakelog.catalog.looking.changelog import Versions
+
         unknown = sorted(settings.keys() - SETTINGS)
         if unknown:
             raise InvalidInput(

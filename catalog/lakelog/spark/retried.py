@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakelog.catalog.ddl import Stage
-from lakelog.catalog.logs import Token
+from lakelog.catalog.core.ddl import Stage
+from lakelog.catalog.core.logs import Token
 from lakelog.log.errors import CommitUnknown, FormatError, NotFound
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests.base import Request

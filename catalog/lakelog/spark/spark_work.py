@@ -12,11 +12,11 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog import Table
-from lakelog.catalog.erasure import ErasureWork, as_planned, as_written, stored_names
-from lakelog.catalog.files import joined
-from lakelog.catalog.logs import TableHead
-from lakelog.catalog.planning import Bound, terms, typed
-from lakelog.catalog.schema import Expression, Predicate, Schema, schema_to_spark
+from lakelog.catalog.core.files import joined
+from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.core.planning import Bound, terms, typed
+from lakelog.catalog.core.schema import Expression, Predicate, Schema, schema_to_spark
+from lakelog.catalog.keeping.erasure import ErasureWork, as_planned, as_written, stored_names
 from lakelog.spark.facts import of_table
 from lakelog.spark.going_calls import JobFailed, Jobs
 from lakelog.spark.requests.jobs import CopyRows, CountRows, RowsCopied, RowsCounted

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lakelog.catalog import Table
-from lakelog.catalog.schema import Check, Default, FunctionDefinition, ViewDefinition
-from lakelog.catalog.state import SqlToken, sql_tokens
+from lakelog.catalog.core.schema import Check, Default, FunctionDefinition, ViewDefinition
+from lakelog.catalog.core.state import SqlToken, sql_tokens
 from lakelog.log.errors import InvalidInput
 
 NONE, SQL, ALL = "none", "sql", "all"

@@ -36,6 +36,9 @@ private[lakelog] final class LakeChangelog(
   private def withIds(columns: StructType): StructType =
     StructType(SchemaInternals.withoutCharVarchar(columns).fields ++ LakeChangelog.Ids.map(field))
 
+  /** What may be among them. */
+  def among: wire.StreamBatchFiles = wire.StreamBatchFiles(facts.mayCarry, facts.mayUpdate, facts.mayRepeat)
+
   override def containsCarryoverRows(): Boolean = facts.mayCarry
 
   override def representsUpdateAsDeleteAndInsert(): Boolean = facts.mayUpdate

@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The curve along which the rows of a clustered table lie: Hilbert's, over ranks by boundaries, bit for bit as
- * `lakelog.catalog.schema.curve` computes it. A value's rank is how many boundaries are not above it; NULL has the
+ * `lakelog.catalog.core.schema.curve` computes it. A value's rank is how many boundaries are not above it; NULL has the
  * lowest, NaN the highest.
  */
 private[lakelog] final class Curve(facts: wire.CurveFacts) extends Serializable {

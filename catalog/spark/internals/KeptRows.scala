@@ -1,12 +1,15 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.rdd.RDD
+import org.apache.spark.{Partition, SparkContext, SparkEnv, SparkException, TaskContext}
+import org.apache.spark.rdd.{BlockRDD, BlockRDDPartition, RDD}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.{SparkSession => Session}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RowLevelWrite, UnaryNode}
-import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
-import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, SQLExecution, UnaryExecNode}
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.storage.{BlockId, RDDBlockId, StorageLevel}
 
 /**
  * The rows of `child` by these columns, computed once for the whole statement.
@@ -31,8 +34,6 @@ private[lakelog] object KeptRows extends (Session => SparkStrategy) {
 
   override def apply(session: Session): SparkStrategy = new SparkStrategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      case write: RowLevelWrite => SourcesOnce.target(write).map(_.storesToFree()).filter(_.nonEmpty).toSeq
-          .map(StoringExec(planLater(write), _))
       case KeptRows(columns, child, store) => Seq(KeptRowsExec(columns, planLater(child), store))
       case _ => Nil
     }
@@ -58,23 +59,8 @@ private[lakelog] final case class KeptRowsExec(columns: Seq[Attribute], child: S
   override protected def withNewChildInternal(newChild: SparkPlan): KeptRowsExec = copy(child = newChild)
 }
 
-/** Runs a statement, and frees what it has stored when it has ended: Spark aborts no write that has not begun. */
-private[lakelog] case class StoringExec(child: SparkPlan, stores: Seq[RowStore])
-  extends V2CommandExec with UnaryExecNode {
-
-  override def output: Seq[Attribute] = child.output
-
-  override protected def stringArgs: Iterator[Any] = Iterator.empty
-
-  override protected def run(): Seq[InternalRow] =
-    try child.executeCollect().toSeq
-    finally stores.foreach(_.free())
-
-  override protected def withNewChildInternal(newChild: SparkPlan): StoringExec = copy(child = newChild)
-}
-
 /**
- * Rows that were computed once, in the block managers of the executors. Where one of these is lost, the statement fails:
+ * Rows that were computed once, in the block managers of the executors. If one of these is lost, the statement fails because
  * rows that are computed again may be other ones. Tasks get it with parts of the plan, and do not look at it.
  */
 private[lakelog] final class RowStore extends Serializable {
@@ -84,18 +70,57 @@ private[lakelog] final class RowStore extends Serializable {
   /** The stored rows; of the first caller all of `rows`, which are computed before this returns. */
   def rows(rows: => RDD[InternalRow]): RDD[InternalRow] = synchronized {
     stored.getOrElse {
-      val all = rows.localCheckpoint()
-      all.sparkContext.runJob(all, (partition: Iterator[InternalRow]) => partition.foreach(_ => ()))
+      val all = StoredRows.of(rows)
       stored = Some(all)
       all
     }
   }
 
-  /** Gives the memory back, once the statement has ended. */
-  def free(): Unit = synchronized {
-    // The RDD's own method warns that its rows cannot be computed again.
-    stored.foreach(rows => rows.sparkContext.unpersistRDD(rows.id, blocking = false))
+  override def toString: String = "once"
+}
+
+/**
+ * The rows of these blocks, one for each partition of the `source`. Each block is that of the attempt whose success the
+ * driver has seen. Two attempts at one task may both end, on two executors, with other rows.
+ */
+private final class StoredRows(@transient val source: RDD[InternalRow], blocks: Array[BlockId])
+  extends BlockRDD[InternalRow](source.sparkContext, blocks) {
+
+  override def compute(split: Partition, task: TaskContext): Iterator[InternalRow] = {
+    val block = split.asInstanceOf[BlockRDDPartition].blockId
+    SparkEnv.get.blockManager.get[InternalRow](block).fold(throw new SparkException(
+        "Rows of the statement's source that were stored are lost, with the executor that had them, and may be other ones if " +
+          "they are computed again: run the statement again."))(_.data.asInstanceOf[Iterator[InternalRow]])
+  }
+}
+
+private object StoredRows {
+
+  /** Computes and stores rows. The memory is given back once the statement has ended, however that ends. */
+  def of(rows: RDD[InternalRow]): StoredRows = {
+    val (context, id) = (rows.sparkContext, rows.id)
+    Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).foreach(execution =>
+      context.addSparkListener(new FreedAtEnd(context, execution.toLong, id)))
+    context.persistRDD(rows)
+    // If the end is not seen, as Spark drops events when it has too many.
+    context.cleaner.foreach(_.registerRDDForCleanup(rows))
+    new StoredRows(rows, context.runJob(rows, stored(id) _))
   }
 
-  override def toString: String = "once"
+  private def stored(id: Int)(task: TaskContext, rows: Iterator[InternalRow]): BlockId = {
+    val block = RDDBlockId(id, (task.taskAttemptId() % Int.MaxValue).toInt)
+    if (!SparkEnv.get.blockManager.putIterator(block, rows, StorageLevel.MEMORY_AND_DISK))
+      throw new SparkException("Rows of the statement's source cannot be stored, in memory or on disk.")
+    block
+  }
+}
+
+/** Removes the blocks of an RDD when a statement has ended. */
+private final class FreedAtEnd(context: SparkContext, execution: Long, rdd: Int) extends SparkListener {
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case end: SparkListenerSQLExecutionEnd if end.executionId == execution =>
+      context.removeSparkListener(this)
+      context.unpersistRDD(rdd, blocking = false)
+    case _ =>
+  }
 }

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.{AesEncrypt, Expression, SubqueryExpression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitioningAwareFileIndex}
@@ -11,8 +12,14 @@ private[lakelog] object RepeatableRows {
 
   /** Users' functions may be expensive, and mostly do not declare whether they are deterministic. */
   def isPlain(expression: Expression): Boolean =
-    expression.deterministic && !SubqueryExpression.hasSubquery(expression) &&
-    !expression.exists(_.isInstanceOf[UserDefinedExpression])
+    expression.deterministic && !SubqueryExpression.hasSubquery(expression) && !expression.exists(isOfChance)
+
+  /** Whether an expression may have other values each time that Spark calls deterministic: encryption begins by chance. */
+  def isOfChance(expression: Expression): Boolean = expression match {
+    case _: UserDefinedExpression | _: AesEncrypt => true
+    case call: StaticInvoke => call.functionName == "aesEncrypt"
+    case _ => false
+  }
 
   /** Whether rows can be read several times, and be sent to all tasks. */
   def areFew(source: LogicalPlan): Boolean =

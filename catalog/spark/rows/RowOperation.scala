@@ -27,22 +27,6 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
   /** The name of the table. */
   def name: String = table.name
 
-  private var stores = Seq.empty[RowStore]
-
-  /** Keeps rows until the statement has ended: see [[StoringExec]]. */
-  def store(): RowStore = synchronized {
-    val store = new RowStore
-    stores :+= store
-    store
-  }
-
-  /** Gives over what it keeps: what runs the statement frees it. */
-  def storesToFree(): Seq[RowStore] = synchronized {
-    val all = stores
-    stores = Nil
-    all
-  }
-
   /** The users' functions in the condition by which it chooses rows. */
   @volatile var functions: Seq[String] = Nil
 
@@ -94,9 +78,8 @@ private[lakelog] abstract class RowWrite(table: LakeTable, commit: RowCommit)
 /** What the tasks of an operation have written. Its files are removed when it fails, unless they may be in the table. */
 private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends BatchWrite {
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit = {
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
     if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.dataFiles))
-  }
 
   protected def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
     messages.toSeq.collect { case rows: RowsWritten => rows }

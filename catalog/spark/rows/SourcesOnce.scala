@@ -26,8 +26,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
     }
   }
 
-  /** The operation of a lakelog table that the statement is. */
-  def target(write: RowLevelWrite): Option[RowOperation] = write.table match {
+  private def target(write: RowLevelWrite): Option[RowOperation] = write.table match {
     case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, operation: RowOperation)) => Some(operation)
     case _ => None
   }
@@ -54,7 +53,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
     } yield {
       val seen = firstLook(write).filter(_ => operation.looksFirst).flatMap(looking(_, source))
       if (seen.isDefined || RepeatableRows.areFewOfFiles(source)) {
-        val store = operation.store()
+        val store = new RowStore
         val wanted = AttributeSet(
           above(rows, join) ++ join.condition.toSeq.flatMap(_.references) ++ seen.toSeq.flatMap(_.wanted))
         val columns = source.output.filter(wanted.contains)
@@ -131,7 +130,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
       val stores = mutable.Map.empty[LogicalPlan, RowStore]
       def stored(expression: Expression): Expression = expression.transform {
         case subquery: SubqueryExpression if !RepeatableRows.areSame(subquery.plan) =>
-          subquery.withNewPlan(kept(subquery.plan, plan => stores.getOrElseUpdate(plan.canonicalized, operation.store())))
+          subquery.withNewPlan(kept(subquery.plan, plan => stores.getOrElseUpdate(plan.canonicalized, new RowStore)))
       }
       val query = write.query.transform { case part => part.mapExpressions(stored) }
       val look = firstLook(write).filter(_ => operation.looksFirst).map(stored)
@@ -182,7 +181,7 @@ private[lakelog] object SourcesOnce extends (SparkSession => Rule[LogicalPlan]) 
 
   /** Whether subqueries give the same rows again, of those that they read: what is below them is stored, or does so itself. */
   private def isFixed(expression: Expression): Boolean =
-    !expression.exists(_.isInstanceOf[UserDefinedExpression]) && subqueries(expression).forall(isFixed)
+    !expression.exists(RepeatableRows.isOfChance) && subqueries(expression).forall(isFixed)
 
   private def isFixed(plan: LogicalPlan): Boolean = RepeatableRows.areSame(plan) || (plan match {
     case _: Aggregate | _: Filter | _: Project | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.connector.catalog._
 
 /**
- * A view as Python keeps it (see `lakelog.catalog.schema.definition`), and back.
+ * A view as Python keeps it (see `lakelog.catalog.core.schema.definition`), and back.
  *
  * A view whose names are those of its own catalog is kept without that catalog's name, which is another one in other
  * sessions, and in those that look at the past.

@@ -4,7 +4,7 @@ import org.json4s.JsonAST.{JObject, JValue}
 
 /**
  * A filter, or a part of one. Its members distinguish it, as the log has it in that form: see `Expression` in
- * `lakelog.catalog.schema`.
+ * `lakelog.catalog.core.schema`.
  */
 private[lakelog] sealed abstract class Expression extends Message
 

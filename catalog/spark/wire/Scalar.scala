@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST._
 
-/** A single value in the form that the format has for it: see `literals` in `lakelog.catalog.schema`. */
+/** A single value in the form that the format has for it: see `literals` in `lakelog.catalog.core.schema`. */
 private[lakelog] sealed trait Scalar
 
 private[lakelog] object Scalar {

@@ -1,4 +1,4 @@
-// Written by scripts/wire from lakelog.catalog.schema: change that, and run it.
+// Written by scripts/wire from lakelog.catalog.core.schema: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject

@@ -16,11 +16,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lakelog.catalog.tools import visible
-from lakelog.catalog.upkeep import size_text
+from lakelog.catalog.core.tools import visible
 
-size = size_text
 shown = visible
+
+
+def size(size_bytes: int) -> str:
+    """Return a size for people: 999 B, 1.2 MB."""
+    from lakelog.catalog.keeping.upkeep import size_text
+
+    return size_text(size_bytes)
 
 
 def say(text: str = "", *, err: bool = False) -> None:

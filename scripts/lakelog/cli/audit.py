@@ -11,9 +11,9 @@ from typing import Any
 import click
 import msgspec
 
-from lakelog.catalog.audit import AuditEntry
+from lakelog.catalog.looking.audit import AuditEntry
+from lakelog.catalog.looking.pictures import what_was_done
 from lakelog.catalog.names import identifier, quoted_where_needed
-from lakelog.catalog.pictures import what_was_done
 from lakelog.cli import answer
 from lakelog.cli.options import LOG, REFERENCE, Count, Place, is_location, takes_place
 

@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.backups import CARRY, LEAVE, REFUSE, Backup, Copied, LeftOut, summary
+from lakelog.catalog.choices import CARRY, LEAVE, REFUSE
+from lakelog.catalog.keeping.backups import Backup, Copied, LeftOut, summary
 from lakelog.catalog.names import quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.maintenance import counted

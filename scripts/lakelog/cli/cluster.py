@@ -7,7 +7,7 @@ from itertools import takewhile
 import click
 import msgspec
 
-from lakelog.catalog.upkeep import ExpectedClustering
+from lakelog.catalog.keeping.upkeep import ExpectedClustering
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.maintain import size

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from lakelog.catalog import Table
-from lakelog.catalog.pictures import definition_of, differences
+from lakelog.catalog.looking.pictures import definition_of, differences
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.options import TABLE, Count, Place, takes_place

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lakelog.catalog.ddl import DroppedEntry
+from lakelog.catalog.core.ddl import DroppedEntry
 from lakelog.catalog.names import Identifier, identifier, quoted_where_needed
 from lakelog.cli import answer
 from lakelog.cli.options import REFERENCE, Place, takes_place

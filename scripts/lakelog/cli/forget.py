@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from lakelog.catalog.erasure import Forgotten
+from lakelog.catalog.keeping.erasure import Forgotten
 from lakelog.cli import answer
 from lakelog.cli.maintenance import counted
 from lakelog.cli.options import TABLE, Place, takes_place

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from lakelog.catalog.logs import LogCache, Places
-from lakelog.catalog.maintenance import Findings, Severity, check_warehouse, holds_a_table
+from lakelog.catalog.core.logs import LogCache, Places
+from lakelog.catalog.keeping.maintenance import Findings, Severity, check_warehouse, holds_a_table
 from lakelog.catalog.names import identifier
 from lakelog.cli import answer
 from lakelog.cli.locations import warehouse_above

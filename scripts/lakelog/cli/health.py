@@ -8,7 +8,8 @@ from typing import Any
 import click
 import msgspec
 
-from lakelog.catalog.upkeep import COMMITS_MAX, Advice, Health
+from lakelog.catalog.choices import COMMITS_MAX
+from lakelog.catalog.keeping.upkeep import Advice, Health
 from lakelog.cli import answer
 from lakelog.cli.options import REFERENCE, Count, Place, is_location, takes_place
 from lakelog.cli.progress import Progress

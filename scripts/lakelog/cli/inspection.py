@@ -11,18 +11,11 @@ import click
 import msgspec
 
 from lakelog.catalog import Table
-from lakelog.catalog.audit import METADATA_TABLES
+from lakelog.catalog.choices import CHANGES_MAX, METADATA_TABLES
+from lakelog.catalog.core.schema import PartitionSpec, Schema, schema_to_spark
+from lakelog.catalog.core.state import HistoryEntry
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.names import identifier, quoted_where_needed
-from lakelog.catalog.pictures import (
-    CHANGES_MAX,
-    changes_schema,
-    graph_lines,
-    partition_value,
-    what,
-)
-from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark
-from lakelog.catalog.state import HistoryEntry
 from lakelog.cli import answer
 from lakelog.cli.options import LOG, REFERENCE, TABLE, Count, Place, is_location, takes_place
 from lakelog.cli.view import picture
@@ -145,6 +138,8 @@ def history(place: Place, name: str, limit: int | None, graph: bool) -> None:
       ■  one of a transaction over several tables      ○  one that was aborted
       ┄  versions that have expired or were not read      ✗  damage
     """
+    from lakelog.catalog.looking.pictures import changes_schema, what
+
     if graph and not place.as_json:
         _draw(place, name, limit)
         return
@@ -284,6 +279,8 @@ def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | N
 
 
 def _draw(place: Place, name: str, limit: int | None) -> None:
+    from lakelog.catalog.looking.pictures import graph_lines
+
     facts = picture(place, name, CHANGES_MAX if limit is None else limit).facts
     lines = []
     for drawing, change, names in graph_lines(facts):
@@ -320,6 +317,8 @@ def _column(schema: Schema, source_id: int) -> str:
 
 
 def _file(row: dict[str, Any], spec: PartitionSpec) -> dict[str, Any]:
+    from lakelog.catalog.looking.pictures import partition_value
+
     partition = {
         field.name: partition_value(row.get(f"p{field.id}"), field.transform) for field in spec.fields
     }

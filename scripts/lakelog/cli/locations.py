@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakelog.catalog import LakelogError
-from lakelog.catalog.logs import LogCache, NameTree, Places
+from lakelog.catalog.core.logs import LogCache, NameTree, Places
 from lakelog.catalog.names import WALK_DEPTH_LIMIT, Identifier
 from lakelog.log import LogOptions, canonical_url
 

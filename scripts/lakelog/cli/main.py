@@ -8,36 +8,59 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
-from lakelog.cli import (
-    answer,
-    audit,
-    backups,
-    clones,
-    cluster,
-    completion,
-    contents,
-    doctor,
-    dropped,
-    explain,
-    forget,
-    fsck,
-    health,
-    iceberg,
-    inspection,
-    maintain,
-    maintenance,
-    refs,
-    spark,
-    sql,
-    view,
-)
+from lakelog.cli import answer, completion
 from lakelog.log.errors import LakelogError
 
+_COMMANDS = {
+    "inspection": ("ls", "show", "history", "cat", "files", "inspect"),
+    "contents": ("head", "diff", "restore"),
+    "sql": ("sql",),
+    "view": ("view",),
+    "health": ("health",),
+    "audit": ("audit",),
+    "refs": ("refs", "tag", "branch"),
+    "clones": ("clone", "materialize", "release-clone"),
+    "backups": (
+        "backup",
+        "backups",
+        "verify-backup",
+        "delete-backup",
+        "restore-backup",
+        "copy",
+        "finish-copy",
+    ),
+    "dropped": ("dropped", "undrop"),
+    "maintenance": ("compact", "expire", "vacuum"),
+    "maintain": ("maintain",),
+    "forget": ("forget",),
+    "cluster": ("cluster",),
+    "doctor": ("doctor",),
+    "fsck": ("fsck",),
+    "iceberg": ("export", "publish", "serve", "import", "adopt"),
+    "spark": ("spark-conf",),
+    "completion": ("completion",),
+    "explain": ("explain",),
+}
+"""The commands of each module. It is loaded when one of them is asked for: others need much that it does not."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(name for names in _COMMANDS.values() for name in names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for module, names in _COMMANDS.items():
+            if cmd_name in names:
+                commands: tuple[click.Command, ...] = import_module(f"lakelog.cli.{module}").COMMANDS
+                return next(each for each in commands if each.name == cmd_name)
+        return None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="lakelog")
 def cli() -> None:
     """Inspect a lakelog warehouse: what it holds and what happened to it, from its logs alone.
@@ -45,31 +68,6 @@ def cli() -> None:
     A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot or a
     slash), or the folder or URL where it lies, which needs no warehouse.
     """
-
-
-for command in (
-    *inspection.COMMANDS,
-    *contents.COMMANDS,
-    *sql.COMMANDS,
-    *view.COMMANDS,
-    *health.COMMANDS,
-    *audit.COMMANDS,
-    *refs.COMMANDS,
-    *clones.COMMANDS,
-    *backups.COMMANDS,
-    *dropped.COMMANDS,
-    *maintenance.COMMANDS,
-    *maintain.COMMANDS,
-    *forget.COMMANDS,
-    *cluster.COMMANDS,
-    *doctor.COMMANDS,
-    *fsck.COMMANDS,
-    *iceberg.COMMANDS,
-    *spark.COMMANDS,
-    *completion.COMMANDS,
-    *explain.COMMANDS,
-):
-    cli.add_command(command)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from lakelog.catalog.upkeep import Maintained
+from lakelog.catalog.keeping.upkeep import Maintained
 from lakelog.cli import answer
 from lakelog.cli.maintenance import age, counted
 from lakelog.cli.options import REFERENCE, Place, is_location, takes_place

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.maintenance import (
+from lakelog.catalog.keeping.maintenance import (
     EXPIRE_DEFAULT_AGE,
     VACUUM_DEFAULT_AGE,
     VACUUM_DEFAULT_DROPPED_AGE,

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Live
 
-from lakelog.catalog.tools import visible
+from lakelog.catalog.core.tools import visible
 from lakelog.cli.answer import say
 
 EVERY_S = 2.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lakelog.catalog import Table
-from lakelog.catalog.state import BRANCH, MAIN, TAG
+from lakelog.catalog.core.state import BRANCH, MAIN, TAG
 from lakelog.cli import answer
 from lakelog.cli.inspection import load
 from lakelog.cli.options import TABLE, Place, takes_place

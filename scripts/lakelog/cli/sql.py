@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from lakelog.catalog import Table
+from lakelog.catalog.core.tools import answer_of
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.tools import answer_of
 from lakelog.cli import answer
 from lakelog.cli.options import Count, Place, takes_place
 

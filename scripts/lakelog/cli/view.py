@@ -5,16 +5,17 @@ from __future__ import annotations
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakelog.catalog import Sheet
-from lakelog.catalog.pictures import CHANGES_MAX
-from lakelog.catalog.upkeep import size_text
+from lakelog.catalog.choices import CHANGES_MAX
 from lakelog.cli import answer
 from lakelog.cli.options import REFERENCE, Count, Place, is_location, takes_place
 from lakelog.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from lakelog.catalog.looking.pictures import Sheet
 
 
 @click.command()
@@ -48,6 +49,8 @@ def view(place: Place, name: str, output: str | None, opens: bool, versions: int
     bounds of values by which rows are clustered, but no rows; what looks like a secret is masked. With --json, the same
     facts. Exit code 4 where the log is damaged: the page then has what can be read.
     """
+    from lakelog.catalog.keeping.upkeep import size_text
+
     sheet = picture(place, name, versions)
     if place.as_json:
         answer.in_json(sheet.to_dict())

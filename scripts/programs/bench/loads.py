@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.log import CountingStore, Decisions, Draft, LogOptions, MemoryStore
 from lakelog.log.expiry import expire
 from programs import story

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.state import NAMESPACE, RELATION, TABLE
+from lakelog.catalog.core.state import NAMESPACE, RELATION, TABLE
 from lakelog.log import CountingStore, LogOptions, MemoryStore, wait_for_background
 from programs import story
 from programs.bench.measure import median

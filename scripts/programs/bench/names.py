@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.state import RELATION, TABLE, EntryLinked, encode
+from lakelog.catalog.core.state import RELATION, TABLE, EntryLinked, encode
 from lakelog.log import CountingStore, Draft, LogOptions, open_store, wait_for_background
 from programs import story
 

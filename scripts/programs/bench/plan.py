@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.files import ColumnStats, DataFile
+from lakelog.catalog.core.files import ColumnStats, DataFile
 from programs import story
 from programs.bench.measure import median, seconds, spark_on
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lakelog.catalog import Catalog, Filter, Table, col
-from lakelog.catalog.files import ColumnStats, DataFile
+from lakelog.catalog.core.files import ColumnStats, DataFile
 from lakelog.log import CountingStore, LogOptions, wait_for_background
 from lakelog.spark import spark_conf
 from programs import story

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.upkeep.automatic import wait_for_upkeep
+from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
 from lakelog.log import CountingStore, LogOptions, wait_for_background
 from programs import story
 

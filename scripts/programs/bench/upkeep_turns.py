@@ -18,9 +18,9 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.upkeep import automatic
-from lakelog.catalog.upkeep.automatic import wait_for_upkeep
-from lakelog.catalog.upkeep.compacting import Compacted, step
+from lakelog.catalog.keeping.upkeep import automatic
+from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
+from lakelog.catalog.keeping.upkeep.compacting import Compacted, step
 from lakelog.log import CountingStore, MemoryStore
 from programs import story
 

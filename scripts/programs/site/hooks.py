@@ -1,4 +1,5 @@
-"""What the site does with the repository's pages: those outside of docs/ join it, and links are led to where pages are.
+"""What the site does with the repository's pages: those outside of docs/ join it, as do those that are made
+from the code, and links are led to where pages are.
 
 A page is written to be read in the repository: its links are relative to its own folder there. Links to what is no page
 of the site (code, tests) stay as text.
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
+from programs import error_list, format_examples
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
@@ -39,6 +42,9 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, target, abs_src_path=str(ROOT / source)))
     for page in sorted((HERE / "pages").glob("*.md")):
         files.append(File.generated(config, page.name, abs_src_path=str(page)))
+    files.append(File.generated(config, "errors.md", content=error_list.page()))
+    for name, text in format_examples.documents().items():
+        files.append(File.generated(config, f"format/{name}", content=text))
     return files
 
 

@@ -15,10 +15,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from lakelog.catalog.ddl import Stage
-from lakelog.catalog.files import Constant, Deletes
-from lakelog.catalog.logs import Token
-from lakelog.catalog.schema import Expression, TableChange
+from lakelog.catalog.core.ddl import Stage
+from lakelog.catalog.core.files import Constant, Deletes
+from lakelog.catalog.core.logs import Token
+from lakelog.catalog.core.schema import Expression, TableChange
 from lakelog.spark.handlers.table import ENTRIES
 from lakelog.spark.requests import base, changes, definitions, jobs, procedures, process, staged, tables
 
@@ -129,7 +129,7 @@ def name_of(union: Any) -> str | None:
 def module_of(struct: Struct) -> str:
     """Return the module or the room that a struct belongs to, as those who use it import it."""
     parts = struct.__module__.split(".")
-    return ".".join(parts if parts[1] == "spark" else parts[:3] if parts[1] == "catalog" else parts[:2])
+    return ".".join(parts if parts[1] == "spark" else parts[:4] if parts[1] == "catalog" else parts[:2])
 
 
 def subject(struct: Struct) -> str:

@@ -12,9 +12,9 @@ from tests.format.catalog.warehouse_v1 import SCHEMA, build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, DataFile
-from lakelog.catalog.schema.spark_types import schema_from_spark
-from lakelog.catalog.state import RowsAppended, encode
-from lakelog.catalog.writes.file_changes import change_of, commit_write
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.state import RowsAppended, encode
+from lakelog.catalog.core.writes.file_changes import change_of, commit_write
 from lakelog.log import Carried
 
 

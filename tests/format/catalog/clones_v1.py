@@ -11,8 +11,8 @@ from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, DataFile, Table
-from lakelog.catalog.clones import materializing
-from lakelog.catalog.files import inline_deletes
+from lakelog.catalog.core.files import inline_deletes
+from lakelog.catalog.keeping.clones import materializing
 from lakelog.log import wait_for_background
 
 SCHEMA = pa.schema([("id", pa.int64())])

@@ -11,7 +11,7 @@ from tests.format.catalog.warehouse_v1 import SCHEMA, build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 OVER_0: dict[str, Any] = {
     "kind": "check",

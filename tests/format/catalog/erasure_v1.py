@@ -11,7 +11,7 @@ from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.state import ErasureEnded, HistoryExpired, RowsErased, encode
+from lakelog.catalog.core.state import ErasureEnded, HistoryExpired, RowsErased, encode
 from lakelog.log import Draft, expiry, wait_for_background
 
 SCHEMA = pa.schema([("id", pa.int64())])

@@ -15,13 +15,9 @@ from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, Constant, DataFile
-from lakelog.catalog.files import RemovedFile, inline_deletes
-from lakelog.catalog.imports.catching_up import catch_up
-from lakelog.catalog.imports.claims import Watch
-from lakelog.catalog.imports.first_import import ImportRequest, create_table
-from lakelog.catalog.imports.source import SourceVersion
-from lakelog.catalog.logs import TableHead
-from lakelog.catalog.schema import (
+from lakelog.catalog.core.files import RemovedFile, inline_deletes
+from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.core.schema import (
     AtomicType,
     Field,
     PartitionField,
@@ -29,7 +25,11 @@ from lakelog.catalog.schema import (
     Schema,
     Transform,
 )
-from lakelog.catalog.state import AdoptedDeleted, FilesAdopted, RefDropped, TableEvent, encode
+from lakelog.catalog.core.state import AdoptedDeleted, FilesAdopted, RefDropped, TableEvent, encode
+from lakelog.catalog.formats.imports.catching_up import catch_up
+from lakelog.catalog.formats.imports.claims import Watch
+from lakelog.catalog.formats.imports.first_import import ImportRequest, create_table
+from lakelog.catalog.formats.imports.source import SourceVersion
 from lakelog.log import Draft
 
 SCHEMA = Schema(

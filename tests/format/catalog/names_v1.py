@@ -11,8 +11,8 @@ from tests.format.catalog.warehouse_v1 import build as built
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema import ViewDefinition
-from lakelog.catalog.state import (
+from lakelog.catalog.core.schema import ViewDefinition
+from lakelog.catalog.core.state import (
     RELATION,
     TABLE,
     EntryDefined,

@@ -12,7 +12,7 @@ from tests.format.catalog.warehouse_v1 import build as built
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, Table, col
-from lakelog.catalog.files import manifest_bounds, manifests
+from lakelog.catalog.core.files import manifest_bounds, manifests
 
 FILES = 30
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.int32()), ("name", pa.string())])

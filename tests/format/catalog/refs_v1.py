@@ -10,7 +10,7 @@ from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 
 def fill(catalog: Catalog) -> None:

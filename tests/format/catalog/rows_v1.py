@@ -13,8 +13,8 @@ from tests.format.catalog.warehouse_v1 import build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, col
-from lakelog.catalog.files.data_file import file_path
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.files.data_file import file_path
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.log import WriteRef
 
 SCHEMA = {

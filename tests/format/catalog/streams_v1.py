@@ -9,7 +9,7 @@ from tests.format.catalog.warehouse_v1 import SCHEMA, build
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, StreamBatch
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 POSITIONS = (
     '{"format":1,"table":"id000000000000000000000001","generation":1,"version":4,"index":0,"whole":true,'

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.schema.types import AtomicType, Field, Generated, ListType
-from lakelog.catalog.state.events import ClusteringChanged, SchemaChanged, TableEvent, encode
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import AtomicType, Field, Generated, ListType
+from lakelog.catalog.core.state.events import ClusteringChanged, SchemaChanged, TableEvent, encode
 
 CLUSTERED = '[{"event":"clustering-changed","columns":[3,1]}]'
 GENERATED = (

@@ -8,7 +8,7 @@ from tests.format.catalog.constraints_v1 import fill
 from tests.format.catalog.warehouse_v1 import build, released
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema.constraints import Check, Constraint, ForeignKey, PrimaryKey, Unique
+from lakelog.catalog.core.schema.constraints import Check, Constraint, ForeignKey, PrimaryKey, Unique
 
 GOLDEN = Path(__file__).parent / "constraints_v1"
 

@@ -11,7 +11,7 @@ from tests.format.catalog.names_v1 import NAMES, VIEWS, build
 from tests.format.catalog.warehouse_v1 import released
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.state import RELATION, TABLE
+from lakelog.catalog.core.state import RELATION, TABLE
 
 GOLDEN = Path(__file__).parent / "names_v1"
 

@@ -8,9 +8,9 @@ from tests.format.catalog.rows_v1 import SCATTERED, fill
 from tests.format.catalog.warehouse_v1 import build, released
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.files.data_file import files_from_arrow
-from lakelog.catalog.files.deletion_vectors import deletes_from_json
-from lakelog.catalog.logs.stored_vectors import read_vector
+from lakelog.catalog.core.files.data_file import files_from_arrow
+from lakelog.catalog.core.files.deletion_vectors import deletes_from_json
+from lakelog.catalog.core.logs.stored_vectors import read_vector
 
 GOLDEN = Path(__file__).parent / "rows_v1"
 

@@ -9,8 +9,8 @@ from tests.format.catalog.streams_v1 import POSITIONS, fill
 from tests.format.catalog.warehouse_v1 import build, released
 
 from lakelog.catalog import Catalog, StreamBatch
-from lakelog.catalog.changelog.stream_positions import Position
-from lakelog.catalog.writes.stream_batches import check_new
+from lakelog.catalog.core.writes.stream_batches import check_new
+from lakelog.catalog.looking.changelog.stream_positions import Position
 
 GOLDEN = Path(__file__).parent / "streams_v1"
 QUERY = "3e7c5f4e-6d0f-4a53-9a8f-0f4b9f0a7c11"

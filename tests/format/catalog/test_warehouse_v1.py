@@ -9,7 +9,7 @@ import pytest
 from tests.format.catalog.warehouse_v1 import SCHEMA, build, released
 
 from lakelog.catalog import Catalog, NoSuchTable, col
-from lakelog.catalog.schema.spark_types import schema_to_spark
+from lakelog.catalog.core.schema.spark_types import schema_to_spark
 
 GOLDEN = Path(__file__).parent / "warehouse_v1"
 

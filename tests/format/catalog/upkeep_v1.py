@@ -15,10 +15,10 @@ from tests.format.catalog.warehouse_v1 import golden_store
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, DataFile
-from lakelog.catalog.files.column_statistics import ColumnEstimates, TableEstimates
-from lakelog.catalog.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
-from lakelog.catalog.schema.identity import ValuesTaken
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.files.column_statistics import ColumnEstimates, TableEstimates
+from lakelog.catalog.core.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
+from lakelog.catalog.core.schema.identity import ValuesTaken
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.log import MemoryStore
 
 NOTHING = dt.timedelta(0)

@@ -17,9 +17,9 @@ from unittest.mock import patch
 from tests.format.writing import write_objects
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
-from lakelog.catalog.ddl import namespaces
-from lakelog.catalog.logs import places
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.ddl import namespaces
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.log import LogOptions, MemoryStore
 
 NEVER = 2**62

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.files.data_file import DataFile
-from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.parquet.ingest import written_files
 from lakelog.catalog.table import Table
 from lakelog.log import WriteRef
 
@@ -88,7 +88,7 @@ def compacted(table: Table, removed: Sequence[str] | None = None) -> Table:
 
 def live_rows(table: Table, path: str) -> pa.Table:
     """Return the rows of one file that are in the table."""
-    from lakelog.catalog.parquet.reading import read_files
+    from lakelog.catalog.core.parquet.reading import read_files
 
     plan = table.plan()
     one = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))

@@ -11,9 +11,9 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable
-from lakelog.catalog.logs import places
-from lakelog.catalog.logs.tracked_log import TrackedLog
-from lakelog.catalog.state import NAMESPACE, Entry, EntryLinked, NamespaceState, encode
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.logs.tracked_log import TrackedLog
+from lakelog.catalog.core.state import NAMESPACE, Entry, EntryLinked, NamespaceState, encode
 from lakelog.log import CountingStore, Draft, LogOptions, ObjectStore, open_store, wait_for_background
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NamespaceExists, TableExists
-from lakelog.catalog.logs import places
+from lakelog.catalog.core.logs import places
 from lakelog.log import LogOptions, ObjectStore, open_store
 
 

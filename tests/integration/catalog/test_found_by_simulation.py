@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
-from lakelog.catalog.ddl import restore
+from lakelog.catalog.core.ddl import restore
 from lakelog.log import LogOptions, Unsupported
 
 Client = Callable[[], Catalog]

@@ -15,7 +15,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable, Observation, Table
-from lakelog.catalog.upkeep.automatic import wait_for_upkeep
+from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
 from lakelog.log import CountingStore, LogOptions, wait_for_background
 
 
@@ -270,7 +270,7 @@ def test_without_a_hook_nothing_is_measured(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("something was measured")
 
-    monkeypatch.setattr("lakelog.catalog.logs.observing.Watched.__init__", refuse)
+    monkeypatch.setattr("lakelog.catalog.core.logs.observing.Watched.__init__", refuse)
     monkeypatch.setattr("lakelog.log.costs.tally.Tally.request", refuse)
     catalog = client()
     catalog.create_namespace("a")

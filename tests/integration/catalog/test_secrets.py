@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, FunctionDefinition, ViewDefinition, col
-from lakelog.catalog.state import with_statement
+from lakelog.catalog.core.state import with_statement
 from lakelog.cli.main import run
 from lakelog.log.errors import LakelogError
 

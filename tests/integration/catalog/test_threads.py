@@ -14,9 +14,9 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.patience import PATIENCE_S, barrier, wait_until
 
 from lakelog.catalog import Catalog, CommitConflict, TableExists
-from lakelog.catalog.logs import TrackedLog, places, writing_as
-from lakelog.catalog.parquet.writing import write_files
-from lakelog.catalog.writes import joint_appends
+from lakelog.catalog.core.logs import TrackedLog, places, writing_as
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.core.writes import joint_appends
 from lakelog.cli.main import run as run_command
 from lakelog.log import each_change, expiry, open_store
 

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, col
-from lakelog.catalog.schema.table_changes import RenameColumn, SetPartitioning, SetProperty
+from lakelog.catalog.core.schema.table_changes import RenameColumn, SetPartitioning, SetProperty
 from lakelog.log import CommitUnknown, ConflictError, Draft, InvalidInput, LogSealed, NotFound
 
 Client = Callable[[], Catalog]

@@ -12,10 +12,10 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CatalogNames, CommitConflict, NoSuchTable, col
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.schema.predicate import ALWAYS_TRUE
+from lakelog.catalog.core.schema.table_changes import AddColumn, SetPartitioning, SetProperty
 from lakelog.catalog.errors import LocationTaken
-from lakelog.catalog.logs import places
-from lakelog.catalog.schema.predicate import ALWAYS_TRUE
-from lakelog.catalog.schema.table_changes import AddColumn, SetPartitioning, SetProperty
 from lakelog.log import (
     CommitUnknown,
     ConflictError,
@@ -282,7 +282,7 @@ def test_a_catalog_as_of_before_its_beginning_is_empty(
 def test_a_table_replaced_by_drop_and_create_in_one_transaction_is_there_at_every_moment(
     catalog: Catalog, other: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog.logs import cache
+    from lakelog.catalog.core.logs import cache
 
     catalog.load_table("t")
     refresh, late = cache.refresh_many, [True]  # type: ignore[attr-defined]

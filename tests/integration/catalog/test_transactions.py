@@ -18,8 +18,8 @@ from lakelog.catalog import (
     TableExists,
     col,
 )
-from lakelog.catalog.logs import cache
-from lakelog.catalog.logs.cache import LogChange
+from lakelog.catalog.core.logs import cache
+from lakelog.catalog.core.logs.cache import LogChange
 from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
 
 Client = Callable[[], Catalog]

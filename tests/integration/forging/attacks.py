@@ -17,9 +17,9 @@ import pyarrow as pa
 from tests.integration.forging.forge import SCHEMA, Place, build, hashed, new_intent
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.files import DataFile, encode_files
-from lakelog.catalog.logs import Token
-from lakelog.catalog.schema import PartitionSpec, Schema
+from lakelog.catalog.core.files import DataFile, encode_files
+from lakelog.catalog.core.logs import Token
+from lakelog.catalog.core.schema import PartitionSpec, Schema
 from lakelog.log import InvalidInput, LakelogError, MemoryStore, open_store
 from lakelog.log.format import hash_of
 from lakelog.log.merkle import tree_of

@@ -19,9 +19,9 @@ import pyarrow as pa
 from tests.integration.forging.forge import hashed
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.logs import commits
-from lakelog.catalog.schema import ViewColumn, ViewDefinition
+from lakelog.catalog.core.files import deletion_vectors
+from lakelog.catalog.core.logs import commits
+from lakelog.catalog.core.schema import ViewColumn, ViewDefinition
 from lakelog.log import LogOptions, MemoryStore
 from lakelog.log.expiry import expire
 from lakelog.log.format import hash_of

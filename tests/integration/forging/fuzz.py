@@ -32,10 +32,10 @@ from tests.integration.forging import hostile, thought_of
 from tests.integration.forging.forged_world import OPTIONS, World, build, kind_of, rows
 
 from lakelog.catalog import col
-from lakelog.catalog.files.arrow_lists import decode_table
-from lakelog.catalog.logs.cache import LogCache
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.maintenance.fsck import Severity, check_warehouse
+from lakelog.catalog.core.files.arrow_lists import decode_table
+from lakelog.catalog.core.logs.cache import LogCache
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.keeping.maintenance.fsck import Severity, check_warehouse
 from lakelog.cli.main import run as run_command
 from lakelog.log import LakelogError
 from lakelog.log.errors import FormatError

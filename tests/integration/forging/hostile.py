@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from tests.integration.forging.forge import sealed
 
-from lakelog.catalog.files import arrow_lists
+from lakelog.catalog.core.files import arrow_lists
 
 BIG = 10_000_000
 

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.forging.forge import SCHEMA, Place, build, hashed
 
 from lakelog.catalog import Vacuumed
-from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.cli.main import run
 from lakelog.log.errors import FormatError, InvalidInput
 from lakelog.log.grammar import TIME_MAX_US

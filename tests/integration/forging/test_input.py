@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.schema import ViewDefinition
-from lakelog.catalog.schema.predicate import Predicate
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema import ViewDefinition
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.log import InvalidInput
 
 

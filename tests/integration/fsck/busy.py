@@ -11,10 +11,10 @@ from unittest import mock
 from tests.integration.fsck.world import OPTIONS, SCHEMA, rows
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.logs import places
-from lakelog.catalog.logs.cache import LogCache
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.maintenance.fsck import Findings, Severity, check_warehouse, data_checks, walk
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.logs.cache import LogCache
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.keeping.maintenance.fsck import Findings, Severity, check_warehouse, data_checks, walk
 from lakelog.log import MemoryStore, ObjectStore, open_store
 
 NOW = dt.timedelta(0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tests.integration.fsck.world import CONTENTS, Answer, World, build, lies
 
-from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity, check_warehouse
+from lakelog.catalog.keeping.maintenance.fsck import Finding, Findings, Severity, check_warehouse
 from lakelog.log.errors import LakelogError
 from lakelog.log.format import Tombstone, decode_entry, decode_root
 from lakelog.log.grammar import RIGHTS_KEY

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.fsck.matrix import Case, Outcome, Tally, cases, clean, is_found, run
 from tests.integration.fsck.world import World, build
 
-from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 
 EVERY = 139
 """The short form tries one case in so many of each kind."""

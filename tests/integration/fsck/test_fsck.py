@@ -14,12 +14,12 @@ import pytest
 from tests.integration.fsck.world import OPTIONS, SCHEMA, altered, create_with_rows, rows
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.logs.cache import LogCache
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.maintenance.fsck import Checksum, Findings, Severity, check_warehouse
-from lakelog.catalog.schema.definition import ViewColumn, ViewDefinition
-from lakelog.catalog.state import namespace_projection
-from lakelog.catalog.state.events import EntryDefined, TableDropped, TableMoved, encode
+from lakelog.catalog.core.logs.cache import LogCache
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.schema.definition import ViewColumn, ViewDefinition
+from lakelog.catalog.core.state import namespace_projection
+from lakelog.catalog.core.state.events import EntryDefined, TableDropped, TableMoved, encode
+from lakelog.catalog.keeping.maintenance.fsck import Checksum, Findings, Severity, check_warehouse
 from lakelog.cli.main import run
 from lakelog.log import Draft, FormatError, LakelogError, Part, commit_together
 from lakelog.log.decisions import Decisions

@@ -15,7 +15,7 @@ from tests.integration.fsck.busy import NOW, Busy, actions, worse_than_notes
 from tests.integration.fsck.test_fsck import Folder
 from tests.integration.fsck.world import SCHEMA, rows
 
-from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log import LakelogError, LocalStore, StorageError
 
 EVERY = 37

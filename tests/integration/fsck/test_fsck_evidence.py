@@ -13,8 +13,8 @@ from tests.integration.fsck.test_fsck import Folder, both, flip, kinds
 from tests.integration.fsck.world import OPTIONS, SCHEMA, rows
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity
-from lakelog.catalog.state.events import TableDropped, encode
+from lakelog.catalog.core.state.events import TableDropped, encode
+from lakelog.catalog.keeping.maintenance.fsck import Finding, Findings, Severity
 from lakelog.log import Draft, LogOptions, MemoryStore, commit_together, snapshots
 from lakelog.log.decisions import DecisionPlace, Decisions
 from lakelog.log.expiry import expire

@@ -10,9 +10,9 @@ import pytest
 from tests.integration.fsck.test_fsck import Folder, kinds
 from tests.integration.fsck.world import rows
 
-from lakelog.catalog.files import DataFile, file_set, manifests, with_ids
-from lakelog.catalog.maintenance.fsck import table_files
-from lakelog.catalog.writes import file_changes
+from lakelog.catalog.core.files import DataFile, file_set, manifests, with_ids
+from lakelog.catalog.core.writes import file_changes
+from lakelog.catalog.keeping.maintenance.fsck import table_files
 
 FILES = 9
 

@@ -14,8 +14,8 @@ import pytest
 from tests.integration.fsck.test_fsck import Folder, flip, kinds, swap
 from tests.integration.fsck.world import SCHEMA, rows
 
-from lakelog.catalog.maintenance.fsck import Findings, Severity
-from lakelog.catalog.maintenance.fsck.judges import TableJudge
+from lakelog.catalog.keeping.maintenance.fsck import Findings, Severity
+from lakelog.catalog.keeping.maintenance.fsck.judges import TableJudge
 from lakelog.log import FormatError, LocalStore
 from lakelog.log.checks.lost import LostList
 from lakelog.log.checks.repair import repair

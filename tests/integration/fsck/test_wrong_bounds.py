@@ -11,9 +11,9 @@ from tests.integration.fsck.test_fsck import Folder, kinds
 from tests.integration.fsck.world import rows
 
 from lakelog.catalog import col
-from lakelog.catalog.files import manifest_bounds, manifests
-from lakelog.catalog.files.manifest_bounds import BoundsAt, decode_bounds, encode_bounds
-from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.core.files import manifest_bounds, manifests
+from lakelog.catalog.core.files.manifest_bounds import BoundsAt, decode_bounds, encode_bounds
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log.expiry import expire
 from lakelog.log.format import Base, Root, decode_base, decode_root
 from lakelog.log.format import encode as encode_object

@@ -12,13 +12,13 @@ from unittest import mock
 import pyarrow as pa
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.ddl import staging
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.logs import commits
-from lakelog.catalog.logs.cache import LogCache
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.parquet.writing import write_files
-from lakelog.catalog.state.events import TableAltered, encode
+from lakelog.catalog.core.ddl import staging
+from lakelog.catalog.core.files import deletion_vectors
+from lakelog.catalog.core.logs import commits
+from lakelog.catalog.core.logs.cache import LogCache
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.core.state.events import TableAltered, encode
 from lakelog.log import Draft, LakelogError, LogOptions, MemoryStore
 from lakelog.log.decisions import Decisions
 from lakelog.log.expiry import expire

@@ -21,7 +21,7 @@ import pyarrow as pa
 from tests.integration.iceberg.readers import duckdb_with_iceberg
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.schema import schema_to_arrow
+from lakelog.catalog.core.schema import schema_to_arrow
 
 LONG = "z" * 40
 ZONE = dt.timezone(dt.timedelta(hours=5, minutes=30))

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.schema import schema_to_arrow
+from lakelog.catalog.core.schema import schema_to_arrow
 
 
 def _moment(chance: random.Random) -> dt.datetime:

@@ -17,7 +17,7 @@ from tests.integration.iceberg.lives import NESTED, TYPES
 from tests.integration.iceberg.readers import READERS, Reader, Rows, plain, refs
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.schema import schema_to_arrow
+from lakelog.catalog.core.schema import schema_to_arrow
 
 PAGE = Path(__file__).parents[3] / "docs/iceberg-readers.md"
 YES = "yes"

@@ -25,8 +25,8 @@ from tests.integration.iceberg.readers import (
 )
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.iceberg.exporter import export
-from lakelog.catalog.schema import schema_to_arrow
+from lakelog.catalog.core.schema import schema_to_arrow
+from lakelog.catalog.formats.iceberg.exporter import export
 from lakelog.log import CountingStore, LogOptions
 from lakelog.log.errors import InvalidInput, Unsupported
 

@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from lakelog.catalog import Catalog, NoSuchNamespace, Table
-from lakelog.catalog.logs import Places
-from lakelog.catalog.schema import ViewColumn, ViewDefinition
+from lakelog.catalog.core.logs import Places
+from lakelog.catalog.core.schema import ViewColumn, ViewDefinition
 from lakelog.log import InvalidInput, PermissionDenied, StorageError
 from lakelog.log.errors import Unsupported
 from lakelog.log.stores.s3_store import S3Store
@@ -207,7 +207,7 @@ def test_a_table_that_cannot_be_exported_now_stays_as_it_was_published(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, has_export: bool
 ) -> None:
     """Of a client that may not write beside the table; with an older export, and where it may not read that one."""
-    from lakelog.catalog import table as module
+    from lakelog.catalog.formats import iceberg as module
 
     tree = Tree()
     publish(catalog, tree)

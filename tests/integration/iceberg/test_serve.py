@@ -25,7 +25,7 @@ from tests.integration.iceberg.serving import served
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema import FunctionDefinition, ViewColumn, ViewDefinition
+from lakelog.catalog.core.schema import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.rest import Answers, serve
 
 

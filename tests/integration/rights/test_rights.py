@@ -15,8 +15,8 @@ import pytest
 from tests.integration.rights.policies import Grant, below, reader, set_policy, writer
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.ddl import saved_cuts
-from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.core.ddl import saved_cuts
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log import LogOptions, wait_for_background
 from lakelog.log.errors import PermissionDenied
 from lakelog.testing.moto_server import S3Server

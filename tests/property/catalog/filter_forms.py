@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tests.property.catalog.filter_model import TYPES
 
-from lakelog.catalog.schema.predicate import Column, Literal, Operand, Predicate, Transformed
+from lakelog.catalog.core.schema.predicate import Column, Literal, Operand, Predicate, Transformed
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _COMPARED = {

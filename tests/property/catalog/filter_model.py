@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.schema.literals import value_type
-from lakelog.catalog.schema.partitioning import Transform
-from lakelog.catalog.schema.predicate import Column, Literal, Predicate, Transformed, literal
-from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.schema.transforms import apply_transform
-from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.schema.literals import value_type
+from lakelog.catalog.core.schema.partitioning import Transform
+from lakelog.catalog.core.schema.predicate import Column, Literal, Predicate, Transformed, literal
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType, Field
 
 NAN = float("nan")
 UTC = dt.UTC

@@ -10,10 +10,10 @@ from unittest.mock import patch
 import numpy as np
 from tests.sim.mutations import removing
 
-from lakelog.catalog.planning.bound import Constant
-from lakelog.catalog.writes import compaction_commit, moved_rows, row_rebase, rows_since
-from lakelog.catalog.writes.row_rebase import Rebase
-from lakelog.catalog.writes.rows_since import RowsSince
+from lakelog.catalog.core.planning.bound import Constant
+from lakelog.catalog.core.writes import compaction_commit, moved_rows, row_rebase, rows_since
+from lakelog.catalog.core.writes.row_rebase import Rebase
+from lakelog.catalog.core.writes.rows_since import RowsSince
 
 MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(MUTATIONS)

@@ -19,11 +19,11 @@ import pyarrow as pa
 from tests.integration.catalog.rows_changed import positions
 
 from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
-from lakelog.catalog.files.data_file import file_path
-from lakelog.catalog.parquet.reading import read_files
-from lakelog.catalog.parquet.writing import write_files
-from lakelog.catalog.schema.predicate import Column, Predicate, literal
-from lakelog.catalog.writes import Rewritten
+from lakelog.catalog.core.files.data_file import file_path
+from lakelog.catalog.core.parquet.reading import read_files
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.core.schema.predicate import Column, Predicate, literal
+from lakelog.catalog.core.writes import Rewritten
 from lakelog.log import WriteRef
 
 SCHEMA = pa.schema({"k": pa.int64(), "g": pa.int64(), "v": pa.int64()})
@@ -438,7 +438,7 @@ def placed(table: Table) -> dict[str, dict[int, Placed]]:
 
 
 def vector_of(table: Table, file: DataFile) -> Any:
-    from lakelog.catalog.logs import read_vector
+    from lakelog.catalog.core.logs import read_vector
 
     return read_vector(table.head.tracked.store, table.head.tracked.prefix, file.deletes, file.physical_rows)
 

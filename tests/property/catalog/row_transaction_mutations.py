@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog.logs import transaction_log
-from lakelog.catalog.writes import moved_rows, row_rebase
-from lakelog.catalog.writes.moved_contents import FirstReplaced
-from lakelog.catalog.writes.rows_since import RowsSince
+from lakelog.catalog.core.logs import transaction_log
+from lakelog.catalog.core.writes import moved_rows, row_rebase
+from lakelog.catalog.core.writes.moved_contents import FirstReplaced
+from lakelog.catalog.core.writes.rows_since import RowsSince
 
 MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(MUTATIONS)

@@ -14,8 +14,8 @@ from tests.integration.catalog.rows_changed import positions
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.files.data_file import ColumnStats, DataFile
-from lakelog.catalog.planning.aggregates import Aggregate
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile
+from lakelog.catalog.core.planning.aggregates import Aggregate
 
 SCHEMA = pa.schema(
     {

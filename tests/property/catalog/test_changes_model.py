@@ -15,9 +15,9 @@ from tests.property.catalog.test_rows_model import SCHEMA, RowsModel, seen
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, DataFile, Table
-from lakelog.catalog.changelog.changelog import Changelog, changes_schema
-from lakelog.catalog.parquet.reading import read_files
-from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.core.parquet.reading import read_files
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.looking.changelog.changelog import Changelog, changes_schema
 from lakelog.log import WriteRef
 
 Row = tuple[Any, ...]

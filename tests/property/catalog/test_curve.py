@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.schema import bounds_from, from_arrow, to_arrow, value_type
-from lakelog.catalog.schema.curve import BITS, BOUNDS_BYTES_MAX, Bounds, hilbert, ranks_of
-from lakelog.catalog.schema.types import AtomicType
+from lakelog.catalog.core.schema import bounds_from, from_arrow, to_arrow, value_type
+from lakelog.catalog.core.schema.curve import BITS, BOUNDS_BYTES_MAX, Bounds, hilbert, ranks_of
+from lakelog.catalog.core.schema.types import AtomicType
 
 GOLDEN = {
     # By J. Skilling's algorithm.

@@ -18,9 +18,9 @@ from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.schema.arrow_types import schema_to_arrow
-from lakelog.catalog.schema.predicate import Predicate
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.catalog.table import Table
 from lakelog.log import LakelogError
 

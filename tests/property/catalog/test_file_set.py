@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.property.examples import examples
 
-from lakelog.catalog.files import file_set, manifest_bounds, manifests
-from lakelog.catalog.files.comparison import Comparison
-from lakelog.catalog.files.data_file import (
+from lakelog.catalog.core.files import file_set, manifest_bounds, manifests
+from lakelog.catalog.core.files.comparison import Comparison
+from lakelog.catalog.core.files.data_file import (
     ColumnStats,
     DataFile,
     RemovedFile,
     files_from_arrow,
     files_to_arrow,
 )
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.manifest_bounds import decode_bounds, encode_bounds
-from lakelog.catalog.files.manifest_parts import decode_directories, encode_directories
-from lakelog.catalog.files.manifests import Choice, Manifests
-from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.manifest_bounds import decode_bounds, encode_bounds
+from lakelog.catalog.core.files.manifest_parts import decode_directories, encode_directories
+from lakelog.catalog.core.files.manifests import Choice, Manifests
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.types import AtomicType, Field
 
 SCHEMA = Schema(
     fields=tuple(Field(id=id, name=f"a{id}", physical=f"a_{id}", type=AtomicType("long")) for id in (1, 2)),

@@ -18,16 +18,16 @@ from tests.property.catalog.filter_forms import NotSaid, arrow_of, duckdb_of, po
 from tests.property.catalog.filter_model import TYPES, predicates, rows, schema_of
 from tests.property.examples import examples
 
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.foreign import handed_down
-from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.schema.arrow_types import schema_to_arrow
-from lakelog.catalog.schema.filter_arrow import from_arrow_expression
-from lakelog.catalog.schema.filter_polars import conjuncts, from_polars_expression
-from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.schema.predicate import Predicate
-from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.tools.duckdb_relation import to_relation
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.foreign import handed_down
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.filter_arrow import from_arrow_expression
+from lakelog.catalog.core.schema.filter_polars import conjuncts, from_polars_expression
+from lakelog.catalog.core.schema.filters import as_predicate
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.tools.duckdb_relation import to_relation
 from lakelog.log.errors import InvalidInput
 
 every_column = pytest.mark.parametrize("column", sorted(TYPES))

@@ -24,30 +24,35 @@ from tests.property.catalog.filter_model import (
 )
 from tests.property.examples import examples
 
-from lakelog.catalog.files import manifest_bounds
-from lakelog.catalog.files.data_file import (
+from lakelog.catalog.core.files import manifest_bounds
+from lakelog.catalog.core.files.data_file import (
     ColumnStats,
     DataFile,
     files_from_arrow,
     files_to_arrow,
     is_judged,
 )
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.file_tables import joined
-from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds
-from lakelog.catalog.logs.file_entries import with_vector
-from lakelog.catalog.logs.stored_vectors import read_vector, write_vectors
-from lakelog.catalog.parquet.reading import read_files, read_positions
-from lakelog.catalog.parquet.writing import write_files
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.bound import Bound
-from lakelog.catalog.planning.pruning import match, may_match
-from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
-from lakelog.catalog.schema.arrow_types import schema_to_arrow
-from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms, with_schema
-from lakelog.catalog.schema.predicate import Predicate
-from lakelog.catalog.schema.schema import Schema
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.file_tables import joined
+from lakelog.catalog.core.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds
+from lakelog.catalog.core.logs.file_entries import with_vector
+from lakelog.catalog.core.logs.stored_vectors import read_vector, write_vectors
+from lakelog.catalog.core.parquet.reading import read_files, read_positions
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.bound import Bound
+from lakelog.catalog.core.planning.pruning import match, may_match
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.planning.scan_plan import choosing, count_rows, plan_scan
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.partitioning import (
+    PartitionSpec,
+    SortOrder,
+    spec_from_transforms,
+    with_schema,
+)
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.schema.schema import Schema
 from lakelog.log import WriteRef
 from lakelog.log.stores.memory_store import MemoryStore
 

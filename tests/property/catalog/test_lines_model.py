@@ -16,8 +16,8 @@ from tests.format.catalog.rows_v1 import SCHEMA, data_file
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.log import LogOptions
 from lakelog.log.errors import InvalidInput
 

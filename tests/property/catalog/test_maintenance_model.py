@@ -21,8 +21,8 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.maintenance.fsck import Severity
-from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log import ConflictError, InvalidInput, NotFound, WriteFenced
 
 NAMES = ("a.t", "a.u", "b.t")

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.schema.predicate import Predicate
-from lakelog.catalog.writes import merge, merge_source
-from lakelog.catalog.writes.computed_rows import TargetRows
-from lakelog.catalog.writes.merge_clauses import Actions
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.writes import merge, merge_source
+from lakelog.catalog.core.writes.computed_rows import TargetRows
+from lakelog.catalog.core.writes.merge_clauses import Actions
 from lakelog.log.errors import InvalidInput
 
 SCHEMA = pa.schema({"k": pa.int64(), "f": pa.float64(), "g": pa.string(), "v": pa.int64()})

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.planning.partitions import fields_of
-from lakelog.catalog.schema.literals import from_arrow
-from lakelog.catalog.schema.transforms import apply_transform
-from lakelog.catalog.schema.types import AtomicType
+from lakelog.catalog.core.planning.partitions import fields_of
+from lakelog.catalog.core.schema.literals import from_arrow
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.table import Table
 from lakelog.log import LakelogError, Unsupported
 

@@ -16,8 +16,8 @@ from tests.integration.catalog.rows_changed import deletes_of
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.errors import NoSuchRef
-from lakelog.catalog.files import deletion_vectors
 from lakelog.log import LogOptions
 from lakelog.log.checks.findings import Severity
 from lakelog.log.errors import InvalidInput

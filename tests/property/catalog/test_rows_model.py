@@ -16,12 +16,12 @@ from tests.integration.catalog.rows_changed import deletes_of, paths_of
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.parquet.copying import copied_files
-from lakelog.catalog.parquet.writing import write_files
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.schema.predicate import ALWAYS_FALSE
+from lakelog.catalog.core.files import deletion_vectors
+from lakelog.catalog.core.parquet.copying import copied_files
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.schema.predicate import ALWAYS_FALSE
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import WriteRef
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})

@@ -17,10 +17,10 @@ from tests.property.catalog.filter_model import NAN, TYPES, VALUES, binds, holds
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.schema.arrow_types import schema_to_arrow
-from lakelog.catalog.schema.partitioning import Transform
-from lakelog.catalog.schema.predicate import Column, Literal, Predicate, Transformed, literal
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.partitioning import Transform
+from lakelog.catalog.core.schema.predicate import Column, Literal, Predicate, Transformed, literal
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
 FAR = [-719_163, -1_000_000, 0, 19_782, 2_932_897, 4_000_000]
 """Days, of which Python's dates know two."""

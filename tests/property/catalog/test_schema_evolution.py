@@ -11,14 +11,14 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.parquet.conform import conform
-from lakelog.catalog.parquet.reshape import to_logical, to_physical
-from lakelog.catalog.schema.arrow_types import schema_to_arrow
-from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
-from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.schema.schema_changes import Altered, apply_changes, changes_from
-from lakelog.catalog.schema.spark_types import schema_from_spark, schema_to_spark
-from lakelog.catalog.schema.types import AtomicType, ListType, MapType, StructType, Type
+from lakelog.catalog.core.parquet.conform import conform
+from lakelog.catalog.core.parquet.reshape import to_logical, to_physical
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.core.schema.spark_types import schema_from_spark, schema_to_spark
+from lakelog.catalog.core.schema.types import AtomicType, ListType, MapType, StructType, Type
 from lakelog.log.errors import LakelogError
 
 ATOMIC = (

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.state.statement_text import NORMALIZED_LIMIT_BYTES, normalized
+from lakelog.catalog.core.state.statement_text import NORMALIZED_LIMIT_BYTES, normalized
 
 SECRET = "hunter2"
 

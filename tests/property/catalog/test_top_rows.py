@@ -11,8 +11,8 @@ from tests.property.catalog.test_aggregates import ROWS, SCHEMA, VALUES, without
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.parquet.reading import read_files
-from lakelog.catalog.planning.top_rows import TopRows
+from lakelog.catalog.core.parquet.reading import read_files
+from lakelog.catalog.core.planning.top_rows import TopRows
 
 COLUMNS = sorted(VALUES.keys() - {"deep"})
 

@@ -10,15 +10,20 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.files.data_file import DataFile, files_to_arrow
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.pruning import match, may_match
-from lakelog.catalog.schema.literals import from_arrow, value_type
-from lakelog.catalog.schema.partitioning import FIRST_FIELD_ID, Transform, result_type, spec_from_transforms
-from lakelog.catalog.schema.predicate import Column, Literal, Predicate
-from lakelog.catalog.schema.schema import assign_ids
-from lakelog.catalog.schema.transforms import apply_transform
-from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.catalog.core.files.data_file import DataFile, files_to_arrow
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.pruning import match, may_match
+from lakelog.catalog.core.schema.literals import from_arrow, value_type
+from lakelog.catalog.core.schema.partitioning import (
+    FIRST_FIELD_ID,
+    Transform,
+    result_type,
+    spec_from_transforms,
+)
+from lakelog.catalog.core.schema.predicate import Column, Literal, Predicate
+from lakelog.catalog.core.schema.schema import assign_ids
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType, Field
 
 EPOCH = datetime(1970, 1, 1)
 US = timedelta(microseconds=1)

@@ -10,21 +10,21 @@ from tests.spark.hooks import HOOK
 
 MUTATIONS: dict[str, str] = {
     "filters: a bound is outside of its file": """
-from lakelog.catalog.planning import pruning
+from lakelog.catalog.core.planning import pruning
 real = pruning._Evaluation._below
 pruning._Evaluation._below = lambda self, op, facts, value: real(self, "<", facts, value)
 """,
     "filters: NaN is no value": """
 from dataclasses import replace
 import pyarrow as pa
-from lakelog.catalog.planning import pruning
+from lakelog.catalog.core.planning import pruning
 real = pruning.facts_of
 pruning.facts_of = lambda files, term, specs: replace(
     real(files, term, specs), may_nan=pa.repeat(pa.scalar(False), files.num_rows))
 """,
     "filters: a file is of its first bucket": """
 import pyarrow.compute as pc
-from lakelog.catalog.planning import pruning
+from lakelog.catalog.core.planning import pruning
 real = pruning.partition_values
 pruning.partition_values = lambda files, field: pc.multiply(real(files, field), 0)
 """,
@@ -41,12 +41,12 @@ plans.files_in_arrow = with_deleted
 """,
     "top-n: each file has enough rows": """
 import pyarrow.compute as pc
-from lakelog.catalog.planning import top_rows
+from lakelog.catalog.core.planning import top_rows
 real = top_rows._certain
 top_rows._certain = lambda files, term: pc.multiply(real(files, term), 100)
 """,
     "aggregates: deleted rows have bounds": """
-from lakelog.catalog.planning import aggregates
+from lakelog.catalog.core.planning import aggregates
 real = aggregates._from_statistics
 def whole(files, field, rows):
     names = [name for name in files.column_names if name != aggregates.DELETED]
@@ -54,7 +54,7 @@ def whole(files, field, rows):
 aggregates._from_statistics = whole
 """,
     "aggregates: of nothing there is no row": """
-from lakelog.catalog.planning import aggregates
+from lakelog.catalog.core.planning import aggregates
 from lakelog.catalog import scan
 real = scan.aggregate
 scan.aggregate = lambda *given: (found := real(*given)) and (found.slice(0, 0) if found.num_columns == 1 else found)
@@ -62,7 +62,7 @@ scan.aggregate = lambda *given: (found := real(*given)) and (found.slice(0, 0) i
     "runtime filters: of a list all but one value are forgotten": HOOK
     + """
 from dataclasses import replace
-from lakelog.catalog.planning import pruning
+from lakelog.catalog.core.planning import pruning
 real = pruning._Evaluation._in
 pruning._Evaluation._in = lambda self, test, facts: real(self, replace(test, values=test.values[:1]), facts)
 """,

@@ -16,9 +16,9 @@ from pyspark.errors import PySparkException
 from tests.spark.conftest import Lake
 
 from lakelog.catalog import Table
+from lakelog.catalog.core.planning import bind, evaluate, match, unknown_parts
+from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.planning import bind, evaluate, match, unknown_parts
-from lakelog.catalog.schema.predicate import Predicate
 
 Truth = bool | None
 

@@ -58,6 +58,10 @@ def test_changes_of_versions_in_sql(table):
     same = table.catalog.load_table("t").changes(2, 5).to_arrow().select(["x", "_change_type", "_row_id"])
     rows = [tuple(row.values()) for row in same.to_pylist()]
     assert changes(table, 2, 5, columns="x, _change_type, _row_id") == sorted(rows, key=repr)
+    table.sql("UPDATE lake.t SET x = 21 WHERE x = 20")
+    table.sql("CALL lake.system.rollback_to_version(table => 't', version => 5)")
+    for updates in ("false", "true"):  # what is back as it was, is no change
+        assert changes(table, 6, 7, deduplicationMode="netChanges", computeUpdates=updates) == []
 
 
 @pytest.mark.adapter

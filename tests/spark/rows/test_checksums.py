@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.spark.conftest import Lake
 
-from lakelog.catalog.files.data_file import DataFile, files_from_arrow
-from lakelog.catalog.logs.cache import LogCache
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.maintenance.fsck import Severity
-from lakelog.catalog.parquet.opening import footer_crc_of
+from lakelog.catalog.core.files.data_file import DataFile, files_from_arrow
+from lakelog.catalog.core.logs.cache import LogCache
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.parquet.opening import footer_crc_of
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log import LogOptions
 
 VERIFY = "parquet.page.verify-checksum.enabled"

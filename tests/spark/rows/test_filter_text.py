@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.integration.catalog.tools.tables import make_table
 from tests.spark.conftest import Lake
 
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.schema.filters import as_predicate
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.schema.filters import as_predicate
 
 CONDITIONS = [
     "id > 2", "id = 3.0", "id >= 2.5 AND id <= 1e1", "ID == 3L", "id <> 3", "id != 3S", "3 < id", "id <=> NULL",

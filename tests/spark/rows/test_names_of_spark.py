@@ -12,7 +12,7 @@ import pyspark
 import pytest
 from tests.spark.sql.rows import MODES, in_mode
 
-from lakelog.catalog.schema.schema import OF_SPARK, PREFIX_OF_SPARK
+from lakelog.catalog.core.schema.schema import OF_SPARK, PREFIX_OF_SPARK
 
 pytestmark = pytest.mark.adapter
 
@@ -104,7 +104,7 @@ def test_names_by_which_spark_finds_columns_are_refused(lake, tmp_path):
 
 def test_a_table_that_has_such_a_column_already_is_renamed_first(lake):
     for name in REFUSED:
-        with patch("lakelog.catalog.ddl.tables.refuse_names_of_spark"):
+        with patch("lakelog.catalog.core.ddl.tables.refuse_names_of_spark"):
             lake.catalog.create_table("t", pa.schema([("k", pa.int32()), (name, pa.int32())]))
         lake.sql("INSERT INTO lake.t VALUES (1, 10), (2, 20)")
         for statement in (

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.files import DataFile
+from lakelog.catalog.core.files import DataFile
 
 pytestmark = pytest.mark.adapter
 

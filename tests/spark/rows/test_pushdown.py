@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lakelog.catalog.schema import Expression, Predicate
+from lakelog.catalog.core.schema import Expression, Predicate
 
 pytestmark = pytest.mark.adapter
 

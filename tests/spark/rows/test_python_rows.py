@@ -16,12 +16,12 @@ from tests.spark.conftest import Lake
 from tests.spark.sql.rows import MODES, in_mode
 
 from lakelog.catalog import Table
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.schema import schema_from_spark
-from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.writes.sql.engine import SqlEngine, carried_type
-from lakelog.catalog.writes.sql.expressions import Scope, parsed
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.schema import schema_from_spark
+from lakelog.catalog.core.schema.filters import as_predicate
+from lakelog.catalog.core.writes.sql.engine import SqlEngine, carried_type
+from lakelog.catalog.core.writes.sql.expressions import Scope, parsed
 from lakelog.log.errors import LakelogError
 
 NAN = math.nan

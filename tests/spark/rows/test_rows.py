@@ -15,7 +15,7 @@ from tests.spark.sessions import another_session
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 import lakelog.spark
-from lakelog.catalog.writes import prepared_rows
+from lakelog.catalog.core.writes import prepared_rows
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 

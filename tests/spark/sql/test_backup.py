@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException
 
-from lakelog.catalog.maintenance import Severity
+from lakelog.catalog.keeping.maintenance import Severity
 
 pytestmark = pytest.mark.adapter
 

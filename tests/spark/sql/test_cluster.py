@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
 
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.parquet.row_order import places_on
-from lakelog.catalog.schema import curve_of, schema_to_arrow
+from lakelog.catalog.core.parquet.row_order import places_on
+from lakelog.catalog.core.schema import curve_of, schema_to_arrow
+from lakelog.catalog.keeping.maintenance import fsck
 
 SMALL = "TBLPROPERTIES ('lakelog.write.target-file-size-bytes' = '65536')"
 KEYS = {

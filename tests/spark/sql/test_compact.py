@@ -12,7 +12,7 @@ from tests.spark.sessions import another_session
 from tests.spark.test_child import DEADLY, wrapper
 
 from lakelog.catalog import col
-from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.keeping.maintenance import fsck
 
 
 def known(lake, name="t"):
@@ -243,7 +243,7 @@ def test_it_is_part_of_the_sessions_transaction(scattered):
 MEANWHILE = """
 import pathlib
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.writes import compaction_commit
+from lakelog.catalog.core.writes import compaction_commit
 armed, original = pathlib.Path({armed!r}), compaction_commit.commit
 def commit(base, groups, **named):
     left = armed.read_text().splitlines() if armed.exists() else []

@@ -10,8 +10,8 @@ from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
 from lakelog.catalog import Catalog, CommitConflict
+from lakelog.catalog.core.schema.constraints import Check
 from lakelog.catalog.errors import CheckViolated
-from lakelog.catalog.schema.constraints import Check
 
 pytestmark = pytest.mark.adapter
 

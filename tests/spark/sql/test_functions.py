@@ -10,8 +10,8 @@ from tests.spark.sql.reference import outcome
 
 import lakelog.spark
 from lakelog.catalog import Catalog
+from lakelog.catalog.core.schema.definition import FunctionDefinition
 from lakelog.catalog.errors import NoSuchFunction
-from lakelog.catalog.schema.definition import FunctionDefinition
 
 pytestmark = pytest.mark.adapter
 

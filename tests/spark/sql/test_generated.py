@@ -35,7 +35,7 @@ def test_a_spark_that_does_not_compute_neither_creates_nor_writes(lake):
 
 def made_elsewhere(lake):
     """A table as Spark 4.3 creates it."""
-    from lakelog.catalog.schema.spark_types import schema_from_spark
+    from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
     generated = {"lakelog.generated": {"sql": "a + 1", "columns": ["a"]}}
     fields = [

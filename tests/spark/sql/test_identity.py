@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 from tests.spark.sessions import another_session
 
-from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log.checks.findings import Severity
 
 TABLE = "CREATE TABLE lake.t (id BIGINT GENERATED ALWAYS AS IDENTITY, v STRING)"

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql.functions import expr
 
-from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log.checks.findings import Severity
 
 pytestmark = pytest.mark.adapter

@@ -263,7 +263,7 @@ def test_all_types_have_metrics(lake):
 def test_many_files_come_in_several_tasks(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, x STRING)")
     table = lake.catalog.load_table("t")
-    from lakelog.catalog.files.data_file import ColumnStats, DataFile
+    from lakelog.catalog.core.files.data_file import ColumnStats, DataFile
 
     files = [
         DataFile(path=f"/nowhere/{i}.parquet", size_bytes=1, rows=1, names={1: "id", 2: "x"},

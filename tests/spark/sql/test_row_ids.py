@@ -13,7 +13,7 @@ from tests.spark.conftest import Lake
 from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 from lakelog.catalog import Table
-from lakelog.catalog.files.row_ids import OWN_FIELD_IDS, ROW_ID, ROW_VERSION
+from lakelog.catalog.core.files.row_ids import OWN_FIELD_IDS, ROW_ID, ROW_VERSION
 
 Known = dict[int, tuple[int | None, int | None]]
 """The row id and version of each row, by its column `id`."""
@@ -187,7 +187,7 @@ def test_columns_of_files_are_no_columns_of_the_table(rows: Lake, mode: str) -> 
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_of_before_there_were_ids_get_some_when_they_are_written_anew(lake: Lake, mode: str) -> None:
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)}")
-    with patch("lakelog.catalog.writes.file_changes.with_ids", lambda files, next_row: list(files)):
+    with patch("lakelog.catalog.core.writes.file_changes.with_ids", lambda files, next_row: list(files)):
         lake.catalog.load_table("t").append(integers(1, 2))
     assert known(lake) == {1: (None, None), 2: (None, None)}
     lake.sql("UPDATE lake.t SET v = 1 WHERE id = 2")

@@ -146,7 +146,7 @@ def test_a_dropped_view_is_listed_and_restored_also_under_another_name(shop):
 
 
 def test_a_dropped_function_is_listed_and_restored(shop):
-    from lakelog.catalog.schema.definition import FunctionDefinition
+    from lakelog.catalog.core.schema.definition import FunctionDefinition
 
     catalog = shop.catalog
     catalog.create_function("a.f", FunctionDefinition(language="sql", body="1", returns="INT"))

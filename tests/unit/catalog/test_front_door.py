@@ -6,8 +6,13 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 import lakelog.catalog
 import lakelog.log
@@ -134,3 +139,46 @@ def test_errors_are_exported() -> None:
 def test_what_is_exported_is_there() -> None:
     assert all(hasattr(lakelog.catalog, name) for name in lakelog.catalog.__all__)
     assert sorted(lakelog.catalog.__all__) == sorted(set(lakelog.catalog.__all__))
+
+
+def test_what_is_loaded_later_is_what_type_checkers_see() -> None:
+    tree = ast.parse(Path(lakelog.catalog.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert len(imports) == len(block.body)
+    seen = {node.module: tuple(each.name for each in node.names) for node in imports}
+    assert seen == lakelog.catalog._LATER
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = lakelog.catalog.Nothing
+
+
+LIFE = """
+import pyarrow as pa
+from lakelog.catalog import Catalog, CommitConflict, Table, col
+catalog = Catalog("memory://life")
+catalog.create_namespace("a")
+table = catalog.create_table("a.t", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1, 2]}))
+table = table.delete("id = 1")
+assert table.scan(filter=col("id") > 1).to_arrow().num_rows == 1
+assert len(list(table.history())) == table.version and len(list(catalog.list_tables("a"))) == 1
+from lakelog.cli.main import run
+assert run(["ls", "--warehouse", "memory://life"]) == 0
+import lakelog.spark.handlers.table, lakelog.spark.open_catalog
+import sys
+print(" ".join(sys.modules))
+"""
+FAR = (
+    "lakelog.catalog.formats",
+    "lakelog.catalog.keeping",
+    "lakelog.catalog.looking",
+    "lakelog.log.checks",
+    "lakelog.log.doctor",
+)
+
+
+def test_what_reads_and_writes_and_lists_loads_the_core_and_the_front_alone() -> None:
+    """So does what the bridge loads at its start."""
+    done = subprocess.run([sys.executable, "-c", LIFE], check=True, capture_output=True, text=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "lakelog.catalog.core.schema" in loaded
+    assert [each for each in loaded if each.startswith(FAR)] == []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.logs.own_links import linked_elsewhere
-from lakelog.catalog.state import Link
+from lakelog.catalog.core.logs.own_links import linked_elsewhere
+from lakelog.catalog.core.state import Link
 
 
 def test_whatever_a_link_has_the_message_is_one_line() -> None:

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from lakelog.catalog.pictures import partition_value
-from lakelog.catalog.schema.partitioning import Transform
+from lakelog.catalog.core.schema.partitioning import Transform
+from lakelog.catalog.looking.pictures import partition_value
 from lakelog.cli import answer
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 
+from lakelog.cli import main
 from lakelog.cli.main import cli
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs/errors.md"})]
-"""Not the page of errors, which is made for the site and where code holds sentences."""
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+COMMANDS = {name: cli.get_command(click.Context(cli), name) for name in cli.list_commands(click.Context(cli))}
 
 
 def commands() -> list[tuple[str, click.Command]]:
-    return sorted(cli.commands.items())
+    return sorted(COMMANDS.items())
 
 
 @pytest.mark.parametrize(("name", "command"), commands())
@@ -51,6 +55,12 @@ def test_pages_name_no_command_or_script_that_is_not_there(page: Path) -> None:
         *re.findall(r"^lakelog ([a-z-]+)", fenced, re.M),
         *re.findall(r"`lakelog ([a-z][a-z-]*)", text),
     }
-    assert named <= set(cli.commands)
+    assert named <= set(COMMANDS)
     for script in set(re.findall(r"scripts/[a-z_]+", text)):
         assert (ROOT / script).exists(), script
+
+
+def test_a_command_is_looked_for_in_the_module_that_has_it() -> None:
+    for module, names in main._COMMANDS.items():
+        assert names == tuple(each.name for each in import_module(f"lakelog.cli.{module}").COMMANDS)
+    assert cli.get_command(click.Context(cli), "nothing") is None

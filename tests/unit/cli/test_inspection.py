@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lakelog.catalog.state import HistoryEntry
+from lakelog.catalog.core.state import HistoryEntry
 from lakelog.cli.inspection import entry_in_json, who
 from lakelog.log.secrets import MASK
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from lakelog.catalog.schema import Dependency, Expression
-from lakelog.catalog.schema.partitioning import Transform
-from lakelog.catalog.schema.types import AtomicType
+from lakelog.catalog.core.schema import Dependency, Expression
+from lakelog.catalog.core.schema.partitioning import Transform
+from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.spark.requests import base
 from lakelog.spark.requests.sources import Source
 from lakelog.spark.requests.writes import MakeToken

@@ -367,7 +367,7 @@ def test_a_restore_that_is_retried_happens_once(fresh, tmp_path):
 
 def test_objects_are_deleted_by_jobs_where_there_are_many(fresh, tmp_path, monkeypatch):
     """The fence stands before the first job; what was under way in a process that is gone, a new vacuum finds."""
-    from lakelog.catalog.maintenance import vacuum
+    from lakelog.catalog.keeping.maintenance import vacuum
 
     monkeypatch.setattr(vacuum, "MANY_OBJECTS", 2)
     monkeypatch.setattr(vacuum, "OBJECTS_AT_ONCE", 3)
@@ -399,7 +399,7 @@ def test_objects_are_deleted_by_jobs_where_there_are_many(fresh, tmp_path, monke
 
 def test_tombstones_are_made_by_jobs_where_there_are_many(fresh, tmp_path, monkeypatch):
     """What a job leaves of a window, and its last version, Python does; a job that a user cancels ends the call."""
-    from lakelog.catalog.maintenance import engine
+    from lakelog.catalog.keeping.maintenance import engine
     from lakelog.log.burial import bury_versions, windows
 
     monkeypatch.setattr(windows, "BURIED_TOGETHER", 10)

@@ -8,7 +8,7 @@ from tests.unit.spark.asking import Side, ask, reference
 from tests.unit.spark.test_procedures import begin
 
 from lakelog.catalog import Catalog, FunctionDefinition, ViewDefinition
-from lakelog.catalog.schema import Stated
+from lakelog.catalog.core.schema import Stated
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.stored_code import StoredCodeRefused, runs_java
 

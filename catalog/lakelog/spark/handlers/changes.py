@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from lakelog.catalog import Table
-from lakelog.catalog.changelog import Asked, Changelog, asked_versions, changes_schema
-from lakelog.catalog.schema import schema_to_spark
+from lakelog.catalog.core.schema import schema_to_spark
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.facts import of_table
@@ -17,6 +18,9 @@ from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import changes as ask
 from lakelog.spark.requests.base import Done
 
+if TYPE_CHECKING:
+    from lakelog.catalog.looking.changelog import Asked, Changelog
+
 
 def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
     """Answer the facts of a table as changes of it are read, and which versions' changes these are.
@@ -24,6 +28,8 @@ def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
     Unless they end at a version, the answer does not narrow down what the changes include: when Spark loads them
     again for the same plan, there may be more, and a restarted stream has to have the same plan.
     """
+    from lakelog.catalog.looking.changelog import Asked, asked_versions, changes_schema
+
     table = named(at, asked)
     if asked.on is not None:
         table = on_named(table, asked.on.name, asked.on.kind)
@@ -71,6 +77,8 @@ def plan(at: OpenCatalog, asked: ask.PlanChanges) -> tuple[Done, Beside]:
 
 def _log(at: OpenCatalog, transaction: str | None, table: Table, first: int, last: int) -> Changelog:
     """Return changes, which are requested once for analysis and once to be read."""
+    from lakelog.catalog.looking.changelog import Changelog
+
     key = (transaction, table.location, table.id, table.ref_id, first, last)
     return at.changes.get(key, lambda: Changelog.of(table, first, last))
 
@@ -84,6 +92,8 @@ def _end(wanted: Asked | None, last: int) -> ask.ChangesEnd:
 
 def _wanted(asked: ask.LoadChanges) -> Asked | None:
     """Return which changes are requested, None for all that there are."""
+    from lakelog.catalog.looking.changelog import Asked
+
     if not asked.start_latest and (
         asked.start_version is asked.end_version is asked.start_us is asked.end_us is None
     ):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lakelog.catalog.state import ClusteringGoal, Goal, Group
-from lakelog.catalog.writes import Rewritten
+from lakelog.catalog.core.state import ClusteringGoal, Goal, Group
+from lakelog.catalog.core.writes import Rewritten
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.frames import Beside
 from lakelog.spark.open_catalog import OpenCatalog

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lakelog.catalog.core.schema import FUNCTION
 from lakelog.catalog.errors import NoSuchFunction, NoSuchNamespace
 from lakelog.catalog.names import quoted
-from lakelog.catalog.schema import FUNCTION
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import definitions as ask
 from lakelog.spark.requests.base import Done, Dropped, Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.audit import METADATA_TABLES
 from lakelog.log.errors import Unsupported
 from lakelog.spark.arrow_streams import in_streams, schema_json
 from lakelog.spark.open_catalog import OpenCatalog
@@ -11,6 +10,8 @@ from lakelog.spark.requests import system as ask
 
 def describe(at: OpenCatalog, asked: ask.DescribeMetadataTable) -> ask.MetadataTable:
     """Unsupported on a tag or branch for one of the whole table."""
+    from lakelog.catalog.looking.audit import METADATA_TABLES
+
     name = asked.name
     table = at.loaded(asked)
     if asked.ref is not None and not METADATA_TABLES[name].of_a_line:

@@ -8,10 +8,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.core.planning import Aggregate, TopRows, partition_values
+from lakelog.catalog.core.schema import PartitionSpec, apply_changes
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.planning import Aggregate, TopRows, partition_values
 from lakelog.catalog.read_together import read_together as versions_together
-from lakelog.catalog.schema import PartitionSpec, apply_changes
 from lakelog.log.costs import Tally, tallied
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark.arrow_streams import files_in_arrow, in_arrow

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lakelog.catalog.logs import Token
+from lakelog.catalog.core.logs import Token
 from lakelog.log import NotedCommit
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.arrow_streams import files_in_arrow

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.ddl import Stage
-from lakelog.catalog.schema import schema_from_spark
+from lakelog.catalog.core.ddl import Stage
+from lakelog.catalog.core.schema import schema_from_spark
 from lakelog.spark.facts import of_stage
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import staged as ask

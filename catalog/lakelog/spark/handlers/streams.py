@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from lakelog.catalog.changelog import ChangeStream, Limits, Stream
-from lakelog.catalog.state import form_of
+from lakelog.catalog.core.state import form_of
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.frames import Beside
 from lakelog.spark.handles import on_ref
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import changes as ask
+
+if TYPE_CHECKING:
+    from lakelog.catalog.looking.changelog import Stream
 
 
 def form(at: OpenCatalog, asked: ask.StreamForm) -> ask.Form:
@@ -28,6 +32,8 @@ def head(at: OpenCatalog, asked: ask.StreamHead) -> ask.Position:
 
 def next_batch(at: OpenCatalog, asked: ask.StreamNext) -> ask.Next:
     """Costs a GET where nothing is newer."""
+    from lakelog.catalog.looking.changelog import Limits
+
     stream = _stream(at, asked)
     until = None if asked.until is None else stream.position(asked.until)
     limits = Limits(**msgspec.structs.asdict(asked.limits))
@@ -46,6 +52,8 @@ def files(at: OpenCatalog, asked: ask.StreamFiles) -> tuple[ask.StreamBatchFiles
 
 def _stream(at: OpenCatalog, asked: ask.OfStream) -> Stream:
     # On a branch, which is refused by name.
+    from lakelog.catalog.looking.changelog import ChangeStream, Stream
+
     table = on_ref(at.outside.table_at(asked.location), asked.ref)
     form, since, versions = asked.form, asked.version, at.stream_versions
     if asked.changes is None:

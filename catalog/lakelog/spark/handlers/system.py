@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.audit import AUDIT_SCHEMA, audit_table
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import in_streams, schema_json
 from lakelog.spark.open_catalog import OpenCatalog
@@ -25,19 +24,27 @@ class SystemTable:
     It gives the very rows that it would give without bounds, at least those whose time is within them.
     """
 
-    schema: pa.Schema
+    schema: Callable[[], pa.Schema]
     read: Callable[[Catalog, int | None, int | None], pa.RecordBatchReader]
 
 
+def _audit_schema() -> pa.Schema:
+    from lakelog.catalog.looking.audit import AUDIT_SCHEMA
+
+    return AUDIT_SCHEMA
+
+
 def _audit(catalog: Catalog, since_us: int | None, until_us: int | None) -> pa.RecordBatchReader:
+    from lakelog.catalog.looking.audit import audit_table
+
     return audit_table(catalog.audit(since=since_us, until=until_us, whole_ranges=True))
 
 
-TABLES = {"audit": SystemTable(schema=AUDIT_SCHEMA, read=_audit)}
+TABLES = {"audit": SystemTable(schema=_audit_schema, read=_audit)}
 
 
 def list_tables(at: OpenCatalog, asked: ask.ListSystemTables) -> ask.SystemTables:
-    declared = (ask.DeclaredTable(name=name, schema=schema_json(of.schema)) for name, of in TABLES.items())
+    declared = (ask.DeclaredTable(name=name, schema=schema_json(of.schema())) for name, of in TABLES.items())
     return ask.SystemTables(tables=tuple(declared))
 
 

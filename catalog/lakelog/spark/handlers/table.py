@@ -12,8 +12,8 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from lakelog.catalog.ddl import Stage
-from lakelog.catalog.logs import Token
+from lakelog.catalog.core.ddl import Stage
+from lakelog.catalog.core.logs import Token
 from lakelog.spark.frames import Beside
 from lakelog.spark.handlers import (
     changes,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lakelog.catalog import Table
+from lakelog.catalog.core.schema import VIEW
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.names import quoted
-from lakelog.catalog.schema import VIEW
 from lakelog.log.errors import Unsupported
 from lakelog.spark.handles import on_named, on_ref
 from lakelog.spark.open_catalog import OpenCatalog

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from lakelog.catalog import Table
+from lakelog.catalog.core.logs import Token
+from lakelog.catalog.core.writes import StreamBatch, check_takes
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.logs import Token
-from lakelog.catalog.writes import StreamBatch, check_takes
 from lakelog.log.costs import Tally, tallied
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask

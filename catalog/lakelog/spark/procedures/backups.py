@@ -11,7 +11,7 @@ from lakelog.spark.procedures.parts import in_parts, parts_of
 
 if TYPE_CHECKING:
     from lakelog.catalog import Catalog
-    from lakelog.catalog.backups import BackedUp, Backup, Copied, Parts
+    from lakelog.catalog.keeping.backups import BackedUp, Backup, Copied, Parts
 
 _PLACE = Parameter("place", "STRING", "the folder or URL of the backups")
 _BACKUP = Parameter("backup", "STRING", "its id; NULL: the newest", default="NULL")
@@ -61,7 +61,7 @@ def _restore_warehouse(call: Call) -> Rows:
 
 
 def _verify(call: Call) -> Rows:
-    from lakelog.catalog.backups import ToVerify
+    from lakelog.catalog.keeping.backups import ToVerify
 
     read = parts_of(call)
     found = _catalog(call).verify_backup(
@@ -110,7 +110,7 @@ def _copy(call: Call) -> Rows:
 
 def _copied(call: Call, done: BackedUp | Copied) -> tuple[int, int, bool]:
     """Return what was copied, by executors before the call too, and whether an earlier call was gone on with."""
-    from lakelog.catalog.backups import ToBackUp
+    from lakelog.catalog.keeping.backups import ToBackUp
 
     before = parts_of(call)
     if not isinstance(before, ToBackUp):

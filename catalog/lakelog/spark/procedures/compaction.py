@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def job(call: Call, table: Table, target_size: int | None, deleted_ratio: float | None) -> Compact:
     """Return what Spark is to do for a call that names a table and, by `where`, its files."""
-    from lakelog.catalog.state import goal_of
+    from lakelog.catalog.core.state import goal_of
 
     goal = goal_of(table.properties, target_size, deleted_ratio)
     return Compact(
@@ -39,7 +39,7 @@ def _compact(call: Call) -> Rows:
 
 def _prepare_clustering(call: Call) -> Cluster:
     """Boundaries that divide the rows are there before the job begins: they are computed from a sample."""
-    from lakelog.catalog.state import clustering_goal
+    from lakelog.catalog.core.state import clustering_goal
 
     limit_bytes = call["limit_bytes"]
     table = call.loaded("table")

@@ -18,7 +18,7 @@ from lakelog.spark.requests.procedures import DeclaredColumn, DeclaredParameter,
 if TYPE_CHECKING:
     # At run time these are imported by the first request that needs them: they take longer than the start.
     from lakelog.catalog import Catalog, Transaction
-    from lakelog.catalog.logs import Token
+    from lakelog.catalog.core.logs import Token
     from lakelog.catalog.names import Identifier
     from lakelog.catalog.newest_commits import CommitOfTable
     from lakelog.catalog.table import Table

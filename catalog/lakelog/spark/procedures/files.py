@@ -8,7 +8,7 @@ from lakelog.spark.requests.jobs import FootersRead, ReadFooters
 
 
 def _prepare(call: Call) -> ReadFooters:
-    from lakelog.catalog.schema import schema_to_spark
+    from lakelog.catalog.core.schema import schema_to_spark
 
     table = call.catalog.load_table(call.table("table"))
     return ReadFooters(
@@ -19,8 +19,8 @@ def _prepare(call: Call) -> ReadFooters:
 
 
 def _add_files(call: Call) -> Rows:
+    from lakelog.catalog.core.schema import schema_to_spark
     from lakelog.catalog.errors import CommitConflict
-    from lakelog.catalog.schema import schema_to_spark
 
     table = call.catalog.load_table(call.table("table"))
     read = call.came_of(FootersRead)

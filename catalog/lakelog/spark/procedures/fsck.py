@@ -53,7 +53,7 @@ def _tables(catalog: Catalog | Transaction, namespace: Identifier) -> Iterator[I
 
 
 def _fsck(call: Call) -> Rows:
-    from lakelog.catalog.maintenance import Checksum
+    from lakelog.catalog.keeping.maintenance import Checksum
 
     name = subject_name(call)
     read = call.came_of(ChecksumsTaken).files

@@ -21,8 +21,8 @@ from lakelog.spark.requests.jobs import (
 )
 
 if TYPE_CHECKING:
-    from lakelog.catalog.maintenance import Engine, VersionsToBury
-    from lakelog.catalog.maintenance import VersionsBuried as Buried
+    from lakelog.catalog.keeping.maintenance import Engine, VersionsToBury
+    from lakelog.catalog.keeping.maintenance import VersionsBuried as Buried
     from lakelog.catalog.names import Identifier
 
 R = TypeVar("R", bound=AnyResult)
@@ -74,7 +74,7 @@ class JobsOfCall:
     @contextmanager
     def engine(self) -> Iterator[Engine]:
         """Yield what is done by executors; at the end, raise a user's cancelling in place of what came of it."""
-        from lakelog.catalog.maintenance import Engine
+        from lakelog.catalog.keeping.maintenance import Engine
 
         try:
             yield Engine(bury=self._bury, delete=self._delete)
@@ -86,7 +86,7 @@ class JobsOfCall:
             raise self._cancelled
 
     def _bury(self, asked: VersionsToBury) -> Buried:
-        from lakelog.catalog.maintenance import VersionsBuried as Buried
+        from lakelog.catalog.keeping.maintenance import VersionsBuried as Buried
 
         done = self._run(
             BuryVersions(

@@ -16,7 +16,7 @@ from lakelog.spark.requests.jobs import CopyObjects, ObjectsCopied
 from lakelog.spark.requests.pieces import ObjectToCopy
 
 if TYPE_CHECKING:
-    from lakelog.catalog.backups import Part, Parts
+    from lakelog.catalog.keeping.backups import Part, Parts
 
 AT_ONCE = 10_000
 """Objects of one job: what is copied again where it is killed, at most."""

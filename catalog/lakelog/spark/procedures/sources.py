@@ -10,8 +10,8 @@ from lakelog.spark.requests.jobs import FootersRead, SourceFound
 from lakelog.spark.requests.sources import Source
 
 if TYPE_CHECKING:
-    from lakelog.catalog.imports import KnownFolder
-    from lakelog.catalog.parquet import FoundFile
+    from lakelog.catalog.core.parquet import FoundFile
+    from lakelog.catalog.formats.imports import KnownFolder
 
 _PATH = re.compile(r"/|[a-zA-Z][a-zA-Z0-9+.-]*:/")
 
@@ -41,8 +41,8 @@ def source_of(text: str, *formats: str) -> Source:
 
 def found_files(read: FootersRead) -> list[FoundFile]:
     """Return the files whose footers Spark has read."""
-    from lakelog.catalog.parquet import FoundFile
-    from lakelog.catalog.schema import StructType, type_from_spark
+    from lakelog.catalog.core.parquet import FoundFile
+    from lakelog.catalog.core.schema import StructType, type_from_spark
 
     schemas = [type_from_spark(schema) for schema in read.schemas]
     found = []
@@ -66,8 +66,8 @@ def found_files(read: FootersRead) -> list[FoundFile]:
 
 def known_folder(found: SourceFound) -> KnownFolder:
     """Return what Spark knows of a folder of Parquet files: as its catalog has it, and by the files' footers."""
-    from lakelog.catalog.imports import FolderTable, KnownFolder
-    from lakelog.catalog.schema import StructType, type_from_spark
+    from lakelog.catalog.core.schema import StructType, type_from_spark
+    from lakelog.catalog.formats.imports import FolderTable, KnownFolder
 
     table = None
     if found.columns is not None:

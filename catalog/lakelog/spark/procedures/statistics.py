@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lakelog.catalog.schema import Scalar
+from lakelog.catalog.core.schema import Scalar
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.requests.jobs import ComputeStatistics, StatisticsComputed
 
 if TYPE_CHECKING:
-    from lakelog.catalog.logs import Token
+    from lakelog.catalog.core.logs import Token
     from lakelog.catalog.table import Table
 
 
@@ -26,7 +26,7 @@ def _prepare(call: Call) -> ComputeStatistics:
 
 def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
     """Return the names of the columns that are meant. InvalidInput for one that cannot be counted."""
-    from lakelog.catalog.upkeep import is_counted
+    from lakelog.catalog.keeping.upkeep import is_counted
 
     countable = {field.name: is_counted(field.type) for field in table.schema.fields}
     if wanted is None:
@@ -47,8 +47,8 @@ def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
 
 def commit_statistics(newest: Table, result: StatisticsComputed, token: Token | None) -> int:
     """Commit what a job has computed; return the version that was read. CommitConflict."""
+    from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
     from lakelog.catalog.errors import CommitConflict
-    from lakelog.catalog.files import ColumnEstimates, TableEstimates
 
     if newest.id != result.id:
         raise CommitConflict(

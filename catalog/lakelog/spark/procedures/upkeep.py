@@ -17,8 +17,8 @@ from lakelog.spark.requests.jobs import KeepTable, KeptTable, Maintain, Maintain
 from lakelog.spark.requests.writes import ClusteringGoal, CompactionGoal
 
 if TYPE_CHECKING:
-    from lakelog.catalog.upkeep import Due
-    from lakelog.catalog.upkeep import Maintained as KeptOutside
+    from lakelog.catalog.keeping.upkeep import Due
+    from lakelog.catalog.keeping.upkeep import Maintained as KeptOutside
 
 
 def _health(call: Call) -> Rows:
@@ -38,7 +38,7 @@ def _health(call: Call) -> Rows:
 
 def _prepare(call: Call) -> Maintain:
     """Return what Spark's executors rewrite. In a dry run there is nothing."""
-    from lakelog.catalog.upkeep import Limits
+    from lakelog.catalog.keeping.upkeep import Limits
 
     name, limits = subject_name(call), _limits(call)
     Limits(

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.logs import Token
+from lakelog.catalog.core.logs import Token
 
 Path: TypeAlias = tuple[str, ...]
 """The parts of a name."""

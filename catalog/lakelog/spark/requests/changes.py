@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.schema import Expression
+from lakelog.catalog.core.schema import Expression
 from lakelog.spark.requests.base import Answer, Message, Named, NamedRef, OfLoaded
 from lakelog.spark.requests.tables import TableFacts
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.logs import Token
-from lakelog.catalog.schema import FunctionDefinition, ViewDefinition
+from lakelog.catalog.core.logs import Token
+from lakelog.catalog.core.schema import FunctionDefinition, ViewDefinition
 from lakelog.spark.requests.base import Answer, InCatalog, Listing, OfNamespace, Path, Statement
 
 

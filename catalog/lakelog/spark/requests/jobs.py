@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from lakelog.catalog.files import DataFile
-from lakelog.catalog.schema import Expression
+from lakelog.catalog.core.files import DataFile
+from lakelog.catalog.core.schema import Expression
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import FreeJson, Message, Path
 from lakelog.spark.requests.pieces import ChecksumTaken, ColumnComputed, ObjectCopied, ObjectToCopy

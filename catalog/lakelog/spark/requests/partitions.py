@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from lakelog.catalog import DataFile
-from lakelog.catalog.schema import Scalar
+from lakelog.catalog.core.schema import Scalar
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import Answer, LoadedChange, OfLoaded
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.schema import Scalar
+from lakelog.catalog.core.schema import Scalar
 from lakelog.spark.requests.base import Message
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.schema import Expression, TableChange
+from lakelog.catalog.core.schema import Expression, TableChange
 from lakelog.spark.requests.base import Answer, InCatalog, LoadedTable, Message, OfLoaded
 
 

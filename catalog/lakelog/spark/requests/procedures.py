@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakelog.catalog.logs import Token
+from lakelog.catalog.core.logs import Token
 from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Message, Path, Request, Statement
 from lakelog.spark.requests.jobs import AnyJob, AnyResult
 

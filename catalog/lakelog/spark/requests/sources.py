@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.files import ColumnStats
-from lakelog.catalog.schema import Scalar
+from lakelog.catalog.core.files import ColumnStats
+from lakelog.catalog.core.schema import Scalar
 from lakelog.spark.requests.base import Message, Path
 
 

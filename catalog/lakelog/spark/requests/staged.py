@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.ddl import Stage
-from lakelog.catalog.files import DataFile
-from lakelog.catalog.schema import Stated, StatedField
+from lakelog.catalog.core.ddl import Stage
+from lakelog.catalog.core.files import DataFile
+from lakelog.catalog.core.schema import Stated, StatedField
 from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Named, Path, Statement
 from lakelog.spark.requests.tables import TableFacts
 

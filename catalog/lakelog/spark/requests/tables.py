@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.schema import Expression, Scalar, TableChange, ViewDefinition
+from lakelog.catalog.core.schema import Expression, Scalar, TableChange, ViewDefinition
 from lakelog.spark.requests.base import (
     Answer,
     FoundBy,

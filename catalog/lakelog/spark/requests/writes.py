@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.files import DataFile, Positions
-from lakelog.catalog.logs import Token
-from lakelog.catalog.schema import Expression, ValuesTaken
-from lakelog.catalog.writes import StreamBatch
+from lakelog.catalog.core.files import DataFile, Positions
+from lakelog.catalog.core.logs import Token
+from lakelog.catalog.core.schema import Expression, ValuesTaken
+from lakelog.catalog.core.writes import StreamBatch
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import Answer, InCatalog, LoadedChange, Message, OfLoaded, Path
 

@@ -14,14 +14,15 @@ import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
-import org.apache.spark.sql.execution.datasources.v2.{ChangelogTable, StreamingDataSourceV2ScanRelation}
+import org.apache.spark.sql.execution.datasources.v2.{ChangelogTable, DataSourceV2ScanRelation, StreamingDataSourceV2ScanRelation}
 
 /**
  * The changes of a stream as a query has asked for them: without rows that were only copied, with updates as such, or net.
+ * So are the net changes of a query, because Spark takes a row that a rollback has brought back for an updated one.
  *
- * Spark would compare them by an aggregation with a state, for every row that was ever inserted, and give them back one batch
- * later. But a batch has whole versions, so that nothing outside of it matters: here the changes of a batch are compared by
- * themselves, and not at all if no row can have several of them. Of the `columns`, which are unknown until
+ * Of a stream, Spark would compare them by an aggregation with a state, for every row that was ever inserted, and give them
+ * back one batch later. But a batch has whole versions, so that nothing outside of it matters: here the changes of a batch are
+ * compared by themselves, and not at all if no row can have several of them. Of the `columns`, which are unknown until
  * the table is found, one has the row's id, and the others its version, the version of the change, and its kind.
  */
 private[lakelog] final case class ComparedChanges(
@@ -43,11 +44,14 @@ private[lakelog] object ComparedChanges {
   object Statement extends EarlyRewrite {
     override protected val rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
       case changes @ RelationChanges(named: UnresolvedRelation, asked)
-          if named.isStreaming && isCompared(asked) && LakeNames.isTable(named.multipartIdentifier) =>
+          if isComparedHere(named.isStreaming, asked) && LakeNames.isTable(named.multipartIdentifier) =>
         val raw = new ChangelogContext(asked.range, DeduplicationMode.NONE, false)
         ComparedChanges(changes.copy(changelogContext = raw), asked)
     }
   }
+
+  private def isComparedHere(isStreaming: Boolean, asked: ChangelogContext): Boolean =
+    if (isStreaming) isCompared(asked) else asked.deduplicationMode == DeduplicationMode.NET_CHANGES
 
   /** Finds the columns by which changes are compared. */
   object Resolution extends (SparkSession => Rule[LogicalPlan]) {
@@ -65,6 +69,7 @@ private[lakelog] object ComparedChanges {
 
   private def changelog(plan: LogicalPlan): Option[Changelog] = plan.collectFirst {
     case StreamingRelationV2(_, _, table: ChangelogTable, _, _, _, _, _, _) => table.changelog
+    case PlanInternals.TableOf(table: ChangelogTable) => table.changelog
   }
 
   private def columns(child: LogicalPlan, asked: ChangelogContext, changes: Changelog): Seq[Attribute] = {
@@ -76,7 +81,7 @@ private[lakelog] object ComparedChanges {
     Seq(referred(changes.rowId.head), referred(changes.rowVersion), column(version), column(change))
   }
 
-  /** Compares a batch only if it may have several changes of one row. */
+  /** Compares changes only if there may be several of one row. */
   object Strategy extends (SparkSession => SparkStrategy) {
     override def apply(session: SparkSession): SparkStrategy = new SparkStrategy {
       override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
@@ -88,15 +93,19 @@ private[lakelog] object ComparedChanges {
     }
   }
 
-  /** Of a batch of which nothing is known. */
+  /** Of changes of which nothing is known. */
   private val Anything = wire.StreamBatchFiles(mayCarry = true, mayUpdate = true, mayRepeat = true)
 
-  /** What may be in the batch that a plan reads. Adaptive execution plans anew once some of it has run. */
+  /** What may be among the changes that a plan reads. Adaptive execution plans anew once some of it has run. */
   @tailrec
   private def among(plan: LogicalPlan): Option[wire.StreamBatchFiles] = plan match {
     case LogicalQueryStage(logical, _) => among(logical)
     case StreamingDataSourceV2ScanRelation(_, _, _, stream: LakeStream, Some(start), Some(end)) =>
       Some(stream.among(start, end))
+    case relation: DataSourceV2ScanRelation => relation.scan match {
+        case scan: ChangesScan => Some(scan.changes.among)
+        case _ => None
+      }
     case other if other.children.length == 1 => among(other.children.head)
     case _ => None
   }

@@ -4,19 +4,24 @@ A stamp is what another object of the same key has differently: of S3 the ETag, 
 of its last change, of both the size. Stores in memory have none.
 """
 
+from __future__ import annotations
+
+import sys
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from lakelog.log.stores.local_store import LocalStore
-from lakelog.log.stores.s3_store import S3Store
 from lakelog.log.stores.store import ObjectStore
+
+if TYPE_CHECKING:
+    from lakelog.log.stores.s3_store import S3Store
 
 Stamp: TypeAlias = tuple[str | int, ...]
 
 
 def is_copied_by_server(source: ObjectStore, target: ObjectStore) -> bool:
     """Return whether a copy needs neither memory nor a connection's bandwidth here."""
-    return isinstance(source, S3Store) and isinstance(target, S3Store) and source.address == target.address
+    return _is_on_s3(source) and _is_on_s3(target) and source.address == target.address
 
 
 def copy_object(
@@ -28,7 +33,7 @@ def copy_object(
     be deleted, or never used. Servers differ in whether they know a condition on what is copied, so none is set. Costs
     two requests where the server copies (more above 5 GB), else the object's size in memory; with a stamp one more.
     """
-    if isinstance(source, S3Store) and isinstance(target, S3Store) and is_copied_by_server(source, target):
+    if _is_on_s3(source) and _is_on_s3(target) and is_copied_by_server(source, target):
         target.copy_from(source, key, to)
     else:
         with source.open_input(key) as opened:
@@ -38,10 +43,16 @@ def copy_object(
 
 def stamp_of(store: ObjectStore, key: str) -> Stamp | None:
     """Return the stamp of an object, None where the store has no stamps. One request. NotFound."""
-    return store.stamp_of(key) if isinstance(store, S3Store | LocalStore) else None
+    return store.stamp_of(key) if _is_on_s3(store) or isinstance(store, LocalStore) else None
 
 
 def list_stamps(store: ObjectStore, prefix: str) -> Iterator[tuple[str, Stamp]]:
     """Yield the keys that start with `prefix`, with their stamps; none where the store has no stamps. Costs what
     `list_sizes` does."""
-    return store.list_stamps(prefix) if isinstance(store, S3Store | LocalStore) else iter(())
+    return store.list_stamps(prefix) if _is_on_s3(store) or isinstance(store, LocalStore) else iter(())
+
+
+def _is_on_s3(store: ObjectStore) -> TypeGuard[S3Store]:
+    """Return whether a store is one of S3. There is none as long as its module, which takes long to load, is not."""
+    loaded = sys.modules.get("lakelog.log.stores.s3_store")
+    return loaded is not None and isinstance(store, loaded.S3Store)

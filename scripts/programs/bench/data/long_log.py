@@ -17,8 +17,8 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.files import DataFile, RemovedFile
-from lakelog.catalog.state import FilesChanged, encode, table_events
+from lakelog.catalog.core.files import DataFile, RemovedFile
+from lakelog.catalog.core.state import FilesChanged, encode, table_events
 from lakelog.log import Draft, LocalStore, LogOptions
 from lakelog.log.format import WriteRef
 from lakelog.log.ids import new_id

@@ -12,7 +12,7 @@ from tests.integration.catalog.answers.failing_store import OF_WRITES, Death, Fa
 from tests.integration.catalog.answers.operations import OPERATIONS, Operation, prepare
 
 from lakelog.catalog import Catalog, DoneInPart, Token
-from lakelog.catalog.logs import places
+from lakelog.catalog.core.logs import places
 from lakelog.log import CommitUnknown, LakelogError, LogOptions, MemoryStore, open_store
 
 Seen = list[tuple[Any, ...]]

@@ -9,7 +9,7 @@ import msgspec
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.audit.audit import AuditEntry
+from lakelog.catalog.looking.audit.audit import AuditEntry
 from lakelog.log import Draft, Log, MemoryStore, wait_for_background
 from lakelog.log.format import decode_entry, encode
 from lakelog.log.keys import Keys

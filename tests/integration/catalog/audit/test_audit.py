@@ -12,9 +12,9 @@ from tests.integration.catalog.audit.audited_shop import alter, brief, damage, f
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.audit.arrow_audit import AUDIT_SCHEMA, audit_table
-from lakelog.catalog.audit.audit import AuditEntry
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
+from lakelog.catalog.looking.audit.arrow_audit import AUDIT_SCHEMA, audit_table
+from lakelog.catalog.looking.audit.audit import AuditEntry
 from lakelog.log import Draft, LakelogError, MemoryStore, wait_for_background
 from lakelog.log.decisions import Decisions
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.audit.audited_shop import Objects, alter, brief, damage, filled
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.audit.audit import AuditEntry
+from lakelog.catalog.looking.audit.audit import AuditEntry
 from lakelog.log.burial import bury_versions, tombstone_of
 from lakelog.log.expiry import expire, expiring
 from lakelog.log.format import Commit, encode

@@ -12,7 +12,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death, DyingStore, quick
 
 from lakelog.catalog import Catalog, NoSuchTable
-from lakelog.catalog.backups import restoring
+from lakelog.catalog.keeping.backups import restoring
 from lakelog.log import LogOptions, ObjectStore
 from lakelog.log.stores import MemoryStore
 

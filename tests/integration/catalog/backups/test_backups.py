@@ -13,9 +13,9 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.writes.test_identity import create, of
 
 from lakelog.catalog import Catalog, NoSuchTable, TableExists, Token
+from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.errors import DoneInPart
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.maintenance import Severity
+from lakelog.catalog.keeping.maintenance import Severity
 from lakelog.log import LogOptions, MemoryStore, expiry
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, StorageError, Unsupported
 

@@ -15,8 +15,8 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death, quick
 
 from lakelog.catalog import Catalog, NoSuchTable, TableExists
-from lakelog.catalog.backups import CopyPlace
-from lakelog.catalog.backups.restoring import mark_at
+from lakelog.catalog.keeping.backups import CopyPlace
+from lakelog.catalog.keeping.backups.restoring import mark_at
 from lakelog.log import LogOptions, MemoryStore
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound
 

@@ -16,8 +16,8 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_crashes import Death
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.backups import deleting
-from lakelog.catalog.backups.place import BackupPlace
+from lakelog.catalog.keeping.backups import deleting
+from lakelog.catalog.keeping.backups.place import BackupPlace
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.stores import MemoryStore
 

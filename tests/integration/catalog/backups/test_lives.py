@@ -13,8 +13,9 @@ from tests.integration.catalog.backups.test_backup_kills import new
 from tests.integration.catalog.conftest import rows
 
 from lakelog.catalog import Catalog, LeftOut
-from lakelog.catalog.backups import LEAVE, Backup
-from lakelog.catalog.maintenance import Severity
+from lakelog.catalog.choices import LEAVE
+from lakelog.catalog.keeping.backups import Backup
+from lakelog.catalog.keeping.maintenance import Severity
 
 
 def check_whole(url: str, why: str) -> None:

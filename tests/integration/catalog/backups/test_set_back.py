@@ -9,10 +9,10 @@ from tests.integration.catalog.backups.test_backups import check_whole, ids
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, StreamBatch
-from lakelog.catalog.changelog import ChangeStream, Limits, Stream, Versions
+from lakelog.catalog.core.state import form_of
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.maintenance import Severity
-from lakelog.catalog.state import form_of
+from lakelog.catalog.keeping.maintenance import Severity
+from lakelog.catalog.looking.changelog import ChangeStream, Limits, Stream, Versions
 from lakelog.log import MemoryStore
 from lakelog.log.errors import FormatError, InvalidInput
 

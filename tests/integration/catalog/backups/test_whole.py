@@ -158,7 +158,7 @@ def test_what_led_out_of_a_dropped_namespace_stays_the_sources(tmp_path: Path) -
 def test_a_restore_that_died_with_a_dropped_namespace_brought_back_drops_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog.backups import restoring
+    from lakelog.catalog.keeping.backups import restoring
 
     source = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
     source.create_namespace("n")

@@ -10,14 +10,14 @@ import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.changelog.change_stream import ChangeStream
-from lakelog.catalog.changelog.changelog import changes_schema
-from lakelog.catalog.changelog.stream_positions import Limits, Position
-from lakelog.catalog.changelog.stream_source import Stream
-from lakelog.catalog.changelog.stream_versions import Versions
+from lakelog.catalog.core.parquet.reading import read_files
+from lakelog.catalog.core.state.stream_forms import form_of
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.parquet.reading import read_files
-from lakelog.catalog.state.stream_forms import form_of
+from lakelog.catalog.looking.changelog.change_stream import ChangeStream
+from lakelog.catalog.looking.changelog.changelog import changes_schema
+from lakelog.catalog.looking.changelog.stream_positions import Limits, Position
+from lakelog.catalog.looking.changelog.stream_source import Stream
+from lakelog.catalog.looking.changelog.stream_versions import Versions
 from lakelog.log.errors import FormatError, InvalidInput
 
 ALL = Limits()

@@ -19,9 +19,9 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.changelog.changelog import Asked, Changelog, versions_of
+from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.catalog.errors import NoSuchRef
-from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.looking.changelog.changelog import Asked, Changelog, versions_of
 from lakelog.log.errors import InvalidInput, NotFound
 
 Change = tuple[int, str, int, str | None]
@@ -90,7 +90,7 @@ def test_columns_can_be_chosen_in_any_order(table: Table) -> None:
 
 def test_deleted_rows_are_read_from_their_files(table: Table) -> None:
     for apart in (False, True):
-        with patch("lakelog.catalog.files.deletion_vectors.INLINE_MAX_BYTES", 0 if apart else 512):
+        with patch("lakelog.catalog.core.files.deletion_vectors.INLINE_MAX_BYTES", 0 if apart else 512):
             table = deleted(table, [1, 12] if apart else [5])
     assert changes(table, 4, 4) == [(4, "delete", 5, "n5")]
     assert changes(table, 5, 5) == [(5, "delete", 1, "n1"), (5, "delete", 12, "n12")]
@@ -185,7 +185,7 @@ def test_each_kind_of_step_counts_where_a_transaction_has_several(catalog: Catal
 
 
 def test_files_that_stand_beside_their_commit_are_changes_too(table: Table) -> None:
-    with patch("lakelog.catalog.logs.commits._is_bulk", bool):
+    with patch("lakelog.catalog.core.logs.commits._is_bulk", bool):
         table = updated(table.append(rows(range(50, 51))), [4], "new").overwrite(rows(range(60, 61)))
     found = table.changes(4, 4).to_arrow()
     assert found["_row_version"].to_pylist() == [4]
@@ -392,7 +392,7 @@ def test_expired_versions_are_errors(catalog: Catalog, table: Table) -> None:
 
 
 def test_rows_without_ids_are_an_error(table: Table) -> None:
-    with patch("lakelog.catalog.writes.file_changes.with_ids", lambda files, next_row: list(files)):
+    with patch("lakelog.catalog.core.writes.file_changes.with_ids", lambda files, next_row: list(files)):
         table = table.append(rows(range(90, 92)))
     table = table.append(rows(range(95, 96)))
     with pytest.raises(InvalidInput, match="version 4 .* have no ids"):

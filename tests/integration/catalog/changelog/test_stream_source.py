@@ -11,11 +11,11 @@ import pyarrow.parquet
 import pytest
 
 from lakelog.catalog import Table, col
-from lakelog.catalog.changelog.stream_positions import Limits, Position
-from lakelog.catalog.changelog.stream_source import Stream
-from lakelog.catalog.changelog.stream_versions import Versions
+from lakelog.catalog.core.state.stream_forms import form_of
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.state.stream_forms import form_of
+from lakelog.catalog.looking.changelog.stream_positions import Limits, Position
+from lakelog.catalog.looking.changelog.stream_source import Stream
+from lakelog.catalog.looking.changelog.stream_versions import Versions
 from lakelog.log import FormatError, InvalidInput, Unsupported
 
 SCHEMA = pa.schema([("x", pa.int64())])
@@ -213,7 +213,7 @@ def test_an_overwrite_of_nothing_only_adds(catalog):
 
 
 def compacted(table):
-    from lakelog.catalog.parquet.ingest import written_files
+    from lakelog.catalog.core.parquet.ingest import written_files
 
     write = table.begin_write()
     files = written_files(table.head.tracked, table.metadata, write, table.to_arrow())

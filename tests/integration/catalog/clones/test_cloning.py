@@ -13,11 +13,11 @@ from pyroaring import BitMap
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NamespaceExists, NoSuchTable, Table, TableExists
-from lakelog.catalog.clones import cloning, materializing
-from lakelog.catalog.clones import namespaces as clone_namespaces
-from lakelog.catalog.ddl import staging
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.maintenance import Severity, promises, purge
+from lakelog.catalog.core.ddl import staging
+from lakelog.catalog.core.files import deletion_vectors
+from lakelog.catalog.keeping.clones import cloning, materializing
+from lakelog.catalog.keeping.clones import namespaces as clone_namespaces
+from lakelog.catalog.keeping.maintenance import Severity, promises, purge
 from lakelog.log.errors import NotFound, PermissionDenied, Unsupported
 
 NOW = dt.timedelta(0)

@@ -12,7 +12,7 @@ from tests.integration.catalog.answers.failing_store import Death, Fault
 from tests.integration.catalog.answers.test_answers import failing, objects_of, options
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.maintenance import Severity
+from lakelog.catalog.keeping.maintenance import Severity
 from lakelog.log import LakelogError, MemoryStore
 
 NOW = dt.timedelta(0)

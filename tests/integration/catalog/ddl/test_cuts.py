@@ -11,8 +11,8 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
-from lakelog.catalog.ddl import NeededVersions, kept_for_cuts, saved_cuts
-from lakelog.catalog.logs.consistent_cut import Cut
+from lakelog.catalog.core.ddl import NeededVersions, kept_for_cuts, saved_cuts
+from lakelog.catalog.core.logs.consistent_cut import Cut
 from lakelog.log import (
     AlreadyExists,
     FormatError,
@@ -198,7 +198,9 @@ def test_a_cut_whose_save_is_retried_is_checked_as_it_was_saved_at_first(
         patch.setattr(saved_cuts, "_check_kept", lambda *arguments: 1 // 0)  # the process dies
         catalog.save_cut("friday", token=token)
     # As if it had looked before the cut was there.
-    monkeypatch.setattr("lakelog.catalog.maintenance.expire.NeededVersions", lambda tree, settled=False: {})
+    monkeypatch.setattr(
+        "lakelog.catalog.keeping.maintenance.expire.NeededVersions", lambda tree, settled=False: {}
+    )
     table.append(rows(2))
     client().expire("t", retain_last=1, dry_run=False)
     with pytest.raises(CommitConflict, match="expired while the cut"):

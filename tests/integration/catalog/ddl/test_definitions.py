@@ -6,8 +6,8 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA
 
 from lakelog.catalog import Catalog, CommitConflict, NamespaceNotEmpty, NoSuchTable, TableExists
+from lakelog.catalog.core.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.catalog.errors import FunctionExists, NoSuchFunction, NoSuchView, ViewExists
-from lakelog.catalog.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 ONE = ViewDefinition(text="SELECT 1 AS a", columns=(ViewColumn(name="a", type="integer", comment="one"),))

@@ -12,8 +12,8 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchNamespace, NoSuchTable, Table
-from lakelog.catalog.ddl import saved_cuts
-from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.core.ddl import saved_cuts
+from lakelog.catalog.keeping.maintenance.fsck import Severity
 from lakelog.log import (
     AlreadyExists,
     FormatError,

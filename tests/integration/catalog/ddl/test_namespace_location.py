@@ -12,8 +12,8 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.maintenance.test_vacuum_unlinked import Death, unlinked, written
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.ddl import staging
-from lakelog.catalog.maintenance.fsck import check_warehouse
+from lakelog.catalog.core.ddl import staging
+from lakelog.catalog.keeping.maintenance.fsck import check_warehouse
 from lakelog.log import LocalStore, open_store, wait_for_background
 from lakelog.log.errors import InvalidInput
 

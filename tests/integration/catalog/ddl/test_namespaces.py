@@ -11,8 +11,8 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA
 
 from lakelog.catalog import Catalog, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.logs import likely_id, place_in
-from lakelog.catalog.state import NAMESPACE
+from lakelog.catalog.core.logs import likely_id, place_in
+from lakelog.catalog.core.state import NAMESPACE
 from lakelog.log import InvalidInput, open_store, wait_for_background
 from lakelog.log.keys import Keys
 

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable, NoSuchWarehouse, TableExists
-from lakelog.catalog.logs import places
+from lakelog.catalog.core.logs import places
 from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store, wait_for_background
 
 Client = Callable[[], Catalog]
@@ -120,7 +120,7 @@ def test_the_loser_of_a_race_for_a_name_gives_its_place_back(
 def test_a_log_that_a_crash_left_at_a_place_is_named_with_the_way_out(
     catalog: Catalog, client: Client, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog.ddl import staging
+    from lakelog.catalog.core.ddl import staging
 
     with monkeypatch.context() as patch:
         patch.setattr(staging, "_link", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))

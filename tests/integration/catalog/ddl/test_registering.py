@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.core.schema.definition import ViewDefinition
 from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
-from lakelog.catalog.schema.definition import ViewDefinition
 from lakelog.log.errors import InvalidInput
 
 COLUMNS = pa.schema([("id", pa.int64())])

@@ -23,14 +23,14 @@ from lakelog.catalog import (
     TableEstimates,
     TableRenamed,
     col,
-    parquet,
 )
-from lakelog.catalog.logs import NameTree
-from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.core import parquet
+from lakelog.catalog.core.logs import NameTree
+from lakelog.catalog.core.logs.tracked_log import TrackedLog
+from lakelog.catalog.core.schema import ValuesTaken
+from lakelog.catalog.core.writes import compaction_commit
+from lakelog.catalog.core.writes.identity_rewrite import reserved
 from lakelog.catalog.read_together import read_together
-from lakelog.catalog.schema import ValuesTaken
-from lakelog.catalog.writes import compaction_commit
-from lakelog.catalog.writes.identity_rewrite import reserved
 from lakelog.log import ConflictError, LakelogError, LogOptions, wait_for_background
 
 Client = Callable[[], Catalog]

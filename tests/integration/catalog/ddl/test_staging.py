@@ -19,7 +19,7 @@ from lakelog.catalog import (
     Stage,
     TableExists,
 )
-from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.core.parquet.writing import write_files
 from lakelog.log import InvalidInput, open_store
 
 Client = Callable[[], Catalog]

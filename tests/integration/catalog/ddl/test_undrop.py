@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NamespaceExists, NoSuchNamespace, NoSuchTable, TableExists
-from lakelog.catalog.ddl import drop
+from lakelog.catalog.core.ddl import drop
 from lakelog.log import ConflictError, Draft, NotFound
 
 Client = Callable[[], Catalog]
@@ -172,7 +172,7 @@ def test_a_drop_without_cascade_leaves_what_was_linked_meanwhile(catalog: Catalo
 def test_a_cascading_drop_takes_what_was_linked_meanwhile(
     catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog.ddl import drop
+    from lakelog.catalog.core.ddl import drop
 
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA)

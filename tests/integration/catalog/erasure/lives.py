@@ -24,11 +24,11 @@ from tests.integration.catalog.erasure.searching import Value, found_in
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death, DyingStore
 
 from lakelog.catalog import Catalog, StreamBatch, Table
+from lakelog.catalog.core.files import ColumnEstimates, TableEstimates, manifest_bounds
+from lakelog.catalog.core.logs import TableHead, places, writing_as
+from lakelog.catalog.core.parquet import read_files
+from lakelog.catalog.core.state import BRANCH, RELATION
 from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.files import ColumnEstimates, TableEstimates, manifest_bounds
-from lakelog.catalog.logs import TableHead, places, writing_as
-from lakelog.catalog.parquet import read_files
-from lakelog.catalog.state import BRANCH, RELATION
 from lakelog.log import LogOptions, MemoryStore, open_store, wait_for_background
 from lakelog.log.errors import LakelogError
 

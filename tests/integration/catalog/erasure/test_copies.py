@@ -17,10 +17,10 @@ from tests.integration.catalog.erasure.test_what_stays import catalog, warehouse
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.clones import cloning
-from lakelog.catalog.files import ColumnEstimates, TableEstimates
-from lakelog.catalog.logs import writing_as
-from lakelog.catalog.parquet import left_folders, temporary_folder
+from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
+from lakelog.catalog.core.logs import writing_as
+from lakelog.catalog.core.parquet import left_folders, temporary_folder
+from lakelog.catalog.keeping.clones import cloning
 from lakelog.log import wait_for_background
 from lakelog.log.errors import NotFound
 
@@ -221,7 +221,7 @@ def test_what_a_clone_that_was_stopped_has_left_is_named(catalog: Catalog, wareh
 def test_a_call_that_an_expiry_and_a_vacuum_get_in_the_way_of_begins_anew(
     catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog.erasure import ErasureWork
+    from lakelog.catalog.keeping.erasure import ErasureWork
 
     table = people(catalog)
     for number in range(10, 14):
@@ -249,7 +249,7 @@ def test_a_call_that_an_expiry_and_a_vacuum_get_in_the_way_of_begins_anew(
 
 KILLED = """
 import os, signal
-from lakelog.catalog.parquet import temporary_folder
+from lakelog.catalog.core.parquet import temporary_folder
 with temporary_folder("rows") as folder:
     (folder / "rows.duckdb").write_bytes(b"ZQXJ" * 1000)
     print(folder, flush=True)

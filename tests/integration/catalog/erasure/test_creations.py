@@ -18,11 +18,11 @@ from tests.integration.catalog.erasure.test_what_stays import catalog, warehouse
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.clones import cloning
-from lakelog.catalog.ddl import staging
-from lakelog.catalog.erasure import looking
-from lakelog.catalog.logs import TrackedLog
-from lakelog.catalog.maintenance import promises, purge
+from lakelog.catalog.core.ddl import staging
+from lakelog.catalog.core.logs import TrackedLog
+from lakelog.catalog.keeping.clones import cloning
+from lakelog.catalog.keeping.erasure import looking
+from lakelog.catalog.keeping.maintenance import promises, purge
 from lakelog.log.errors import LakelogError
 
 __all__ = ["catalog", "warehouse"]

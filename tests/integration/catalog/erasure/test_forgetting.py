@@ -15,10 +15,10 @@ from tests.integration.catalog.erasure.searching import Value, found_in
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death, DyingStore
 
 from lakelog.catalog import Catalog, Table, is_signed
+from lakelog.catalog.core.files import ColumnEstimates, TableEstimates, manifest_bounds
+from lakelog.catalog.core.logs import places, writing_as
+from lakelog.catalog.core.parquet.ingest import written_files
 from lakelog.catalog.errors import NoSuchColumn, NoSuchTable
-from lakelog.catalog.files import ColumnEstimates, TableEstimates, manifest_bounds
-from lakelog.catalog.logs import places, writing_as
-from lakelog.catalog.parquet.ingest import written_files
 from lakelog.log import LogOptions, MemoryStore, open_store, wait_for_background
 from lakelog.log.errors import ConflictError, InvalidInput, Unsupported, WriteFenced
 

@@ -14,9 +14,9 @@ from tests.integration.catalog.erasure.test_what_stays import warehouse
 from tests.integration.catalog.maintenance.test_vacuum_crashes import Death
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.erasure import checking, forgetting
-from lakelog.catalog.logs import writing_as
-from lakelog.catalog.parquet import encoded_rows
+from lakelog.catalog.core.logs import writing_as
+from lakelog.catalog.core.parquet import encoded_rows
+from lakelog.catalog.keeping.erasure import checking, forgetting
 from lakelog.log import Commit, wait_for_background
 from lakelog.log.decisions import DecisionPlace
 from lakelog.log.format import Proposal, ProposedChange, encode

@@ -25,14 +25,14 @@ from tests.integration.catalog.erasure.test_forgetting import (
 )
 
 from lakelog.catalog import Catalog, StreamBatch
-from lakelog.catalog.changelog import Limits, Stream, Versions
-from lakelog.catalog.erasure import ErasureWork
+from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
+from lakelog.catalog.core.logs import writing_as
+from lakelog.catalog.core.parquet import encoded_rows
+from lakelog.catalog.core.state import form_of
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.files import ColumnEstimates, TableEstimates
-from lakelog.catalog.logs import writing_as
-from lakelog.catalog.parquet import encoded_rows
-from lakelog.catalog.state import form_of
-from lakelog.catalog.upkeep import clustering
+from lakelog.catalog.keeping.erasure import ErasureWork
+from lakelog.catalog.keeping.upkeep import clustering
+from lakelog.catalog.looking.changelog import Limits, Stream, Versions
 from lakelog.log import wait_for_background
 from lakelog.log.errors import InvalidInput, LakelogError
 from lakelog.log.format import Proposal, ProposedChange, encode

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from lakelog.catalog.files import DataFile, check_files, files_to_arrow
-from lakelog.catalog.imports.delta import DeltaSource, delta_source
-from lakelog.catalog.imports.source import SourceVersion
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.parquet import read_files
-from lakelog.catalog.schema import PartitionSpec, Schema
+from lakelog.catalog.core.files import DataFile, check_files, files_to_arrow
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.parquet import read_files
+from lakelog.catalog.core.schema import PartitionSpec, Schema
+from lakelog.catalog.formats.imports.delta import DeltaSource, delta_source
+from lakelog.catalog.formats.imports.source import SourceVersion
 
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"

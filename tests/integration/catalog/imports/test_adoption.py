@@ -12,7 +12,7 @@ from tests.integration.catalog.imports.adopting import NOW, adopted, end, files,
 from tests.integration.catalog.imports.written import Folder
 
 from lakelog.catalog import Catalog, SourceDiverged
-from lakelog.catalog.imports.claims import CLAIM
+from lakelog.catalog.formats.imports.claims import CLAIM
 from lakelog.cli.main import run
 from lakelog.log.errors import InvalidInput, Unsupported
 

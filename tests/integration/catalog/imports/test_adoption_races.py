@@ -22,10 +22,10 @@ from tests.integration.catalog.imports.adopting import (
 )
 
 from lakelog.catalog import Catalog, CommitConflict, CommitUnknown, DoneInPart, Table
-from lakelog.catalog.imports import first_import
-from lakelog.catalog.imports.claims import CLAIM
-from lakelog.catalog.logs import TableHead
-from lakelog.catalog.maintenance import adopted, adoption, other_owners, purge
+from lakelog.catalog.core.logs import TableHead
+from lakelog.catalog.formats.imports import first_import
+from lakelog.catalog.formats.imports.claims import CLAIM
+from lakelog.catalog.keeping.maintenance import adopted, adoption, other_owners, purge
 from lakelog.log.errors import InvalidInput, NotFound, StorageError
 from lakelog.log.stores import LocalStore
 

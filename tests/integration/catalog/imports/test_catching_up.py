@@ -305,8 +305,8 @@ def test_only_the_table_of_a_source_catches_up_with_it(
 def test_of_two_imports_at_once_one_has_to_start_over(
     source: Table, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog.imports import catching_up
-    from lakelog.catalog.imports.differences import difference
+    from lakelog.catalog.formats.imports import catching_up
+    from lakelog.catalog.formats.imports.differences import difference
 
     import_it(catalog, source)
     other = Catalog(tmp_path / "w")

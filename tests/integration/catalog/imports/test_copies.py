@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.integration.catalog.imports.delta_logs import READER, DeltaLog, column
 
 from lakelog.catalog import Catalog, SourceDiverged, col
-from lakelog.catalog.imports import copies
+from lakelog.catalog.formats.imports import copies
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.stores import copy_object
 

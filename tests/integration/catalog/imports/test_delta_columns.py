@@ -20,7 +20,7 @@ from tests.integration.catalog.imports.delta_logs import (
     versions_with_files,
 )
 
-from lakelog.catalog.schema import AtomicType, Default, dotted
+from lakelog.catalog.core.schema import AtomicType, Default, dotted
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 MODE = "delta.columnMapping.mode"

@@ -21,9 +21,9 @@ from tests.integration.catalog.imports.delta_logs import (
     versions_with_files,
 )
 
-from lakelog.catalog.imports.delta import delta_source
-from lakelog.catalog.imports.delta.paths import file_url
-from lakelog.catalog.logs.places import Places
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.formats.imports.delta import delta_source
+from lakelog.catalog.formats.imports.delta.paths import file_url
 from lakelog.log import CountingStore
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 

@@ -17,7 +17,7 @@ from tests.integration.catalog.imports.delta_logs import (
     versions_with_files,
 )
 
-from lakelog.catalog.imports.source import Source
+from lakelog.catalog.formats.imports.source import Source
 
 DAYS = [dt.date(2024, 2, 29), dt.date(1969, 12, 31), None]
 

@@ -15,8 +15,8 @@ from pyiceberg.types import IntegerType, LongType, NestedField, StringType, Stru
 from tests.integration.catalog.imports.written import Folder
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.imports.iceberg import manifests
-from lakelog.catalog.schema.foreign_properties import ForeignPropertyWarning
+from lakelog.catalog.core.schema.foreign_properties import ForeignPropertyWarning
+from lakelog.catalog.formats.imports.iceberg import manifests
 from lakelog.log.errors import FormatError, InvalidInput, Unsupported
 
 

@@ -39,9 +39,15 @@ from tests.integration.catalog.imports.written import Folder
 from tests.integration.iceberg.readers import by_duckdb, plain
 
 from lakelog.catalog import Catalog, SourceDiverged
-from lakelog.catalog.iceberg import read_all
-from lakelog.catalog.iceberg.avro_files import ADDED, DELETES, POSITION_DELETES, manifest, manifest_list
-from lakelog.catalog.schema import PartitionSpec as OurSpec
+from lakelog.catalog.core.schema import PartitionSpec as OurSpec
+from lakelog.catalog.formats.iceberg import read_all
+from lakelog.catalog.formats.iceberg.avro_files import (
+    ADDED,
+    DELETES,
+    POSITION_DELETES,
+    manifest,
+    manifest_list,
+)
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, NotFound, Unsupported
 
 EVERY = Schema(

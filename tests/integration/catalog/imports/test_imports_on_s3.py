@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from tests import s3_servers
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.imports.claims import CLAIM
+from lakelog.catalog.formats.imports.claims import CLAIM
 from lakelog.log.errors import InvalidInput
 from lakelog.log.stores import open_store
 from lakelog.log.stores.s3_store import S3Store

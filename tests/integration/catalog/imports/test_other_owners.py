@@ -22,9 +22,9 @@ from tests.integration.catalog.imports.adopting import (
 from tests.integration.catalog.imports.written import Folder
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.imports.claims import CLAIM
-from lakelog.catalog.logs import TrackedLog
-from lakelog.catalog.maintenance.other_owners import Sought
+from lakelog.catalog.core.logs import TrackedLog
+from lakelog.catalog.formats.imports.claims import CLAIM
+from lakelog.catalog.keeping.maintenance.other_owners import Sought
 from lakelog.log.errors import InvalidInput
 
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelog.catalog import Catalog, SourceDiverged
-from lakelog.catalog.imports import FolderTable, KnownFolder
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.parquet import is_hidden
-from lakelog.catalog.schema import AtomicType, Field, StructType
+from lakelog.catalog.core.logs.places import Places
+from lakelog.catalog.core.parquet import is_hidden
+from lakelog.catalog.core.schema import AtomicType, Field, StructType
+from lakelog.catalog.formats.imports import FolderTable, KnownFolder
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.stores.memory_store import MemoryStore
 
@@ -203,7 +203,7 @@ def test_what_object_stores_have_in_place_of_folders_is_no_file() -> None:
     ],
 )
 def test_types_of_partitions_are_those_that_spark_infers(texts: list[str | None], type: str) -> None:
-    from lakelog.catalog.imports.folder_columns import partition_type
+    from lakelog.catalog.formats.imports.folder_columns import partition_type
 
     sql = {"int": "integer", "bigint": "long"}
     assert partition_type(texts).name == sql.get(type, type)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, DataFile, Table, col
-from lakelog.catalog.files import manifest_bounds, manifests, overlaps
+from lakelog.catalog.core.files import manifest_bounds, manifests, overlaps
 from lakelog.log import wait_for_background
 
 Client = Callable[[], Catalog]

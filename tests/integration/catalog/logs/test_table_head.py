@@ -8,9 +8,9 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, Table, Token, col
+from lakelog.catalog.core.logs import NothingToDo, Written
+from lakelog.catalog.core.state import Operation
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.logs import NothingToDo, Written
-from lakelog.catalog.state import Operation
 from lakelog.log import Draft
 from lakelog.log.errors import NotFound
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from lakelog.catalog.logs import places
-from lakelog.catalog.maintenance import Engine, VersionsBuried, VersionsToBury
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.keeping.maintenance import Engine, VersionsBuried, VersionsToBury
 from lakelog.log import ObjectStore
 from lakelog.log.burial import tombstone_of
 from lakelog.log.format import Tombstone, decode_entry, encode

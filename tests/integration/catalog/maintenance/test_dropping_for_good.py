@@ -9,7 +9,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.maintenance import purge
+from lakelog.catalog.keeping.maintenance import purge
 from lakelog.log import NotFound
 from lakelog.log.errors import Unsupported
 

@@ -11,7 +11,7 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.ddl import saved_cuts
+from lakelog.catalog.core.ddl import saved_cuts
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log import InvalidInput, NotFound, open_store, wait_for_background
 from lakelog.log.replay import Replay
@@ -195,7 +195,7 @@ def test_snapshots_from_before_an_expiry_are_used_after_it(
         return real(replay, versions)
 
     # The cleaner dies before it writes a snapshot of its own: the hint is from before the base.
-    monkeypatch.setattr("lakelog.catalog.maintenance.expire.refresh_snapshot", lambda tracked: None)
+    monkeypatch.setattr("lakelog.catalog.keeping.maintenance.expire.refresh_snapshot", lambda tracked: None)
     catalog.expire("t", version=30, dry_run=False)
     monkeypatch.undo()
     monkeypatch.setattr(Replay, "get_versions", get_versions)
@@ -316,7 +316,7 @@ def test_a_cut_that_is_saved_after_an_expiry_was_planned_still_holds_it_back(
     table, saver = grown(catalog, 3), client()
     answers = iter([{}, {table.head.tracked.location: 3}])
     monkeypatch.setattr(
-        "lakelog.catalog.maintenance.expire.NeededVersions", lambda tree, settled=False: next(answers)
+        "lakelog.catalog.keeping.maintenance.expire.NeededVersions", lambda tree, settled=False: next(answers)
     )
     [answer] = catalog.expire("t", version=4, dry_run=False)
     assert (answer.kept_for_cuts, answer.versions) == (True, 0)

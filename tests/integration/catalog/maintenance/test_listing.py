@@ -12,7 +12,7 @@ import pytest
 from tests.patience import barrier
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.maintenance import listing
+from lakelog.catalog.keeping.maintenance import listing
 from lakelog.log import MemoryStore
 from lakelog.log.errors import StorageError
 

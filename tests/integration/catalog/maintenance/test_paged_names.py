@@ -13,10 +13,10 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.files import decode_table, encode_table
-from lakelog.catalog.logs.tracked_log import TrackedLog
-from lakelog.catalog.schema import state_of
-from lakelog.catalog.state import (
+from lakelog.catalog.core.files import decode_table, encode_table
+from lakelog.catalog.core.logs.tracked_log import TrackedLog
+from lakelog.catalog.core.schema import state_of
+from lakelog.catalog.core.state import (
     RELATION,
     TABLE,
     EntryLinked,
@@ -28,7 +28,7 @@ from lakelog.catalog.state import (
     paged_map,
     pages_in,
 )
-from lakelog.catalog.state.name_pages import StoredPage
+from lakelog.catalog.core.state.name_pages import StoredPage
 from lakelog.log import CountingStore, Draft, LogOptions, MemoryStore
 from lakelog.log.errors import FormatError, StorageError, UnsupportedFormat
 from lakelog.log.expiry import expire

@@ -12,10 +12,10 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table
-from lakelog.catalog.logs import places
-from lakelog.catalog.logs.cache import LogChange
-from lakelog.catalog.maintenance import all_named
-from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.logs.cache import LogChange
+from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.keeping.maintenance import all_named
 from lakelog.log import (
     CountingStore,
     Draft,
@@ -115,8 +115,8 @@ def test_what_was_added_and_removed_in_retained_versions_stays_for_time_travel(
 def test_what_is_there_is_judged_page_by_page_and_deleted_in_several_requests(
     catalog: Catalog, clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelog.catalog.maintenance.vacuum.PAGE", 3)
-    monkeypatch.setattr("lakelog.catalog.maintenance.purge.DELETE_MAX", 2)
+    monkeypatch.setattr("lakelog.catalog.keeping.maintenance.vacuum.PAGE", 3)
+    monkeypatch.setattr("lakelog.catalog.keeping.maintenance.purge.DELETE_MAX", 2)
     table = catalog.create_table("t", SCHEMA)
     for number in range(20):
         table = table.append(rows(number))
@@ -139,7 +139,7 @@ def test_what_is_there_is_judged_page_by_page_and_deleted_in_several_requests(
 def test_many_files_in_sidecars_are_reachable_too(
     catalog: Catalog, clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelog.catalog.logs.commits.SIDECAR_FROM_FILES", 1)
+    monkeypatch.setattr("lakelog.catalog.core.logs.commits.SIDECAR_FROM_FILES", 1)
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
     write = table.begin_write()
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US", "ASIA"])]
@@ -315,7 +315,7 @@ def test_sidecars_of_attempts_that_lost_go_and_those_of_commits_to_come_stay(
 def test_sidecars_of_retained_commits_stay(
     catalog: Catalog, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelog.catalog.logs.commits.SIDECAR_FROM_FILES", 1)
+    monkeypatch.setattr("lakelog.catalog.core.logs.commits.SIDECAR_FROM_FILES", 1)
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
     write = table.begin_write()
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US"])]

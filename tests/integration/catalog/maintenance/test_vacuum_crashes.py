@@ -14,11 +14,11 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.maintenance.executors import executors
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.ddl import staging
-from lakelog.catalog.logs import places
-from lakelog.catalog.maintenance import engine
-from lakelog.catalog.parquet.ingest import written_files
-from lakelog.catalog.schema import Metadata
+from lakelog.catalog.core.ddl import staging
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.core.schema import Metadata
+from lakelog.catalog.keeping.maintenance import engine
 from lakelog.log import MemoryStore, NotFound, ObjectStore, open_store, wait_for_background
 from lakelog.log.burial import windows
 

@@ -11,8 +11,8 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable, Table
-from lakelog.catalog.maintenance import purge
-from lakelog.catalog.state import Link
+from lakelog.catalog.core.state import Link
+from lakelog.catalog.keeping.maintenance import purge
 from lakelog.log import ConflictError, NotFound, ObjectStore, open_store
 
 DAY = dt.timedelta(days=1)

@@ -13,7 +13,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.maintenance.executors import executors
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.maintenance import engine, vacuum
+from lakelog.catalog.keeping.maintenance import engine, vacuum
 from lakelog.log import ConflictError, NotFound, WriteFenced, open_store, wait_for_background
 from lakelog.log.burial import windows
 

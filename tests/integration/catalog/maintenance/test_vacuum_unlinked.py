@@ -10,14 +10,14 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.ddl import staging
-from lakelog.catalog.ddl.staging import Stage
+from lakelog.catalog.core.ddl import staging
+from lakelog.catalog.core.ddl.staging import Stage
+from lakelog.catalog.core.logs import TrackedLog, scope
+from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.core.schema import Metadata
+from lakelog.catalog.core.state.namespace_state import Entry
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.logs import TrackedLog, scope
-from lakelog.catalog.maintenance import orphans, purge
-from lakelog.catalog.parquet.ingest import written_files
-from lakelog.catalog.schema import Metadata
-from lakelog.catalog.state.namespace_state import Entry
+from lakelog.catalog.keeping.maintenance import orphans, purge
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import CountingStore, LakelogError, NotFound, ObjectStore, open_store
 
@@ -144,7 +144,7 @@ def test_a_namespace_that_was_never_linked_is_purged_after_the_limit(
         raise Death
 
     with monkeypatch.context() as patch, pytest.raises(Death):
-        patch.setattr("lakelog.catalog.ddl.namespaces.commit_in", stop)
+        patch.setattr("lakelog.catalog.core.ddl.namespaces.commit_in", stop)
         client().create_namespace("a.lost")
     clock.days_later(4)
     assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-namespace", 0, 0)]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema.predicate import col
+from lakelog.catalog.core.schema.predicate import col
 from lakelog.log.errors import InvalidInput, NotFound
 
 COLUMNS = pa.schema([("id", pa.int64()), ("name", pa.string())])

@@ -11,16 +11,9 @@ import pytest
 from tests.everywhere import replaced
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import (
-    Catalog,
-    CommitConflict,
-    DataFile,
-    StreamBatch,
-    Table,
-    col,
-    parquet,
-)
-from lakelog.catalog.logs import TableHead
+from lakelog.catalog import Catalog, CommitConflict, DataFile, StreamBatch, Table, col
+from lakelog.catalog.core import parquet
+from lakelog.catalog.core.logs import TableHead
 from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
@@ -97,7 +90,7 @@ def test_what_may_have_been_committed_stays(catalog: Catalog, table: Table) -> N
     def lost(*_: Any, **__: Any) -> Any:
         raise CommitUnknown("no answer", commit_id="c", location="t")
 
-    with patch("lakelog.catalog.writes.file_changes.commit", lost), pytest.raises(CommitUnknown):
+    with patch("lakelog.catalog.core.writes.file_changes.commit", lost), pytest.raises(CommitUnknown):
         table.append(rows(8))
     assert len(unused(catalog)) == 1
 

@@ -12,8 +12,8 @@ import pytest
 from tests.integration.catalog.audit.audited_shop import Objects, alter
 
 from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Sheet
+from lakelog.catalog.looking.pictures.model import Change, Picture
 from lakelog.catalog.names import identifier
-from lakelog.catalog.pictures.model import Change, Picture
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "day": pa.date32()})
 

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchColumn
-from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
 from lakelog.log.errors import InvalidInput, Unsupported
 
 Client = Callable[[], Catalog]

@@ -11,6 +11,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, Table
+from lakelog.catalog.core.schema.constraints import Check, ForeignKey, PrimaryKey
 from lakelog.catalog.errors import (
     CheckViolated,
     ConstraintExists,
@@ -19,7 +20,6 @@ from lakelog.catalog.errors import (
     NoSuchConstraint,
     RowsUnproven,
 )
-from lakelog.catalog.schema.constraints import Check, ForeignKey, PrimaryKey
 from lakelog.log import InvalidInput, Unsupported
 
 Client = Callable[[], Catalog]
@@ -151,7 +151,7 @@ def test_a_check_that_only_spark_understands_refuses_rows_from_python(table: Tab
 
 
 def test_a_check_on_a_char_column_is_sparks(catalog: Catalog) -> None:
-    from lakelog.catalog.schema.spark_types import schema_from_spark
+    from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
     fields = [{"name": "c", "type": "char(4)", "nullable": True, "metadata": {}}]
     table = catalog.create_table("c", schema_from_spark({"type": "struct", "fields": fields}))

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import AtomicType, Catalog, Field, Schema, StructType, Table
-from lakelog.catalog.parquet import read_files
-from lakelog.catalog.schema import assign_ids
+from lakelog.catalog.core.parquet import read_files
+from lakelog.catalog.core.schema import assign_ids
 
 TYPES = {
     "id": "long", "small": "short", "real": "double", "single": "float", "price": "decimal(10,2)", "text": "string",

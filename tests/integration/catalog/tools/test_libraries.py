@@ -21,8 +21,8 @@ import pytest
 from tests.integration.catalog.tools.tables import INFINITY, NAN, make_table, reads
 
 from lakelog.catalog import ArrowRows, Catalog, InvalidInput, NotFound, Table, Unsupported
-from lakelog.catalog.tools.duckdb_relation import _Dataset
-from lakelog.catalog.tools.packages import package
+from lakelog.catalog.core.tools.duckdb_relation import _Dataset
+from lakelog.catalog.core.tools.packages import package
 
 IDS = [1, 2, 3, 11, 12, 13, 21, 23, None]
 
@@ -350,7 +350,7 @@ def test_a_package_that_is_broken_is_not_called_missing(monkeypatch: pytest.Monk
     def broken(name: str) -> ModuleType:
         raise ModuleNotFoundError("no module named numpy", name="numpy")
 
-    monkeypatch.setattr("lakelog.catalog.tools.packages.importlib.import_module", broken)
+    monkeypatch.setattr("lakelog.catalog.core.tools.packages.importlib.import_module", broken)
     with pytest.raises(ModuleNotFoundError, match="numpy"):
         package("torch", "to_torch", "torch")
 

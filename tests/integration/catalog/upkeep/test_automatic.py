@@ -15,12 +15,12 @@ import pytest
 from tests.patience import PATIENCE_S
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.logs import places
-from lakelog.catalog.parquet.ingest import written_files
-from lakelog.catalog.state import Group
-from lakelog.catalog.upkeep import automatic
-from lakelog.catalog.upkeep.automatic import wait_for_upkeep
-from lakelog.catalog.upkeep.compacting import step
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.core.state import Group
+from lakelog.catalog.keeping.upkeep import automatic
+from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
+from lakelog.catalog.keeping.upkeep.compacting import step
 from lakelog.log import LogOptions, open_store
 from lakelog.log.errors import FormatError, InvalidInput, StorageError
 from lakelog.log.stores.counting_store import CountingStore
@@ -128,7 +128,7 @@ def slow_steps(monkeypatch: pytest.MonkeyPatch, now: Now) -> list[float]:
         now.s += 5.0
         return real(*given, **how)
 
-    monkeypatch.setattr("lakelog.catalog.upkeep.automatic.step", slow)
+    monkeypatch.setattr("lakelog.catalog.keeping.upkeep.automatic.step", slow)
     return took
 
 
@@ -344,7 +344,7 @@ def test_a_writer_does_not_notice_that_upkeep_fails(
         raise StorageError("no space left on device", location="data/")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lakelog.catalog.upkeep.automatic.step", fails)
+        patch.setattr("lakelog.catalog.keeping.upkeep.automatic.step", fails)
         for id in range(20):
             table = table.append(rows(id))
             while begun:
@@ -370,7 +370,7 @@ PROGRAM = """
 import sys, time
 import pyarrow as pa
 from lakelog.catalog import Catalog
-from lakelog.catalog.upkeep import automatic
+from lakelog.catalog.keeping.upkeep import automatic
 
 def endless(head, goal, files, groups, check, **how):
     print("begun", flush=True)
@@ -397,3 +397,26 @@ def test_a_process_that_ends_does_not_wait_for_it(tmp_path: Path) -> None:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == "begun\n" and process.stdout.readline() == "ends\n"
         assert process.wait(PATIENCE_S) == 0, process.stderr.read()
+
+
+LATE = """
+import threading
+import pyarrow as pa
+from lakelog.catalog import Catalog
+
+def late():
+    catalog = Catalog("memory://late", maintenance="auto")
+    catalog.create_namespace("a")
+    table = catalog.create_table("a.t", pa.schema({"id": pa.int64()}))
+    for id in range(9):
+        table = table.append(pa.table({"id": [id]}))
+    print(table.version, flush=True)
+
+threading._register_atexit(late)
+"""
+
+
+def test_a_process_that_ends_commits_to_a_table_that_is_kept_up() -> None:
+    """Nothing of upkeep is loaded before; a commit that stands is not reported as failed."""
+    done = subprocess.run([sys.executable, "-c", LATE], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("10\n", "")

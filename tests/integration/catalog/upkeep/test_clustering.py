@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, DoneInPart, InvalidInput, Table
-from lakelog.catalog.parquet import read_files, written_rows
-from lakelog.catalog.parquet.curve_cuts import border
-from lakelog.catalog.parquet.curve_order import along_curve
-from lakelog.catalog.schema import curve_of
-from lakelog.catalog.state import clustering as planning
-from lakelog.catalog.upkeep import clustering
+from lakelog.catalog.core.parquet import read_files, written_rows
+from lakelog.catalog.core.parquet.curve_cuts import border
+from lakelog.catalog.core.parquet.curve_order import along_curve
+from lakelog.catalog.core.schema import curve_of
+from lakelog.catalog.core.state import clustering as planning
+from lakelog.catalog.keeping.upkeep import clustering
 
 SCHEMA = pa.schema({"id": pa.int64(), "day": pa.date32(), "part": pa.string(), "pad": pa.string()})
 DAY = dt.date(2024, 1, 1)

@@ -14,9 +14,9 @@ from tests.integration.catalog.test_crashes import Death, DyingStore
 from tests.unit.log.transactions import one_by_one
 
 from lakelog.catalog import Catalog, InvalidInput, NoSuchTable, Unsupported
-from lakelog.catalog.logs import places
-from lakelog.catalog.maintenance import Severity, vacuum_logs
-from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.core.logs import places
+from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.keeping.maintenance import Severity, vacuum_logs
 from lakelog.log import LogOptions, open_store
 from lakelog.log.errors import StorageError
 
@@ -104,7 +104,7 @@ def test_a_vacuum_is_due_once_in_the_time_of_its_age_and_after_an_expiry(
         listed.append(day)
         return real(*given)
 
-    monkeypatch.setattr("lakelog.catalog.upkeep.maintain.vacuum_logs", vacuum)
+    monkeypatch.setattr("lakelog.catalog.keeping.upkeep.maintain.vacuum_logs", vacuum)
     policy = {"lakelog.maintenance.vacuum-age": "2d"}
     table = filled(catalog, 1, properties=policy)
     for day in range(40):

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, CommitConflict
-from lakelog.catalog.files import ColumnEstimates, TableEstimates
-from lakelog.catalog.upkeep import automatic
-from lakelog.catalog.upkeep.automatic import wait_for_upkeep
-from lakelog.catalog.upkeep.clustering import ranked
-from lakelog.catalog.upkeep.statistics import EXACT_MAX, Distinct, refreshed
+from lakelog.catalog.core.files import ColumnEstimates, TableEstimates
+from lakelog.catalog.keeping.upkeep import automatic
+from lakelog.catalog.keeping.upkeep.automatic import wait_for_upkeep
+from lakelog.catalog.keeping.upkeep.clustering import ranked
+from lakelog.catalog.keeping.upkeep.statistics import EXACT_MAX, Distinct, refreshed
 from lakelog.log import LogOptions
 
 AUTO = {"lakelog.maintenance": "auto"}

@@ -14,7 +14,7 @@ from tests.integration.catalog.writes.test_open_proposals import combine, leave_
 from tests.integration.catalog.writes.test_proposed_rows import ids, propose, rows, shaped, table
 
 from lakelog.catalog import Catalog, CommitUnknown, Table
-from lakelog.catalog.parquet import rows_written_in
+from lakelog.catalog.core.parquet import rows_written_in
 from lakelog.log import StorageError
 from lakelog.log.format import Proposal, decode_proposal, encode
 from lakelog.log.stores import LocalStore
@@ -36,7 +36,7 @@ def test_rows_that_a_combiner_has_no_room_to_write_are_applied_once_by_the_next(
             raise StorageError("no space left on device", location="here", without_effect=True)
         return rows_written_in(*args)
 
-    with patch("lakelog.catalog.writes.proposed_rows.rows_written_in", is_full):
+    with patch("lakelog.catalog.core.writes.proposed_rows.rows_written_in", is_full):
         combine(tmp_path, table=True, rows=rows(1))  # which can write its own file, in its own way
     assert ids(table) in ([1, 1], [1, 1, 10, 11])
     combine(tmp_path, table=True, rows=rows(2))

@@ -12,12 +12,12 @@ import pytest
 from tests.integration.catalog.rows_changed import deleted
 
 from lakelog.catalog import Catalog, CommitConflict, Table, col
-from lakelog.catalog.files.data_file import file_path
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.parquet.copying import copied_files
-from lakelog.catalog.planning.bound import Constant
-from lakelog.catalog.state.compaction import goal_of
-from lakelog.catalog.writes.compaction_commit import Rewritten
+from lakelog.catalog.core.files.data_file import file_path
+from lakelog.catalog.core.parquet.copying import copied_files
+from lakelog.catalog.core.planning.bound import Constant
+from lakelog.catalog.core.state.compaction import goal_of
+from lakelog.catalog.core.writes.compaction_commit import Rewritten
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import WriteRef
 from lakelog.log.errors import CommitUnknown, InvalidInput, Unsupported
 

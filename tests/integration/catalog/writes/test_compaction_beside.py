@@ -16,12 +16,12 @@ from tests.integration.catalog.rows_changed import deleted, deletes_of
 from tests.integration.catalog.writes.test_compaction import BUCKETS, SCHEMA, check, known, rows, written
 
 from lakelog.catalog import Catalog, CommitConflict, Table, col
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.files.data_file import DataFile
-from lakelog.catalog.logs.commits import Token
-from lakelog.catalog.parquet.copying import copied_files
-from lakelog.catalog.writes import file_changes, row_reader
-from lakelog.catalog.writes.compaction_commit import Rewritten
+from lakelog.catalog.core.files import deletion_vectors
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.logs.commits import Token
+from lakelog.catalog.core.parquet.copying import copied_files
+from lakelog.catalog.core.writes import file_changes, row_reader
+from lakelog.catalog.core.writes.compaction_commit import Rewritten
 from lakelog.log.errors import InvalidInput
 
 COPYING = [
@@ -169,7 +169,7 @@ def beside(catalog: Catalog, work: Callable[[], object]) -> Any:
         work()
         return files
 
-    return patch("lakelog.catalog.writes.compaction_commit.copied_files", meanwhile)
+    return patch("lakelog.catalog.core.writes.compaction_commit.copied_files", meanwhile)
 
 
 def test_a_compaction_in_a_loop_beside_changes_of_rows_loses_none_of_its_work(

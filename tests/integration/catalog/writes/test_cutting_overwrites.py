@@ -17,10 +17,10 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, CommitConflict, Table, col
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.parquet.copying import copied_files
-from lakelog.catalog.planning import bind
-from lakelog.catalog.schema.predicate import Predicate
+from lakelog.catalog.core.parquet.copying import copied_files
+from lakelog.catalog.core.planning import bind
+from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import InvalidInput, Unsupported
 
 MODES = ("merge-on-read", "copy-on-write")

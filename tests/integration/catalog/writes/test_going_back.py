@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.core.files.column_statistics import ColumnEstimates, TableEstimates
+from lakelog.catalog.core.schema.arrow_types import schema_from_arrow
+from lakelog.catalog.core.schema.predicate import col
+from lakelog.catalog.core.writes.rollback import _missing_value
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
-from lakelog.catalog.files.column_statistics import ColumnEstimates, TableEstimates
-from lakelog.catalog.schema.arrow_types import schema_from_arrow
-from lakelog.catalog.schema.predicate import col
-from lakelog.catalog.writes.rollback import _missing_value
 from lakelog.log.errors import InvalidInput, NotFound
 
 
@@ -225,7 +225,7 @@ def test_a_write_under_way_goes_on_over_a_rollback_where_its_columns_still_fit(c
     widened = newest.refresh().alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
     write = widened.begin_write()
     widened.rollback_to_version(2)
-    from lakelog.catalog.parquet.ingest import written_files
+    from lakelog.catalog.core.parquet.ingest import written_files
 
     files = written_files(widened.head.tracked, widened.metadata, write, pa.table({"id": [2**40]}))
     with pytest.raises(CommitConflict, match="is a integer now, and was a long"):

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, CatalogNames, Table, col
+from lakelog.catalog.core.files.data_file import ColumnStats
+from lakelog.catalog.core.parquet.ingest import written_files
+from lakelog.catalog.core.parquet.numbering import Numbering
+from lakelog.catalog.core.schema.identity import ValuesTaken, refuse_given
+from lakelog.catalog.core.schema.spark_types import schema_from_spark
+from lakelog.catalog.core.state.events import IdentityTaken, encode
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.files.data_file import ColumnStats
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.parquet.ingest import written_files
-from lakelog.catalog.parquet.numbering import Numbering
-from lakelog.catalog.schema.identity import ValuesTaken, refuse_given
-from lakelog.catalog.schema.spark_types import schema_from_spark
-from lakelog.catalog.state.events import IdentityTaken, encode
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import Draft
 from lakelog.log.checks.findings import Severity
 from lakelog.log.errors import InvalidInput, Unsupported

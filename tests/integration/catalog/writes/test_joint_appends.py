@@ -18,10 +18,10 @@ from tests.integration.catalog.writes.test_identity import create, given, of
 from tests.patience import PATIENCE_S, wait_until
 
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, NoSuchTable, Table, TableRenamed, Token
-from lakelog.catalog.logs import places, writing_as
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.state import FilesChanged, RowsAppended, TableEvent, encode
-from lakelog.catalog.writes import joint_appends
+from lakelog.catalog.core.logs import places, writing_as
+from lakelog.catalog.core.state import FilesChanged, RowsAppended, TableEvent, encode
+from lakelog.catalog.core.writes import joint_appends
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import (
     CommitUnknown,
     ConflictError,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog, InvalidInput, Table
-from lakelog.catalog.files.kept_statistics import columns_with_statistics
+from lakelog.catalog.core.files.kept_statistics import columns_with_statistics
 
 WIDE = 40
 PROPERTY = "lakelog.write.statistics.columns"

@@ -22,9 +22,9 @@ from lakelog.catalog import (
     Token,
     col,
 )
-from lakelog.catalog.schema import schema_from_spark
-from lakelog.catalog.writes import merge as merging
-from lakelog.catalog.writes.sql import engine as sql_engine
+from lakelog.catalog.core.schema import schema_from_spark
+from lakelog.catalog.core.writes import merge as merging
+from lakelog.catalog.core.writes.sql import engine as sql_engine
 from lakelog.log.errors import InvalidInput, LakelogError, StorageError, Unsupported
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string(), "n": pa.int32()})

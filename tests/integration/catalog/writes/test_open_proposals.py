@@ -24,8 +24,8 @@ from lakelog.catalog import (
     NotFound,
     Table,
 )
-from lakelog.catalog.ddl import staging
-from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.core.ddl import staging
+from lakelog.catalog.core.logs import TrackedLog
 from lakelog.log.changes import refusal_in
 from lakelog.log.format import ProposedChange
 from lakelog.log.proposals.inbox import Inbox, proposals_of

@@ -17,11 +17,11 @@ from tests.integration.catalog.writes.test_identity import create, fsck_finds, g
 from tests.integration.catalog.writes.test_open_proposals import combine, leave_proposed
 
 from lakelog.catalog import Catalog, CheckViolated, CommitConflict, CommitUnknown, LogOptions, Table, Token
-from lakelog.catalog.parquet import row_bytes
-from lakelog.catalog.parquet.conform import conform
-from lakelog.catalog.parquet.row_bytes import decoded_rows, encoded_rows
-from lakelog.catalog.schema import relaxed
-from lakelog.catalog.writes import arrow_rows
+from lakelog.catalog.core.parquet import row_bytes
+from lakelog.catalog.core.parquet.conform import conform
+from lakelog.catalog.core.parquet.row_bytes import decoded_rows, encoded_rows
+from lakelog.catalog.core.schema import relaxed
+from lakelog.catalog.core.writes import arrow_rows
 from lakelog.log import FormatError, InvalidInput, Log, StorageError
 from lakelog.log.changes import refusal_in
 from lakelog.log.format import ProposedChange

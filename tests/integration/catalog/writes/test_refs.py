@@ -14,12 +14,12 @@ from tests.integration.catalog.conftest import rows
 from tests.integration.catalog.rows_changed import deleted, two_files, updated
 
 from lakelog.catalog import Catalog, StreamBatch, Table, col
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.state.history import OPERATIONS
+from lakelog.catalog.core.state.refs import Line
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
-from lakelog.catalog.maintenance.fsck.judges import TableJudge
+from lakelog.catalog.keeping.maintenance.fsck.judges import TableJudge
 from lakelog.catalog.read_together import read_together
-from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.state.history import OPERATIONS
-from lakelog.catalog.state.refs import Line
 from lakelog.log import LogOptions
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
@@ -472,7 +472,7 @@ def test_identity_values_are_given_once_over_all_lines(catalog: Catalog, client:
 
 
 def numbered() -> Schema:
-    from lakelog.catalog.schema.spark_types import schema_from_spark
+    from lakelog.catalog.core.schema.spark_types import schema_from_spark
 
     identity = {"identity.start": 1, "identity.step": 1, "identity.allowExplicitInsert": False}
     return schema_from_spark(

@@ -20,8 +20,8 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.files.data_file import DataFile
-from lakelog.catalog.files.puffin import AROUND_BYTES, HEAD_BYTES, MAGIC
+from lakelog.catalog.core.files.data_file import DataFile
+from lakelog.catalog.core.files.puffin import AROUND_BYTES, HEAD_BYTES, MAGIC
 from lakelog.log.errors import FormatError, InvalidInput
 
 
@@ -174,8 +174,8 @@ def test_vectors_survive_snapshots(table: Table) -> None:
 
 
 def _files(table: Table) -> list[DataFile]:
-    from lakelog.catalog.files.data_file import files_from_arrow
-    from lakelog.catalog.logs.live_files import all_files
+    from lakelog.catalog.core.files.data_file import files_from_arrow
+    from lakelog.catalog.core.logs.live_files import all_files
 
     return sorted(
         files_from_arrow(all_files(table.head.tracked, table.head.view)), key=lambda file: file.path

@@ -19,7 +19,7 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col
-from lakelog.catalog.writes import delete, file_changes, row_reader
+from lakelog.catalog.core.writes import delete, file_changes, row_reader
 from lakelog.log import ConflictError
 
 Change = Callable[[Table], Table]

@@ -11,11 +11,11 @@ import pytest
 from tests.integration.catalog.rows_changed import deleted, deletes_of, paths_of
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.files.data_file import DataFile, file_path
-from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
-from lakelog.catalog.logs import commits
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.parquet.opening import footer_crc_of
+from lakelog.catalog.core.files.data_file import DataFile, file_path
+from lakelog.catalog.core.files.row_ids import ROW_ID, ROW_VERSION
+from lakelog.catalog.core.logs import commits
+from lakelog.catalog.core.parquet.opening import footer_crc_of
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import WriteRef
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})

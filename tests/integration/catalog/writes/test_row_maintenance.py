@@ -12,10 +12,10 @@ import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, paths_of, positions, rows_of, updated
 
 from lakelog.catalog import Catalog, DataFile, Table, col
-from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.files.row_ids import with_ids
-from lakelog.catalog.maintenance import fsck
-from lakelog.catalog.writes import file_changes
+from lakelog.catalog.core.files import deletion_vectors
+from lakelog.catalog.core.files.row_ids import with_ids
+from lakelog.catalog.core.writes import file_changes
+from lakelog.catalog.keeping.maintenance import fsck
 from lakelog.log import ConflictError
 from lakelog.log.checks.findings import Severity
 

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.catalog.rows_changed import deleted, rows, rows_of, two_files, updated
 
 from lakelog.catalog import Catalog, CommitConflict, Table, col
-from lakelog.catalog.writes import row_reader
+from lakelog.catalog.core.writes import row_reader
 
 EVERY = list(range(20))
 

@@ -7,7 +7,7 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.changelog.net_changes import as_updates, net, without_copies
+from lakelog.catalog.looking.changelog.net_changes import as_updates, net, without_copies
 
 Change = tuple[int, str, int, int]
 """The version of a change, its kind, and the row's id and version."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 from tests.unit.catalog.files.test_file_set import SCHEMA, SPEC, a_file
 
-from lakelog.catalog.files import manifest_bounds, manifests
-from lakelog.catalog.files.data_file import DataFile, RemovedFile, removed_file
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.manifest import Manifest
-from lakelog.catalog.maintenance.fsck.judges import TableJudge, different_files
+from lakelog.catalog.core.files import manifest_bounds, manifests
+from lakelog.catalog.core.files.data_file import DataFile, RemovedFile, removed_file
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.manifest import Manifest
+from lakelog.catalog.keeping.maintenance.fsck.judges import TableJudge, different_files
 from lakelog.log.errors import FormatError
 
 

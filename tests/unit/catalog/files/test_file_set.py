@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.files.data_file import (
+from lakelog.catalog.core.files.data_file import (
     ColumnStats,
     DataFile,
     RemovedFile,
@@ -18,13 +18,13 @@ from lakelog.catalog.files.data_file import (
     files_to_arrow,
     removed_file,
 )
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.file_tables import LONG, tiered
-from lakelog.catalog.files.manifest import Manifest
-from lakelog.catalog.files.manifests import Manifests
-from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
-from lakelog.catalog.schema.schema import Schema, assign_ids
-from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.file_tables import LONG, tiered
+from lakelog.catalog.core.files.manifest import Manifest
+from lakelog.catalog.core.files.manifests import Manifests
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, spec_from_transforms
+from lakelog.catalog.core.schema.schema import Schema, assign_ids
+from lakelog.catalog.core.schema.types import AtomicType, Field
 from lakelog.log.errors import FormatError, InvalidInput
 
 SCHEMA = assign_ids([Field(name="a", type=AtomicType("long")), Field(name="d", type=AtomicType("date"))])

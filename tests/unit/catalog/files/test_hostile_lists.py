@@ -13,8 +13,8 @@ import pytest
 from pyroaring import BitMap
 from tests.integration.forging import hostile
 
-from lakelog.catalog.files import arrow_lists
-from lakelog.catalog.files.deletion_vectors import Deletes, decoded_vector
+from lakelog.catalog.core.files import arrow_lists
+from lakelog.catalog.core.files.deletion_vectors import Deletes, decoded_vector
 from lakelog.log import FormatError
 
 

@@ -9,26 +9,32 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.files import file_set, manifest_bounds, manifests
-from lakelog.catalog.files.arrow_lists import encode_table
-from lakelog.catalog.files.data_file import (
+from lakelog.catalog.core.files import file_set, manifest_bounds, manifests
+from lakelog.catalog.core.files.arrow_lists import encode_table
+from lakelog.catalog.core.files.data_file import (
     ColumnStats,
     DataFile,
     files_from_arrow,
     files_to_arrow,
     removed_file,
 )
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.manifest import Manifest
-from lakelog.catalog.files.manifest_bounds import bounds_of, bounds_table, decode_bounds, encode_bounds, holds
-from lakelog.catalog.files.manifests import Manifests
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.scan_plan import choosing, count_rows, plan_scan
-from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
-from lakelog.catalog.schema.predicate import Column, Predicate, literal
-from lakelog.catalog.schema.schema import Schema, assign_ids
-from lakelog.catalog.schema.transforms import apply_transform
-from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.manifest import Manifest
+from lakelog.catalog.core.files.manifest_bounds import (
+    bounds_of,
+    bounds_table,
+    decode_bounds,
+    encode_bounds,
+    holds,
+)
+from lakelog.catalog.core.files.manifests import Manifests
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.scan_plan import choosing, count_rows, plan_scan
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, spec_from_transforms
+from lakelog.catalog.core.schema.predicate import Column, Predicate, literal
+from lakelog.catalog.core.schema.schema import Schema, assign_ids
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType, Field
 from lakelog.log.errors import FormatError
 
 SCHEMA = assign_ids([Field(name="n", type=AtomicType("long")), Field(name="day", type=AtomicType("integer"))])

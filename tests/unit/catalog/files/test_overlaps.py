@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from tests.unit.catalog.files.test_packs import SCHEMA, Stored, condition, rows_of
 
-from lakelog.catalog.files import manifest_bounds, manifests, overlaps
-from lakelog.catalog.files.data_file import ColumnStats, DataFile
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.leaves import Leaf
-from lakelog.catalog.planning.scan_plan import plan_scan
-from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
+from lakelog.catalog.core.files import manifest_bounds, manifests, overlaps
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.leaves import Leaf
+from lakelog.catalog.core.planning.scan_plan import plan_scan
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.log import BlobRange
 from lakelog.log.errors import NotFound
 

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.examples import examples
 
-from lakelog.catalog.files import file_set, manifest_bounds, manifests, overlaps
-from lakelog.catalog.files.arrow_lists import encode_table
-from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_from_arrow, removed_file
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.files.leaves import Leaf
-from lakelog.catalog.files.manifest_bounds import decode_bounds, encode_bounds
-from lakelog.catalog.files.manifest_parts import (
+from lakelog.catalog.core.files import file_set, manifest_bounds, manifests, overlaps
+from lakelog.catalog.core.files.arrow_lists import encode_table
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile, files_from_arrow, removed_file
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.files.leaves import Leaf
+from lakelog.catalog.core.files.manifest_bounds import decode_bounds, encode_bounds
+from lakelog.catalog.core.files.manifest_parts import (
     GAP_BYTES,
     Kept,
     Part,
@@ -30,12 +30,12 @@ from lakelog.catalog.files.manifest_parts import (
     hash_of,
     ranges_of,
 )
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.scan_plan import count_rows, plan_scan
-from lakelog.catalog.schema.partitioning import spec_from_transforms
-from lakelog.catalog.schema.predicate import Column, Predicate, literal
-from lakelog.catalog.schema.schema import assign_ids
-from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.scan_plan import count_rows, plan_scan
+from lakelog.catalog.core.schema.partitioning import spec_from_transforms
+from lakelog.catalog.core.schema.predicate import Column, Predicate, literal
+from lakelog.catalog.core.schema.schema import assign_ids
+from lakelog.catalog.core.schema.types import AtomicType, Field
 from lakelog.log import BlobRange
 from lakelog.log.errors import FormatError
 

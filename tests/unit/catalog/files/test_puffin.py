@@ -8,8 +8,8 @@ import zlib
 
 from pyroaring import BitMap
 
-from lakelog.catalog.files import packed_vectors
-from lakelog.catalog.files.puffin import AROUND_BYTES, HEAD_BYTES
+from lakelog.catalog.core.files import packed_vectors
+from lakelog.catalog.core.files.puffin import AROUND_BYTES, HEAD_BYTES
 from lakelog.log import WriteRef
 
 WRITE = WriteRef(id="a" * 26, version=3)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from lakelog.catalog.iceberg import view_document
-from lakelog.catalog.schema import Dependency, ViewColumn, ViewDefinition
+from lakelog.catalog.core.schema import Dependency, ViewColumn, ViewDefinition
+from lakelog.catalog.formats.iceberg import view_document
 from lakelog.log.errors import InvalidInput, Unsupported
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.imports.delta.partition_values import literal_of, time_zone_of
-from lakelog.catalog.schema import AtomicType
+from lakelog.catalog.core.schema import AtomicType
+from lakelog.catalog.formats.imports.delta.partition_values import literal_of, time_zone_of
 from lakelog.log.errors import InvalidInput, Unsupported
 
 HOUR_US = 3_600_000_000

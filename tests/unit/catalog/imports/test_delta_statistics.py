@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.files import ColumnStats
-from lakelog.catalog.imports.delta.statistics import FileStatistics, Statistics
-from lakelog.catalog.schema import AtomicType, Field, Schema, StructType
+from lakelog.catalog.core.files import ColumnStats
+from lakelog.catalog.core.schema import AtomicType, Field, Schema, StructType
+from lakelog.catalog.formats.imports.delta.statistics import FileStatistics, Statistics
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_US = 86_400_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.maintenance.found_files import FoundFiles, own_files
+from lakelog.catalog.keeping.maintenance.found_files import FoundFiles, own_files
 from lakelog.log import new_id
 
 

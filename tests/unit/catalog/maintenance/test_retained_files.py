@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lakelog.catalog.files import are_among, hashes_of
-from lakelog.catalog.files.deletion_vectors import Deletes, deletes_to_json
-from lakelog.catalog.maintenance.fsck import retained
-from lakelog.catalog.maintenance.fsck.retained import DataFileFacts, RetainedFiles
+from lakelog.catalog.core.files import are_among, hashes_of
+from lakelog.catalog.core.files.deletion_vectors import Deletes, deletes_to_json
+from lakelog.catalog.keeping.maintenance.fsck import retained
+from lakelog.catalog.keeping.maintenance.fsck.retained import DataFileFacts, RetainedFiles
 
 
 def object_of(number: int) -> str:

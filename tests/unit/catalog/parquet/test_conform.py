@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.parquet.conform import conform
-from lakelog.catalog.schema.arrow_types import VARIANT, schema_to_arrow
-from lakelog.catalog.schema.schema import Schema, assign_ids
-from lakelog.catalog.schema.types import AtomicType, Default, Field, ListType, MapType, StructType, Type
+from lakelog.catalog.core.parquet.conform import conform
+from lakelog.catalog.core.schema.arrow_types import VARIANT, schema_to_arrow
+from lakelog.catalog.core.schema.schema import Schema, assign_ids
+from lakelog.catalog.core.schema.types import AtomicType, Default, Field, ListType, MapType, StructType, Type
 from lakelog.log.errors import InvalidInput, Unsupported
 
 LONG = AtomicType("long")

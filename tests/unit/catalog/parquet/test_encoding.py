@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.patience import PATIENCE_S
 
-from lakelog.catalog.files import DataFile
-from lakelog.catalog.parquet.beside import Beside
-from lakelog.catalog.parquet.dictionaries import ROWS_MIN, columns_without_dictionary
-from lakelog.catalog.parquet.writing import write_files
-from lakelog.catalog.schema import PartitionSpec, SortOrder, schema_from_arrow, schema_to_arrow
+from lakelog.catalog.core.files import DataFile
+from lakelog.catalog.core.parquet.beside import Beside
+from lakelog.catalog.core.parquet.dictionaries import ROWS_MIN, columns_without_dictionary
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.core.schema import PartitionSpec, SortOrder, schema_from_arrow, schema_to_arrow
 from lakelog.log import MemoryStore, WriteRef
 from lakelog.log.errors import InvalidInput, StorageError
 

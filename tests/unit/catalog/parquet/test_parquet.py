@@ -12,27 +12,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_to_arrow
-from lakelog.catalog.files.statistics import (
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile, files_to_arrow
+from lakelog.catalog.core.files.statistics import (
     footer_statistics,
     lower_text,
     measured_columns,
     upper_bytes,
     upper_text,
 )
-from lakelog.catalog.parquet.read_ahead import TOGETHER_BYTES_MAX, in_order
-from lakelog.catalog.parquet.reading import read_file, read_files
-from lakelog.catalog.parquet.writing import write_files
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.schema.arrow_types import schema_from_arrow, schema_to_arrow
-from lakelog.catalog.schema.partitioning import (
+from lakelog.catalog.core.parquet.read_ahead import TOGETHER_BYTES_MAX, in_order
+from lakelog.catalog.core.parquet.reading import read_file, read_files
+from lakelog.catalog.core.parquet.writing import write_files
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.schema.arrow_types import schema_from_arrow, schema_to_arrow
+from lakelog.catalog.core.schema.partitioning import (
     PartitionSpec,
     SortOrder,
     sort_order_from,
     spec_from_transforms,
 )
-from lakelog.catalog.schema.predicate import col
-from lakelog.catalog.schema.schema import Schema
+from lakelog.catalog.core.schema.predicate import col
+from lakelog.catalog.core.schema.schema import Schema
 from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError, InvalidInput, StorageError, Unsupported
 from lakelog.log.stores.memory_store import MemoryStore

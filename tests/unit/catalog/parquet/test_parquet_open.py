@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog.parquet.opening import TAIL_BYTES, WHOLE_BYTES_MAX, footer_crc_of, open_parquet
+from lakelog.catalog.core.parquet.opening import TAIL_BYTES, WHOLE_BYTES_MAX, footer_crc_of, open_parquet
 from lakelog.log.errors import FormatError
 
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog.parquet.conform import conform
-from lakelog.catalog.parquet.reshape import OwnColumns, to_logical, to_physical
-from lakelog.catalog.schema.arrow_types import schema_from_arrow, schema_to_arrow
-from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder
-from lakelog.catalog.schema.schema import Schema
-from lakelog.catalog.schema.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.core.parquet.conform import conform
+from lakelog.catalog.core.parquet.reshape import OwnColumns, to_logical, to_physical
+from lakelog.catalog.core.schema.arrow_types import schema_from_arrow, schema_to_arrow
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.schema_changes import Altered, apply_changes, changes_from
 from lakelog.log.errors import FormatError
 
 POINT = pa.struct([("x", pa.float32()), ("y", pa.float32())])

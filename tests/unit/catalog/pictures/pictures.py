@@ -5,7 +5,16 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from lakelog.catalog.pictures.model import FORMAT, Change, Column, Definition, Lane, Log, Picture, Writer
+from lakelog.catalog.looking.pictures.model import (
+    FORMAT,
+    Change,
+    Column,
+    Definition,
+    Lane,
+    Log,
+    Picture,
+    Writer,
+)
 
 
 def change(version: int, **said: Any) -> Change:

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from tests.unit.catalog.pictures.pictures import change, many, picture
 
-from lakelog.catalog.pictures.model import Change, Column, Definition, File, Layout, Log, Partition
-from lakelog.catalog.pictures.page import SIZE_MAX, columns, folded, framed, page_of
+from lakelog.catalog.looking.pictures.model import Change, Column, Definition, File, Layout, Log, Partition
+from lakelog.catalog.looking.pictures.page import SIZE_MAX, columns, folded, framed, page_of
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)><!-- <script> \u202egnp.exe\x1b[31m\u2066 & {{data}} {{script}}"

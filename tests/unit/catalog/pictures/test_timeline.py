@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.unit.catalog.pictures.pictures import change, picture
 
-from lakelog.catalog.audit import AuditEntry
-from lakelog.catalog.pictures.graph import graph_lines
-from lakelog.catalog.pictures.model import Change, Lane, Ref
-from lakelog.catalog.pictures.timeline import LOG_COLUMNS, timeline_of, with_aborted
+from lakelog.catalog.looking.audit import AuditEntry
+from lakelog.catalog.looking.pictures.graph import graph_lines
+from lakelog.catalog.looking.pictures.model import Change, Lane, Ref
+from lakelog.catalog.looking.pictures.timeline import LOG_COLUMNS, timeline_of, with_aborted
 
 
 def entry(version: int, operation: str, *, log: str = "/t", **said: Any) -> AuditEntry:

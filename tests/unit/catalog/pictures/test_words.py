@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakelog.catalog.core.schema.arrow_types import schema_from_arrow
+from lakelog.catalog.core.state.history import HistoryEntry
+from lakelog.catalog.looking.pictures import words
 from lakelog.catalog.names import quoted_where_needed
-from lakelog.catalog.pictures import words
-from lakelog.catalog.schema.arrow_types import schema_from_arrow
-from lakelog.catalog.state.history import HistoryEntry
 
 
 def entry(operation: str, *, version: int = 5, base: int = 4, **details: Any) -> HistoryEntry:

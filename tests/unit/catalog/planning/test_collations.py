@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from lakelog.catalog.core.files import measured_columns
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile, files_to_arrow
+from lakelog.catalog.core.planning.aggregates import Aggregate, aggregate
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.bound import unknown_parts
+from lakelog.catalog.core.planning.pruning import may_match
+from lakelog.catalog.core.planning.top_rows import TopRows, may_be_first
+from lakelog.catalog.core.schema import Metadata, PartitionSpec, SortOrder
+from lakelog.catalog.core.schema.curve import clustering_from
+from lakelog.catalog.core.schema.filters import as_predicate
+from lakelog.catalog.core.schema.partitioning import sort_order_from, spec_from_transforms
+from lakelog.catalog.core.schema.predicate import Predicate, col
+from lakelog.catalog.core.schema.schema import Schema, assign_ids
+from lakelog.catalog.core.schema.type_widening import is_widening
+from lakelog.catalog.core.schema.types import AtomicType, Field, StructType
 from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.files import measured_columns
-from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_to_arrow
-from lakelog.catalog.planning.aggregates import Aggregate, aggregate
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.bound import unknown_parts
-from lakelog.catalog.planning.pruning import may_match
-from lakelog.catalog.planning.top_rows import TopRows, may_be_first
-from lakelog.catalog.schema import Metadata, PartitionSpec, SortOrder
-from lakelog.catalog.schema.curve import clustering_from
-from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.schema.partitioning import sort_order_from, spec_from_transforms
-from lakelog.catalog.schema.predicate import Predicate, col
-from lakelog.catalog.schema.schema import Schema, assign_ids
-from lakelog.catalog.schema.type_widening import is_widening
-from lakelog.catalog.schema.types import AtomicType, Field, StructType
 from lakelog.log.errors import InvalidInput
 
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_to_arrow
-from lakelog.catalog.files.file_set import FileSet
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.partitions import keys_of, partition_of_files
-from lakelog.catalog.planning.pruning import match, may_match
-from lakelog.catalog.planning.scan_plan import count_rows, partition_key, plan_scan
-from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.schema.metadata import Metadata
-from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
-from lakelog.catalog.schema.predicate import Predicate, col
-from lakelog.catalog.schema.schema import assign_ids
-from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.catalog.core.files.data_file import ColumnStats, DataFile, files_to_arrow
+from lakelog.catalog.core.files.file_set import FileSet
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.partitions import keys_of, partition_of_files
+from lakelog.catalog.core.planning.pruning import match, may_match
+from lakelog.catalog.core.planning.scan_plan import count_rows, partition_key, plan_scan
+from lakelog.catalog.core.schema.filters import as_predicate
+from lakelog.catalog.core.schema.metadata import Metadata
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
+from lakelog.catalog.core.schema.predicate import Predicate, col
+from lakelog.catalog.core.schema.schema import assign_ids
+from lakelog.catalog.core.schema.types import AtomicType, Field
 from lakelog.log.errors import Unsupported
 
 SCHEMA = assign_ids([

@@ -7,8 +7,8 @@ import math
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.planning import bind, evaluate, typed
-from lakelog.catalog.schema import Literal, Predicate, as_predicate, schema_from_arrow
+from lakelog.catalog.core.planning import bind, evaluate, typed
+from lakelog.catalog.core.schema import Literal, Predicate, as_predicate, schema_from_arrow
 
 ROWS = pa.table(
     {

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.schema.arrow_types import VARIANT, schema_from_arrow, schema_to_arrow
-from lakelog.catalog.schema.schema import assign_ids
-from lakelog.catalog.schema.types import AtomicType, Field, ListType, MapType, StructType
+from lakelog.catalog.core.schema.arrow_types import VARIANT, schema_from_arrow, schema_to_arrow
+from lakelog.catalog.core.schema.schema import assign_ids
+from lakelog.catalog.core.schema.types import AtomicType, Field, ListType, MapType, StructType
 from lakelog.log.errors import Unsupported
 
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from lakelog.catalog.schema.filter_text import parse_filter
-from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.schema.predicate import (
+from lakelog.catalog.core.schema.filter_text import parse_filter
+from lakelog.catalog.core.schema.filters import as_predicate
+from lakelog.catalog.core.schema.predicate import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
     Column,

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.schema import check_properties, kept_of_import, properties, warn_of_foreign
-from lakelog.catalog.schema.foreign_properties import ForeignPropertyWarning, page_rows
-from lakelog.catalog.schema.foreign_properties.known import FOREIGN, Verdict
+from lakelog.catalog.core.schema import check_properties, kept_of_import, properties, warn_of_foreign
+from lakelog.catalog.core.schema.foreign_properties import ForeignPropertyWarning, page_rows
+from lakelog.catalog.core.schema.foreign_properties.known import FOREIGN, Verdict
 from lakelog.log.errors import InvalidInput
 
 PAGE = Path(__file__).parents[4] / "docs" / "properties.md"

@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.schema.partitioning import (
+from lakelog.catalog.core.schema.partitioning import (
     PartitionSpec,
     SortField,
     SortOrder,
@@ -16,8 +15,9 @@ from lakelog.catalog.schema.partitioning import (
     spec_from_transforms,
     transform_to_json,
 )
-from lakelog.catalog.schema.schema import assign_ids
-from lakelog.catalog.schema.types import AtomicType, Field, ListType, StructType
+from lakelog.catalog.core.schema.schema import assign_ids
+from lakelog.catalog.core.schema.types import AtomicType, Field, ListType, StructType
+from lakelog.catalog.errors import NoSuchColumn
 from lakelog.log.errors import InvalidInput, Unsupported
 
 SCHEMA = assign_ids(

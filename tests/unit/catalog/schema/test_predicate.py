@@ -7,15 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakelog.catalog.core.planning.binding import bind
+from lakelog.catalog.core.planning.bound import Compare, Constant, Known, unknown_parts
+from lakelog.catalog.core.planning.row_filter import evaluate
+from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.core.schema.filters import as_predicate
+from lakelog.catalog.core.schema.predicate import Column, Predicate, col, literal
+from lakelog.catalog.core.schema.schema import assign_ids
+from lakelog.catalog.core.schema.types import AtomicType, Field, ListType, StructType
 from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.bound import Compare, Constant, Known, unknown_parts
-from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.schema.arrow_types import schema_to_arrow
-from lakelog.catalog.schema.filters import as_predicate
-from lakelog.catalog.schema.predicate import Column, Predicate, col, literal
-from lakelog.catalog.schema.schema import assign_ids
-from lakelog.catalog.schema.types import AtomicType, Field, ListType, StructType
 from lakelog.log.errors import InvalidInput, Unsupported
 
 SCHEMA = assign_ids([

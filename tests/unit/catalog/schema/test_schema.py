@@ -3,9 +3,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from lakelog.catalog.core.schema.schema import DEPTH_LIMIT, Schema, assign_ids, dotted, physical_name
+from lakelog.catalog.core.schema.types import AtomicType, Field, ListType, MapType, StructType, Type
 from lakelog.catalog.errors import ColumnExists, NoSuchColumn
-from lakelog.catalog.schema.schema import DEPTH_LIMIT, Schema, assign_ids, dotted, physical_name
-from lakelog.catalog.schema.types import AtomicType, Field, ListType, MapType, StructType, Type
 from lakelog.log.errors import InvalidInput
 
 LONG, STRING = AtomicType("long"), AtomicType("string")

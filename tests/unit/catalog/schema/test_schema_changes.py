@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.errors import ColumnExists, NoSuchColumn
-from lakelog.catalog.schema.partitioning import (
+from lakelog.catalog.core.schema.partitioning import (
     PartitionSpec,
     SortOrder,
     sort_order_from,
     spec_from_transforms,
 )
-from lakelog.catalog.schema.schema_changes import Altered, apply_changes, changes_from
-from lakelog.catalog.schema.spark_types import schema_from_spark, schema_to_spark
-from lakelog.catalog.schema.types import Default
+from lakelog.catalog.core.schema.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.core.schema.spark_types import schema_from_spark, schema_to_spark
+from lakelog.catalog.core.schema.types import Default
+from lakelog.catalog.errors import ColumnExists, NoSuchColumn
 from lakelog.log.errors import InvalidInput, Unsupported
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.schema.spark_types import (
+from lakelog.catalog.core.schema.spark_types import (
     schema_from_spark,
     schema_to_spark,
     type_from_spark,
     type_to_spark,
 )
-from lakelog.catalog.schema.types import AtomicType, Default
+from lakelog.catalog.core.schema.types import AtomicType, Default
 from lakelog.log.errors import InvalidInput, Unsupported
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.schema.sql_literals import parse_literal
-from lakelog.catalog.schema.types import AtomicType, ListType
+from lakelog.catalog.core.schema.sql_literals import parse_literal
+from lakelog.catalog.core.schema.types import AtomicType, ListType
 from lakelog.log.errors import InvalidInput
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.schema.literals import value_type
-from lakelog.catalog.schema.partitioning import Transform
-from lakelog.catalog.schema.transforms import apply_transform
-from lakelog.catalog.schema.types import AtomicType
+from lakelog.catalog.core.schema.literals import value_type
+from lakelog.catalog.core.schema.partitioning import Transform
+from lakelog.catalog.core.schema.transforms import apply_transform
+from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.log.errors import InvalidInput
 
 INT_MAX = 2**31 - 1

@@ -3,7 +3,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lakelog.catalog.schema.types import AtomicType, Field, ListType, MapType, StructType, Type, same_shape
+from lakelog.catalog.core.schema.types import (
+    AtomicType,
+    Field,
+    ListType,
+    MapType,
+    StructType,
+    Type,
+    same_shape,
+)
 from lakelog.log.errors import InvalidInput, Unsupported
 
 

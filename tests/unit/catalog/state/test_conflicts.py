@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lakelog.catalog.state.conflicts import ChangeKind, Operation, Rule, rule
+from lakelog.catalog.core.state.conflicts import ChangeKind, Operation, Rule, rule
 
 README = Path(__file__).parents[4] / "catalog" / "README.md"
 

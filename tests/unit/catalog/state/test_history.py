@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.state import details_of, operations_of
+from lakelog.catalog.core.state import details_of, operations_of
 from lakelog.log import Commit
 from lakelog.log.format import FORMAT
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.schema import ViewDefinition
-from lakelog.catalog.state import NAMESPACE, RELATION, NamespaceState, shared_map
-from lakelog.catalog.state.events import (
+from lakelog.catalog.core.schema import ViewDefinition
+from lakelog.catalog.core.state import NAMESPACE, RELATION, NamespaceState, shared_map
+from lakelog.catalog.core.state.events import (
     CutDropped,
     EntryDefined,
     EntryForgotten,
@@ -24,7 +24,7 @@ from lakelog.catalog.state.events import (
     NamespaceAltered,
     NamespaceEvent,
 )
-from lakelog.catalog.state.namespace_state import apply, apply_all
+from lakelog.catalog.core.state.namespace_state import apply, apply_all
 
 NAMES = st.sampled_from("uvwxyz")
 SPACES = st.sampled_from([RELATION, NAMESPACE])

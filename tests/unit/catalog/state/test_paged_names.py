@@ -12,9 +12,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from lakelog.catalog.files import decode_table, encode_table
-from lakelog.catalog.schema import ViewDefinition
-from lakelog.catalog.state import (
+from lakelog.catalog.core.files import decode_table, encode_table
+from lakelog.catalog.core.schema import ViewDefinition
+from lakelog.catalog.core.state import (
     RELATION,
     TABLE,
     NamespaceProjection,
@@ -27,7 +27,7 @@ from lakelog.catalog.state import (
     paged_map,
     pages_in,
 )
-from lakelog.catalog.state.events import (
+from lakelog.catalog.core.state.events import (
     EntryDefined,
     EntryForgotten,
     EntryLinked,
@@ -36,9 +36,9 @@ from lakelog.catalog.state.events import (
     EntryUnlinked,
     NamespaceEvent,
 )
-from lakelog.catalog.state.name_pages import Pages, StoredPage
-from lakelog.catalog.state.namespace_state import LAYOUTS, apply_all
-from lakelog.catalog.state.paged_map import PagedMap
+from lakelog.catalog.core.state.name_pages import Pages, StoredPage
+from lakelog.catalog.core.state.namespace_state import LAYOUTS, apply_all
+from lakelog.catalog.core.state.paged_map import PagedMap
 from lakelog.log import Commit, Json
 from lakelog.log.errors import FormatError, NotFound, UnsupportedFormat
 from lakelog.log.format import FORMAT, hash_of

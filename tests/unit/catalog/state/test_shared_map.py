@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.state import shared_map
-from lakelog.catalog.state.shared_map import Changing, SharedMap
+from lakelog.catalog.core.state import shared_map
+from lakelog.catalog.core.state.shared_map import Changing, SharedMap
 
 KEYS = st.sampled_from("abcdefgh")
 CHANGES = st.lists(st.tuples(KEYS, st.none() | st.integers(0, 99)), max_size=5)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lakelog.catalog.state.statement_text import (
+from lakelog.catalog.core.state.statement_text import (
     CUT,
     FULL_LIMIT_BYTES,
     NORMALIZED_LIMIT_BYTES,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.state import NamespaceProjection
-from lakelog.catalog.state.table_projection import TableProjection
+from lakelog.catalog.core.state import NamespaceProjection
+from lakelog.catalog.core.state.table_projection import TableProjection
 from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 
 TABLE: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakelog.catalog.schema import Metadata, PartitionSpec, Schema, SortOrder
-from lakelog.catalog.state import Goal, plan_compaction
+from lakelog.catalog.core.schema import Metadata, PartitionSpec, Schema, SortOrder
+from lakelog.catalog.core.state import Goal, plan_compaction
 
 TARGET = 1 << 20
 METADATA = Metadata(

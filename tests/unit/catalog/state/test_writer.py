@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from lakelog.catalog.logs.this_process import writer_facts
-from lakelog.catalog.state.writer import FACT_LIMIT_BYTES, with_statement
+from lakelog.catalog.core.logs.this_process import writer_facts
+from lakelog.catalog.core.state.writer import FACT_LIMIT_BYTES, with_statement
 
-PRINT = "from lakelog.catalog.logs.this_process import writer_facts; print(writer_facts().get('application'))"
+PRINT = "from lakelog.catalog.core.logs.this_process import writer_facts; print(writer_facts().get('application'))"
 
 
 def test_a_python_session_reports_user_engine_client_application_and_host() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.schema import AtomicType, Field, ListType, Schema, assign_ids
-from lakelog.catalog.writes.sql.engine import SqlEngine
-from lakelog.catalog.writes.sql.expressions import Scope, parsed
+from lakelog.catalog.core.schema import AtomicType, Field, ListType, Schema, assign_ids
+from lakelog.catalog.core.writes.sql.engine import SqlEngine
+from lakelog.catalog.core.writes.sql.expressions import Scope, parsed
 from lakelog.log.errors import InvalidInput, Unsupported
 
 TYPES = {

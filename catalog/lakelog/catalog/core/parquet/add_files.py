@@ -1,0 +1,349 @@
+"""Files of other writers become files of a table, at their place: their columns are matched to the table's once.
+
+Columns are matched by name (case-insensitive) at every level; ids that other writers gave to fields are ignored. From
+then on the file's entry has the names by column id, so that columns may be renamed, dropped and added later. Columns
+that a file lacks may be in the names of its folders, as in Hive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.core.files import (
+    EXACT_BELOW_BYTES,
+    ColumnStats,
+    Constant,
+    DataFile,
+    files_to_arrow,
+    lower_text,
+    upper_text,
+)
+from lakelog.catalog.core.parquet.proofs import new_checks
+from lakelog.catalog.core.planning import may_fail
+from lakelog.catalog.core.schema import (
+    ICEBERG,
+    ICEBERG_ON,
+    AtomicType,
+    Field,
+    ListType,
+    MapType,
+    Metadata,
+    PartitionField,
+    StructType,
+    Type,
+    apply_transform,
+    children,
+    dotted,
+    from_arrow,
+    is_widening,
+    refuse_generated,
+    refuse_identity,
+    to_arrow,
+    value_of,
+    value_type,
+)
+from lakelog.log.errors import InvalidInput, Unsupported
+
+_OF_A_TABLE = re.compile(r"(?:^|/)\d{20}-[a-z2-7]{26}-[^/]+\.parquet$")
+_INTEGERS = ("byte", "short", "integer", "long")
+_FLOATS = ("float", "double")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+NOT_THERE = "__not_in_this_file"
+"""Ends the names under which Spark's reader looks for columns that a file does not have."""
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """A Parquet file elsewhere, as its footer and its folders describe it.
+
+    `path` is absolute. `partition` has a JSON literal of the table's column for each name in the file's folders.
+    `stats` are by path in the file, of columns and fields of structs; bounds only where they are the ones that lakelog
+    would have written. `old_calendar`: days before the year 1582 are those of the Julian calendar.
+    """
+
+    path: str
+    size_bytes: int
+    rows: int
+    columns: StructType
+    partition: Mapping[str, Any] = field(default_factory=dict)
+    stats: Mapping[Path, ColumnStats] = field(default_factory=dict)
+    footer_crc: int | None = None
+    old_calendar: bool = False
+
+
+def data_files(
+    found: Sequence[FoundFile],
+    metadata: Metadata,
+    location: str | None,
+    *,
+    ignore_extra_columns: bool = False,
+) -> list[DataFile]:
+    """Return entries for `found` in the table at `location`, None for one without a place yet. InvalidInput where one
+    of them does not fit the table."""
+    refuse_generated(
+        metadata.schema, "insert those of the files by INSERT INTO … SELECT in Spark, rather than adding them"
+    )
+    if value_of(metadata.properties, ICEBERG) == ICEBERG_ON:
+        raise Unsupported(
+            f"the property {ICEBERG.name} is {ICEBERG_ON}, and readers of Iceberg would not find the columns of other "
+            "writers' files: insert their rows by a query, or set the property to on-demand"
+        )
+    refuse_identity(metadata.schema, "insert the files' rows by a query, rather than adding them")
+    if len({file.path for file in found}) < len(found):
+        raise InvalidInput("the list of files to add has a file twice: name each file once")
+    files = [_Fitting(file, metadata, location, ignore_extra_columns).entry() for file in found]
+    _check_conditions(files, metadata)
+    return files
+
+
+def _check_conditions(files: Sequence[DataFile], metadata: Metadata) -> None:
+    """Raise unless the bounds of the files prove that all of their rows satisfy the table's CHECKs."""
+    for requirement in new_checks(msgspec.structs.replace(metadata, constraints=()), metadata):
+        known = files_to_arrow(files, metadata.schema, metadata.specs)
+        for file, fails in zip(
+            files, may_fail(known, requirement.condition, metadata.specs).to_pylist(), strict=True
+        ):
+            if fails:
+                raise InvalidInput(
+                    f"the file {file.path} cannot be added: its footer does not prove that its rows satisfy "
+                    f"{requirement.words}; insert its rows by a query instead"
+                )
+
+
+class _Fitting:
+    """Matches one file to the table."""
+
+    def __init__(self, file: FoundFile, metadata: Metadata, location: str | None, ignore_extra: bool) -> None:
+        self._file = file
+        self._metadata = metadata
+        self._ignores_extra = ignore_extra
+        self._names: dict[int, str] = {}
+        self._constants: dict[int, Constant] = {}
+        self._stats: dict[int, ColumnStats] = {}
+        is_inside = location is not None and file.path.startswith(f"{location}/")
+        if is_inside or _OF_A_TABLE.search(file.path):
+            self._refuse(
+                "belongs to a lakelog table, whose vacuum may delete it: insert its rows by a query instead"
+            )
+
+    def entry(self) -> DataFile:
+        file, fields = self._file, self._metadata.schema.fields
+        self._take_constants(fields)
+        rest = [each for each in fields if each.id not in self._constants]
+        taken = {each.name.lower() for each in fields if each.id in self._constants}
+        columns = [each for each in file.columns.fields if each.name.lower() not in taken]
+        self._match(rest, columns, (), ())
+        if file.old_calendar and any(part.type.name in _TIMES for part in _atoms(file.columns.fields)):
+            self._refuse("has dates or times of the old Julian calendar: rewrite it with Spark 3 or later")
+        return DataFile(
+            path=file.path,
+            size_bytes=file.size_bytes,
+            rows=file.rows,
+            spec_id=self._metadata.spec.id,
+            partition={each.id: self._partition_value(each) for each in self._metadata.spec.fields},
+            stats=self._stats,
+            footer_crc=file.footer_crc,
+            names=self._names,
+            constants=self._constants,
+        )
+
+    def _refuse(self, why: str) -> None:
+        raise InvalidInput(f"the file {self._file.path} cannot be added: it {why}")
+
+    # Columns
+
+    def _take_constants(self, fields: Sequence[Field]) -> None:
+        by_name = {each.name.lower(): each for each in fields}
+        for name, value in self._file.partition.items():
+            column = by_name.get(name.lower())
+            if column is None:
+                if not self._ignores_extra:
+                    self._refuse(
+                        f"is in a folder of the partition column {dotted((name,))}, which the table does not have: "
+                        "add the column, or set ignore_extra_columns"
+                    )
+                continue
+            if not isinstance(column.type, AtomicType) or value_type(column.type) is None:
+                raise Unsupported(f"{dotted((name,))} is {column.type}, which a folder's name cannot hold")
+            if value is None and not column.nullable:
+                self._refuse(f"has no value for {column.name}, which is NOT NULL")
+            type = _plain(column.type)
+            if column.type.family in ("char", "varchar") and value is not None:
+                if len(value) > column.type.length:
+                    self._refuse(f"has {value!r} for {column.name}, which is {column.type}")
+                value = value.ljust(column.type.length) if column.type.family == "char" else value
+            self._constants[column.id] = Constant(type=type.name, value=value)
+            self._stats[column.id] = _stats_of(value, type, self._file.rows)
+
+    def _match(
+        self, fields: Sequence[Field], parts: Sequence[Field], path: Path, in_file: Path | None
+    ) -> None:
+        """Find `fields`, siblings of the table, among `parts`, siblings in the file, and their nested fields.
+
+        `in_file` is where the parts are in the file, None below a list or map.
+        """
+        places: dict[str, Field] = {}
+        for part in parts:
+            if part.name.endswith(NOT_THERE):
+                self._refuse(
+                    f"has the column {dotted((*path, part.name))}, a name that is reserved for lakelog's Spark adapter"
+                )
+        for part in parts:
+            other = places.setdefault(part.name.lower(), part)
+            if other is not part:
+                self._refuse(
+                    f"has the columns {dotted((*path, other.name))} and {dotted((*path, part.name))}, which differ in "
+                    "upper and lower case only"
+                )
+        for field_ in fields:
+            here = (*path, field_.name)
+            there = places.pop(field_.name.lower(), None)
+            if there is None:
+                self._check_missing(field_, here)
+                continue
+            self._names[field_.id] = there.name
+            self._fit(field_, there, here, None if in_file is None else (*in_file, there.name))
+        if places and not self._ignores_extra:
+            listed = ", ".join(dotted((*path, part.name)) for part in places.values())
+            self._refuse(
+                f"has {listed}, which the table does not have: add the columns first, or set ignore_extra_columns"
+            )
+
+    def _check_missing(self, field_: Field, path: Path) -> None:
+        if not field_.nullable and (field_.default is None or field_.default.exists is None):
+            self._refuse(f"lacks the column {dotted(path)}, which is NOT NULL")
+
+    def _fit(self, field_: Field, part: Field, path: Path, in_file: Path | None) -> None:
+        stats = None if in_file is None else self._file.stats.get(in_file)
+        if not field_.nullable and part.nullable and (stats is None or stats.nulls != 0):
+            nulls = "may hold" if stats is None or stats.nulls is None else f"holds {stats.nulls:,}"
+            self._refuse(f"{nulls} NULLs in {dotted(path)}, which is NOT NULL")
+        match field_.type, part.type:
+            case AtomicType() as wanted, AtomicType() as there:
+                self._check_atomic(wanted, there, path)
+                if stats is not None:
+                    self._stats[field_.id] = converted_stats(stats, there, wanted)
+            case StructType() as wanted, StructType() as there:
+                self._match(wanted.fields, there.fields, path, in_file)
+            case (ListType(), ListType()) | (MapType(), MapType()):
+                for inner, other in zip(children(field_.type), children(part.type), strict=True):
+                    self._fit(inner, other, (*path, inner.name), None)
+            case _:
+                self._mismatch(field_.type, part.type, path)
+
+    def _check_atomic(self, wanted: AtomicType, there: AtomicType, path: Path) -> None:
+        if wanted.family in ("char", "varchar"):
+            self._refuse(
+                f"has {there} for {dotted(path)}, which is {wanted}: a footer does not show whether the texts fit"
+            )
+        if wanted.family == "variant" or not is_widening(there, wanted):
+            self._mismatch(wanted, there, path)
+
+    def _mismatch(self, wanted: Type, there: Type, path: Path) -> None:
+        self._refuse(f"has {there} for {dotted(path)}, which is {wanted} and cannot be read from {there}")
+
+    # Partitions
+
+    def _partition_value(self, part: PartitionField) -> Any:
+        """Return the one value that all rows of the file have. InvalidInput where it is not known."""
+        schema = self._metadata.schema
+        source = schema.field_by_id(part.source_id)
+        assert isinstance(source.type, AtomicType), "only single values are transformed"
+        type, rows = _plain(source.type), self._file.rows
+        constant, stats = self._constants.get(source.id), self._stats.get(source.id)
+        if constant is not None:
+            bounds = [constant.value]
+        elif source.id not in self._names:
+            exists = None if source.default is None else source.default.exists
+            if exists is not None:
+                self._refuse(f"lacks {source.name}, by whose default the table is partitioned")
+            bounds = [None]
+        elif rows == 0 or (stats is not None and stats.nulls == rows):
+            bounds = [None]
+        elif stats is None or not _is_of_all_rows(stats, part, type):
+            bounds = []
+        else:
+            bounds = [stats.min, stats.max]
+        column = value_type(type)
+        assert column is not None
+        values = from_arrow(apply_transform(part.transform, to_arrow(bounds, column), type))
+        if len(set(map(repr, values))) != 1:
+            self._refuse(
+                f"does not prove that all of its rows have one value of the partition field {part.name}: write it "
+                f"into folders named {source.name}=<value>, or insert its rows by a query"
+            )
+        return values[0]
+
+
+def _plain(type: AtomicType) -> AtomicType:
+    """Return the type of single values of `type`: a text's is without length."""
+    return AtomicType("string") if type.family in ("char", "varchar") else type
+
+
+def _atoms(fields: Sequence[Field]) -> Iterator[Any]:
+    for each in fields:
+        if isinstance(each.type, AtomicType):
+            yield each
+        yield from _atoms(children(each.type))
+
+
+def _stats_of(value: Any, type: AtomicType, rows: int) -> ColumnStats:
+    if value is None:
+        return ColumnStats(nulls=rows)
+    if type.name in _FLOATS or type.name == "binary":
+        return ColumnStats(nulls=0)
+    if _is_text(type):
+        return ColumnStats(nulls=0, min=lower_text(value), max=upper_text(value))
+    return ColumnStats(nulls=0, min=value, max=value)
+
+
+def converted_stats(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
+    """Return statistics of a file's column as those of the table's: bounds only where they mean the same."""
+    both_whole = there.name in _INTEGERS and wanted.name in _INTEGERS
+    if (there == wanted or both_whole) and there.name not in _FLOATS:
+        return stats
+    return ColumnStats(nulls=stats.nulls)
+
+
+def _is_text(type: AtomicType) -> bool:
+    return type.name in ("string", "binary")
+
+
+def _is_of_all_rows(stats: ColumnStats, part: PartitionField, type: AtomicType) -> bool:
+    """Return whether a partition value that both bounds lead to is that of all rows."""
+    if stats.nulls != 0 or stats.min is None or stats.max is None:
+        return False
+    keeps_order = part.transform.name != "bucket" and not _is_text(type)
+    return keeps_order or _is_exact(stats, type)
+
+
+def _is_exact(stats: ColumnStats, type: AtomicType) -> bool:
+    """Return whether the bounds are one and the same value, which was not truncated."""
+    if stats.min != stats.max:
+        return False
+    return not _is_text(type) or (
+        isinstance(stats.min, str) and len(stats.min.encode("utf-8")) < EXACT_BELOW_BYTES
+    )
+
+
+def literal_of(text: str | None, type: Type) -> Any:
+    """Return the JSON literal of a value in a folder's name. InvalidInput where it is not of that type."""
+    column = value_type(type)
+    if text is None or column is None:
+        return None
+    try:
+        values = pa.array([text], pa.string())
+        if pa.types.is_timestamp(column):
+            values = values.cast(pa.timestamp("us"))
+        return from_arrow(values.cast(column))[0]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidInput(f"{text!r}, in the name of a folder, is not a valid {type}: {error}") from None

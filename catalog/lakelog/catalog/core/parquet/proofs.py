@@ -1,0 +1,125 @@
+"""Proofs that all rows satisfy what a change of the table's definition requires: a new CHECK, or a new NOT NULL.
+
+Statistics prove it where they can, file by file. Where they cannot, an engine has to scan the rows of one version, and
+then the files that were added since need a proof. So it is checked for every version that the change is applied to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow.compute as pc
+
+from lakelog.catalog.core.logs import TableHead, seen_on
+from lakelog.catalog.core.planning import Bound, Unevaluable, bind, may_fail
+from lakelog.catalog.core.schema import Check, Column, Constraint, Predicate, Schema, StructType, dotted
+from lakelog.catalog.core.state import TableState
+from lakelog.catalog.errors import CommitConflict, RowsUnproven
+from lakelog.log import View
+from lakelog.log.errors import Unsupported
+
+
+class _Defined(Protocol):
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def constraints(self) -> tuple[Constraint, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What all rows have to satisfy: `condition` is not false for any. `words` are its text in messages."""
+
+    condition: Bound
+    words: str
+
+
+def required(before: _Defined, after: _Defined) -> list[Requirement]:
+    """Return the requirements on rows that `after` has and `before` does not."""
+    found = new_checks(before, after)
+    for path, field in after.schema.walk():
+        if (
+            not field.nullable
+            and before.schema.has_id(field.id)
+            and before.schema.field_by_id(field.id).nullable
+        ):
+            found.append(Requirement(_not_null(after.schema, field.id), f"{dotted(path)} IS NOT NULL"))
+    return found
+
+
+def new_checks(before: _Defined, after: _Defined) -> list[Requirement]:
+    """Return the CHECKs that `after` has and `before` does not."""
+    return [
+        Requirement(condition_of(check, after.schema), f"CHECK ({check.sql})")
+        for check in after.constraints
+        if isinstance(check, Check) and check not in before.constraints
+    ]
+
+
+def condition_of(check: Check, schema: Schema) -> Bound:
+    """Return what lakelog understands of a CHECK; one on a column of type CHAR is left to Spark, which pads."""
+    padded = any(_family(schema, id) == "char" for id in check.columns)
+    if check.predicate is None or padded:
+        return Unevaluable(check.sql)
+    return bind(Predicate.from_json(check.predicate), schema)
+
+
+def check_rows(
+    head: TableHead, looked_at: View[TableState] | None, requirements: Sequence[Requirement]
+) -> None:
+    """Raise unless all rows of `head` are proven to satisfy `requirements`. An engine has checked those of `looked_at`.
+
+    RowsUnproven where the rows were not checked, Unsupported for rows of a branch; CommitConflict for files that were
+    added since the check.
+    """
+    if not requirements:
+        return
+    name = head.name
+    for branch in head.state.branches:
+        # Rows of branches were never checked: the engine has read main.
+        _check_branch(head, branch, requirements)
+    if looked_at is None:
+        files = head.all_files()
+    elif looked_at.is_same(head.view):
+        return
+    else:
+        files = head.files_only_here(looked_at)
+    for requirement in requirements:
+        if not pc.any(may_fail(files, requirement.condition, head.metadata.specs), min_count=0).as_py():
+            continue
+        if looked_at is None:
+            raise RowsUnproven(
+                f"rows of {name} may violate {requirement.words}: the statistics of its files do not prove that all "
+                "satisfy it. Use ALTER TABLE in Spark SQL, in a session with lakelog's extension, which scans the rows"
+            )
+        raise CommitConflict(
+            f"{requirement.words} holds for {name} as of version {looked_at.version}, but rows were added since that "
+            "may violate it. Nothing was changed: run the statement again, which also scans those rows",
+            version=head.version,
+        )
+
+
+def _check_branch(head: TableHead, branch: str, requirements: Sequence[Requirement]) -> None:
+    name, files = head.name, head.at(seen_on(head.view, branch)).all_files()
+    for requirement in requirements:
+        if pc.any(may_fail(files, requirement.condition, head.metadata.specs), min_count=0).as_py():
+            # A scan of all rows of the table, as engines do where rows are unproven, would not help.
+            raise Unsupported(
+                f"rows of the branch {branch} of {name} may violate {requirement.words}: the statistics of its files "
+                "do not prove that all satisfy it. Drop the branch first, or rewrite its rows"
+            )
+
+
+def _not_null(schema: Schema, id: int) -> Bound:
+    path = schema.path_of(id)
+    if any(not isinstance(schema.find(path[:length]).type, StructType) for length in range(1, len(path))):
+        # There are no statistics of values in arrays and maps.
+        return Unevaluable(f"{dotted(path)} IS NOT NULL")
+    return bind(Predicate("IS_NOT_NULL", (Column(path),)), schema)
+
+
+def _family(schema: Schema, id: int) -> str | None:
+    type = schema.field_by_id(id).type
+    return getattr(type, "family", None)

@@ -1,0 +1,110 @@
+"""Filters on rows: exact, with SQL's three values and Spark's order of floats (NaN last, equal to itself)."""
+
+from __future__ import annotations
+
+import functools
+from typing import assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.core.planning.binding import is_nan
+from lakelog.catalog.core.planning.bound import (
+    And,
+    Bound,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    IsTrue,
+    Known,
+    Not,
+    Or,
+    Term,
+    TextTest,
+    Unevaluable,
+)
+from lakelog.catalog.core.schema import AtomicType, apply_transform
+from lakelog.log.errors import Unsupported
+
+_COMPARE = {"=": pc.equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
+_TEXT = {"STARTS_WITH": pc.starts_with, "ENDS_WITH": pc.ends_with, "CONTAINS": pc.match_substring}
+
+
+def evaluate(bound: Bound, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+    """Return true, false or NULL for each row; the columns of `rows` have their logical names.
+
+    Unsupported for a condition that lakelog does not know.
+    """
+    match bound:
+        case And():
+            return functools.reduce(pc.and_kleene, [evaluate(part, rows) for part in bound.parts])
+        case Or():
+            return functools.reduce(pc.or_kleene, [evaluate(part, rows) for part in bound.parts])
+        case Not():
+            return pc.invert(evaluate(bound.part, rows))
+        case IsTrue():
+            return pc.fill_null(evaluate(bound.part, rows), False)
+        case Constant():
+            return pa.array([bound.result], pa.bool_()).take(pa.repeat(0, rows.num_rows))
+        case Known():
+            return _known(values_of(bound.term, rows), bound.result)
+        case IsNull():
+            return pc.is_null(values_of(bound.term, rows))
+        case Compare():
+            return compare(bound.op, values_of(bound.term, rows), bound.value)
+        case In():
+            return _is_in(values_of(bound.term, rows), bound)
+        case TextTest():
+            return _TEXT[bound.op](values_of(bound.term, rows), bound.text)
+        case Unevaluable():
+            raise Unsupported(
+                f"the condition {bound.text} is not supported when rows are read: filter the result instead, or use "
+                "comparisons, IN, NULL tests and text tests of columns"
+            )
+    assert_never(bound)
+
+
+def compare(op: str, values: pa.Array | pa.ChunkedArray, value: pa.Scalar) -> pa.Array | pa.ChunkedArray:
+    """Return `values op value` as Spark does; NULL where a value is NULL."""
+    if not pa.types.is_floating(values.type):
+        return _COMPARE[op](values, value)
+    nan = pc.is_nan(values)
+    if is_nan(value):
+        return {
+            "=": nan,
+            ">=": nan,
+            "<": pc.invert(nan),
+            "<=": _known(values, True),
+            ">": _known(values, False),
+        }[op]
+    plain = _COMPARE[op](values, value)
+    return pc.or_(plain, nan) if op in (">", ">=") else plain
+
+
+def values_of(term: Term, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+    """Return the values of `term`, in the type that they are compared in."""
+    values = rows.column(term.path[0])
+    for name in term.path[1:]:
+        values = pc.struct_field(values, [name])
+    if term.transform is not None:
+        assert isinstance(term.source, AtomicType)
+        values = apply_transform(term.transform, values, term.source)
+    return values if term.type is None or values.type == term.type else values.cast(term.type)
+
+
+def _known(values: pa.Array | pa.ChunkedArray, result: bool) -> pa.Array | pa.ChunkedArray:
+    return pc.if_else(pc.is_valid(values), pa.scalar(result), pa.scalar(None, pa.bool_()))
+
+
+def _is_in(values: pa.Array | pa.ChunkedArray, test: In) -> pa.Array | pa.ChunkedArray:
+    if pa.types.is_floating(values.type):
+        # Arrow looks floats up by their bits: adding zero makes the two zeros one.
+        found = pc.is_in(pc.add(values, 0.0), value_set=pc.add(test.values, 0.0))
+        if test.nan:
+            found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
+    else:
+        found = pc.is_in(values, value_set=test.values)
+    # A NULL in the list, or the value NULL itself, makes "not found" unknown.
+    unknown = pc.invert(found) if test.null else pc.is_null(values)
+    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)

@@ -1,0 +1,361 @@
+"""Filters as text: the part of Spark's SQL that predicates can say, read into a predicate.
+
+Comparisons of columns with literals, AND, OR, NOT, IN, BETWEEN, IS [NOT] NULL, TRUE or DISTINCT FROM, and LIKE
+where `%` stands at the ends. Rule: the meaning is Spark's, of the text as it stands; what predicates cannot say is
+refused by its name. It must not know a schema: names and types are checked where the predicate is bound to one.
+
+The grammar is a small one of our own: parsers of whole SQL dialects do not keep what a literal's text was
+(`'it''s'` and `'it' 's'` become the same tree), which decides what Spark reads. See docs/design/filters.md.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+from lakelog.catalog.core.schema.filter_tokens import Token, Tokens
+from lakelog.catalog.core.schema.literals import float_to_json
+from lakelog.catalog.core.schema.predicate import (
+    Column,
+    Literal,
+    Operand,
+    Predicate,
+    condition_of,
+    literal,
+    too_deep,
+)
+from lakelog.catalog.core.schema.sql_literals import binary_value, interval_value, typed_value, unquoted
+from lakelog.log.errors import InvalidInput
+
+_COMPARISONS = {
+    "=": "=",
+    "==": "=",
+    "<=>": "<=>",
+    "<>": "<>",
+    "!=": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
+_CONNECTIVES = frozenset(
+    ("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "ESCAPE")
+)
+_TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
+_INTEGERS = {"Y": ("TINYINT", 8), "S": ("SMALLINT", 16), "L": ("BIGINT", 64)}
+_FLOAT_MAX = float.fromhex("0x1.fffffep+127")
+_FLOATS = {"nan": math.nan, "infinity": math.inf, "inf": math.inf, "-infinity": -math.inf, "-inf": -math.inf}
+_DIGITS_LIMIT = 38
+
+
+def parse_filter(text: str) -> Predicate:
+    """Return what a condition of Spark's SQL means. InvalidInput names a part that is wrong, or cannot be said."""
+    try:
+        return _Parser(text).whole()
+    except RecursionError:
+        raise too_deep() from None
+
+
+class _Parser:
+    """Recursive descent: OR, AND, NOT, then one test of a value, as Spark's grammar has them."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = Tokens(text)
+
+    def whole(self) -> Predicate:
+        if self._tokens.now.kind == "end":
+            raise InvalidInput(
+                'the filter has no text: write a condition such as "id > 1", or leave the filter out'
+            )
+        found = self._condition(self._or())
+        if self._tokens.now.kind != "end":
+            self._tokens.unexpected("the end, AND or OR")
+        return found
+
+    # Conditions
+
+    def _or(self) -> Operand:
+        return self._chain("OR", self._and)
+
+    def _and(self) -> Operand:
+        return self._chain("AND", self._not)
+
+    def _chain(self, op: str, part: Callable[[], Operand]) -> Operand:
+        parts = [part()]
+        while self._tokens.took(op):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else Predicate(op, tuple(map(self._condition, parts)))
+
+    def _not(self) -> Operand:
+        if self._tokens.took("NOT") or self._tokens.took("!"):
+            return Predicate("NOT", (self._condition(self._not()),))
+        return self._test()
+
+    def _condition(self, operand: Operand) -> Predicate:
+        return condition_of(operand, self._tokens.where)
+
+    def _test(self) -> Operand:
+        start = self._tokens.now
+        left = self._value()
+        if self._tokens.now.text in _COMPARISONS and self._tokens.now.kind == "sign":
+            op = _COMPARISONS[self._tokens.next().text]
+            return self._single(self._compared(op, left, self._value(), start))
+        if self._tokens.took("IS"):
+            return self._single(self._is(left, start))
+        negated = self._tokens.took("NOT")
+        if self._tokens.took("IN"):
+            found = self._in(left, start)
+        elif self._tokens.took("BETWEEN"):
+            low = _with_blanks(self._value())
+            if not self._tokens.took("AND"):
+                self._tokens.unexpected("AND, and the upper end of BETWEEN")
+            high = _with_blanks(self._value())
+            found = Predicate(
+                "AND", (self._compared(">=", left, low, start), self._compared("<=", left, high, start))
+            )
+        elif self._tokens.took("LIKE"):
+            found = self._like(left, start)
+        elif negated:
+            self._tokens.unexpected("IN, BETWEEN or LIKE")
+        else:
+            return left
+        return self._single(Predicate("NOT", (found,)) if negated else found)
+
+    def _single(self, found: Predicate) -> Predicate:
+        now = self._tokens.now
+        if now.text in _COMPARISONS and now.kind == "sign" or now.word in ("IS", "IN", "BETWEEN", "LIKE"):
+            self._tokens.refuse(now, "tests the result of a test", "combine tests by AND, OR and NOT")
+        return found
+
+    def _compared(self, op: str, left: Operand, right: Operand, start: Token) -> Predicate:
+        for side in (left, right):
+            if isinstance(side, Predicate):
+                self._tokens.refuse(
+                    start, f"compares a condition by {op}", "combine conditions by AND, OR and NOT"
+                )
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            self._tokens.refuse(start, "compares two literals", "compare a column with a literal")
+        return Predicate(op, (left, right))
+
+    def _is(self, left: Operand, start: Token) -> Predicate:
+        if isinstance(left, Predicate):
+            self._tokens.refuse(start, "tests a condition by IS", "test a column")
+        negated, token = self._tokens.took("NOT"), self._tokens.next()
+        match token.word:
+            case "NULL":
+                return Predicate("IS_NOT_NULL" if negated else "IS_NULL", (left,))
+            case "UNKNOWN":
+                found = Predicate("IS_NULL", (self._column(left, start),))
+            case "TRUE" | "FALSE" as wanted:
+                found = Predicate("<=>", (self._column(left, start), literal(wanted == "TRUE")))
+            case "DISTINCT" if self._tokens.took("FROM"):
+                found, negated = self._compared("<=>", left, self._value(), start), not negated
+            case _:
+                self._tokens.unexpected("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", token)
+        return Predicate("NOT", (found,)) if negated else found
+
+    def _in(self, left: Operand, start: Token) -> Predicate:
+        column = self._column(left, start)
+        if not self._tokens.took("("):
+            self._tokens.unexpected("(, and the values of IN")
+        values: list[Literal] = []
+        while not values or self._tokens.took(","):
+            token = self._tokens.now
+            value = self._value()
+            if not isinstance(value, Literal):
+                self._tokens.refuse(
+                    token, "has IN with something other than literals", "list literals, or write OR"
+                )
+            values.append(value)
+        if not self._tokens.took(")"):
+            self._tokens.unexpected("a comma or )")
+        return Predicate("IN", (column, *values))
+
+    def _like(self, left: Operand, start: Token) -> Predicate:
+        column, token = self._column(left, start), self._tokens.now
+        pattern = self._value()
+        escape = "\\"
+        if self._tokens.took("ESCAPE"):
+            given = self._value()
+            if not isinstance(given, Literal) or not isinstance(given.value, str) or len(given.value) != 1:
+                self._tokens.refuse(
+                    token, "has an ESCAPE that is not one character", "write one such as ESCAPE '!'"
+                )
+            escape = given.value
+        if not isinstance(pattern, Literal) or not (pattern.value is None or pattern.type == "string"):
+            self._tokens.refuse(
+                token, "has LIKE with something other than a text", "write the pattern as a literal"
+            )
+        if not isinstance(pattern.value, str):
+            return Predicate("=", (column, Literal(None)))
+        parts = self._pattern(pattern.value, escape, token)
+        match parts:
+            case [whole]:
+                return Predicate("=", (column, _with_blanks(literal(whole))))
+            case [text, ""]:
+                return Predicate("STARTS_WITH", (column, literal(text)))
+            case ["", text]:
+                return Predicate("ENDS_WITH", (column, literal(text)))
+            case ["", text, ""]:
+                return Predicate("CONTAINS", (column, literal(text)))
+        self._tokens.refuse(token, "has LIKE with % between other characters", "write % at the ends only")
+
+    def _pattern(self, pattern: str, escape: str, token: Token) -> list[str]:
+        """Return the texts between the `%` of a pattern. InvalidInput for `_`, and for an escape of others."""
+        parts, characters = [""], iter(pattern)
+        for each in characters:
+            if each == escape:
+                following = next(characters, "")
+                if following not in ("%", "_", escape) or not following:
+                    self._tokens.refuse(
+                        token, f"has a LIKE that escapes {following!r}", f"double the {escape}"
+                    )
+                parts[-1] += following
+            elif each == "_":
+                self._tokens.refuse(
+                    token, "has LIKE with _ for any character", f"write {escape}_ for the character itself"
+                )
+            elif each != "%":
+                parts[-1] += each
+            elif len(parts) == 1 or parts[-1]:
+                parts.append("")
+        return parts
+
+    def _column(self, operand: Operand, start: Token) -> Column:
+        if isinstance(operand, Column):
+            return operand
+        self._tokens.refuse(start, "tests something other than a column", "begin the test with a column")
+
+    # Values
+
+    def _value(self) -> Operand:
+        token = self._tokens.next()
+        match token.kind:
+            case "quoted":
+                return self._name(token)
+            case "string":
+                if self._tokens.now.kind == "string":
+                    self._tokens.refuse(self._tokens.now, "has two texts in a row", "write them as one")
+                return literal(unquoted(token.text))
+            case "hex":
+                return literal(binary_value(token.text[2:-1]))
+            case "number":
+                return self._number(token.text, token)
+            case "word":
+                return self._worded(token)
+        match token.text:
+            case "(":
+                found = self._or()
+                if self._tokens.now.text == ",":
+                    self._tokens.refuse(
+                        self._tokens.now, "has several values in parentheses", "compare each column by itself"
+                    )
+                if not self._tokens.took(")"):
+                    self._tokens.unexpected(")")
+                return found
+            case "-" | "+" if self._tokens.now.kind == "number":
+                return self._number(("-" if token.text == "-" else "") + self._tokens.next().text, token)
+        self._tokens.unexpected("a column or a literal", token)
+
+    def _worded(self, token: Token) -> Operand:
+        word, following = token.word, self._tokens.now
+        if word in ("NULL", "TRUE", "FALSE"):
+            return literal({"NULL": None, "TRUE": True, "FALSE": False}[word])
+        if word in _TYPED and following.kind == "string":
+            text = unquoted(self._tokens.next().text).strip()
+            return literal(typed_value(word.lower(), text, f"the literal {self._tokens.text_since(token)!r}"))
+        if word == "INTERVAL" and (following.kind == "string" or following.text in ("-", "+")):
+            return self._interval(token)
+        if word in ("CAST", "TRY_CAST") and following.text == "(":
+            return self._cast(token)
+        if following.text == "(" and word not in _CONNECTIVES:
+            self._tokens.refuse(
+                token, f"calls the function {token.text}", "compare a column itself with a literal"
+            )
+        if word in _CONNECTIVES or word in ("CASE", "EXISTS", "SELECT"):
+            self._tokens.unexpected(
+                "a column or a literal; a column of that name stands in backquotes", token
+            )
+        return self._name(token)
+
+    def _name(self, token: Token) -> Column:
+        path = [token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text]
+        while self._tokens.took("."):
+            part = self._tokens.next()
+            if part.kind not in ("word", "quoted"):
+                self._tokens.unexpected("the name of a field", part)
+            path.append(part.text[1:-1].replace("``", "`") if part.kind == "quoted" else part.text)
+        return Column(tuple(path))
+
+    def _number(self, text: str, token: Token) -> Literal:
+        digits, suffix = re.fullmatch(r"(.*?)(bd|[yslf]|d)?", text, re.I | re.S).groups()  # type: ignore[union-attr]
+        suffix = (suffix or "").upper()
+        if suffix in ("D", "F") or not suffix and "e" in digits.lower():
+            value = float(digits)
+            if math.isinf(value) or suffix == "F" and abs(value) > _FLOAT_MAX:
+                self._tokens.refuse(
+                    token, f"has {text}, which is beyond the type", "write CAST('Infinity' AS DOUBLE)"
+                )
+            return Literal(value, "float" if suffix == "F" else "double")
+        exact = Decimal(digits)
+        if suffix in _INTEGERS:
+            name, bits = _INTEGERS[suffix]
+            if exact != int(exact) or not -(2 ** (bits - 1)) <= exact < 2 ** (bits - 1):
+                self._tokens.refuse(token, f"has {text}, which is not a {name}", "leave the suffix out")
+            return literal(int(exact))
+        if not suffix and digits.lstrip("+-").isdigit() and -(2**63) <= exact < 2**63:
+            return literal(int(exact))
+        digits_count, exponent = len(exact.as_tuple().digits), int(exact.as_tuple().exponent)
+        if max(digits_count + max(0, exponent), -exponent) > _DIGITS_LIMIT:
+            self._tokens.refuse(
+                token, f"has {text}, which has more than {_DIGITS_LIMIT} digits", "write fewer"
+            )
+        return literal(exact)
+
+    def _interval(self, token: Token) -> Literal:
+        while self._tokens.now.kind == "string" or self._tokens.now.text in ("-", "+"):
+            self._tokens.next()
+        if self._tokens.next().kind == "word" and self._tokens.took("TO"):
+            self._tokens.next()
+        text = self._tokens.text_since(token)
+        return literal(interval_value(text, f"the literal {text!r}"))
+
+    def _cast(self, token: Token) -> Literal:
+        """Read what SQL has no literals for: NaN and the infinities, and a NULL of a type."""
+        self._tokens.next()
+        value = self._value()
+        if not self._tokens.took("AS"):
+            self._tokens.unexpected("AS, and a type")
+        kind = self._tokens.next().text.lower()
+        if self._tokens.took("("):
+            while self._tokens.now.kind == "number" or self._tokens.now.text == ",":
+                self._tokens.next()
+            if not self._tokens.took(")"):
+                self._tokens.unexpected(")")
+        if not self._tokens.took(")"):
+            self._tokens.unexpected(")")
+        if isinstance(value, Literal) and value.value is None:
+            return literal(None)
+        if (
+            kind in ("double", "float", "real")
+            and isinstance(value, Literal)
+            and isinstance(value.value, str)
+        ):
+            special = _FLOATS.get(value.value.strip().lower().lstrip("+"))
+            if special is not None:
+                return Literal(float_to_json(special), "double")
+        self._tokens.refuse(
+            token,
+            "has a CAST",
+            "cast only NULL, or 'NaN' and 'Infinity' to DOUBLE; write other literals in their type",
+        )
+
+
+def _with_blanks(operand: Operand) -> Operand:
+    """Return a text as one that is compared with all blanks, also those behind a CHAR, as LIKE and BETWEEN see them:
+    a VARCHAR is compared so."""
+    if isinstance(operand, Literal) and isinstance(operand.value, str) and operand.type == "string":
+        return Literal(operand.value, f"varchar({max(1, len(operand.value))})")
+    return operand

@@ -1,0 +1,120 @@
+"""A table's metadata: everything but its files, as columns, partitioning, order, properties. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lakelog.catalog.core.schema.constraints import Constraint
+from lakelog.catalog.core.schema.curve import Ranks, problem_of
+from lakelog.catalog.core.schema.partitioning import PartitionSpec, SortOrder, Transform, result_type
+from lakelog.catalog.core.schema.schema import DEPTH_LIMIT, FIELD_LIMIT, NAME_LIMIT_BYTES, Schema
+from lakelog.catalog.core.schema.stored_types import ready
+from lakelog.catalog.core.schema.types import children
+from lakelog.log.errors import FormatError, LakelogError
+from lakelog.log.grammar import Int32, Number
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything about a table except its files.
+
+    `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
+    version of the create or replace that this metadata goes back to: writes that started in another generation are for
+    another table. `clustering` has the ids of the columns by which writes cluster their rows, and `ranks` the
+    boundaries of their values, once there are some.
+    """
+
+    schema: Schema
+    specs: tuple[PartitionSpec, ...]
+    sort_order: SortOrder
+    properties: dict[str, str]
+    provider: str | None = None
+    comment: str | None = None
+    own_location: bool = False
+    generation: Number = 0
+    constraints: tuple[Constraint, ...] = ()
+    clustering: tuple[Int32, ...] = ()
+    ranks: Ranks | None = None
+
+    @property
+    def spec(self) -> PartitionSpec:
+        return self.specs[-1]
+
+    @property
+    def specs_by_id(self) -> dict[int, PartitionSpec]:
+        return {spec.id: spec for spec in self.specs}
+
+
+PART_NAME_LIMIT = DEPTH_LIMIT * (NAME_LIMIT_BYTES + 1) + 32
+"""A partition field is called by its column's path and its transform."""
+
+
+def check_metadata(metadata: Metadata) -> None:
+    """Raise FormatError for stored metadata that no change of a table can have made: all rooms rely on these rules.
+
+    Ids are given once, columns are within their limits, and partitions and orders are of single values.
+    """
+    schema = metadata.schema
+    problem = _problem_of(schema)
+    for spec in metadata.specs:
+        for part in spec.fields:
+            if len(part.name) > PART_NAME_LIMIT:
+                problem = problem or f"a partition field's name is longer than {PART_NAME_LIMIT} characters"
+            problem = problem or _misfit(schema, part.source_id, part.transform)
+    for order in metadata.sort_order.fields:
+        problem = problem or _misfit(schema, order.source_id, order.transform)
+    if problem is None and (not metadata.specs or len(metadata.specs_by_id) < len(metadata.specs)):
+        problem = "it has no partition spec, or two of one id"
+    if problem is None and metadata.ranks is not None:
+        problem = problem_of(metadata.ranks, metadata.clustering, schema)
+    if problem is not None:
+        raise FormatError(
+            f"the log has metadata of a table that cannot be: {problem}; find out which client wrote it"
+        )
+
+
+def _problem_of(schema: Schema) -> str | None:
+    ids: set[int] = set()
+    level, depth = [schema.fields], 0
+    while level:
+        depth += 1
+        if depth > DEPTH_LIMIT:
+            return f"its columns are nested deeper than {DEPTH_LIMIT} levels"
+        fields = [field for each in level for field in each]
+        new = {field.id for field in fields}
+        if (
+            len(new) < len(fields)
+            or new & ids
+            or min(new, default=1) < 1
+            or max(new, default=0) > schema.last_id
+        ):
+            return f"an id is given twice, or is not from 1 to {schema.last_id}"
+        if any(max(len(field.name), len(field.physical)) > NAME_LIMIT_BYTES for field in fields):
+            return f"a column's name is longer than {NAME_LIMIT_BYTES} characters"
+        ids |= new
+        if len(ids) > FIELD_LIMIT:
+            return f"it has more than {FIELD_LIMIT} columns and nested fields"
+        level = [below for field in fields if (below := children(field.type))]
+    return None
+
+
+def _misfit(schema: Schema, source_id: int, transform: Transform) -> str | None:
+    if not schema.has_id(source_id):
+        return None  # of a column that was dropped
+    try:
+        result_type(transform, schema.field_by_id(source_id).type)
+    except LakelogError as error:
+        return error.message
+    return None
+
+
+def leave_out_empty(metadata: dict[str, Any]) -> None:
+    """Remove an empty clustering from stored metadata, and ranks that are not there: older versions of lakelog do not
+    know them."""
+    for name in ("clustering", "ranks"):
+        if not metadata[name]:
+            del metadata[name]
+
+
+ready(Metadata)

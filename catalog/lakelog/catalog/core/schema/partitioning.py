@@ -1,0 +1,373 @@
+"""Partition specs and sort orders: what they are, how they are written, and which sources they fit.
+
+A spec is a list of transforms of columns, named by column ids. Specs evolve: a table keeps all that its files
+were written with. The values themselves are computed in `transforms`; this module only knows their types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.types import (
+    DECIMAL_PRECISION_LIMIT,
+    AtomicType,
+    ListType,
+    MapType,
+    Type,
+    is_collated,
+)
+from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.grammar import Int32
+
+FIRST_FIELD_ID = 1000
+"""Ids of partition fields start here, so that they never look like the ids of columns."""
+
+INT32_MAX = 2**31 - 1
+
+_TRANSFORM = re.compile(r"([a-z_]+)(?:\[(\d+)\])?")
+_SPELLINGS = {
+    "years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "date_hour": "hour",
+}  # fmt: skip
+_SUFFIXES = {"bucket": "_bucket", "truncate": "_trunc"}
+_TIMESTAMPS = ("timestamp", "timestamp_ntz")
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    "identity": (
+        "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "char",
+        "varchar", "binary", "date", "time", "interval year-month", "interval day-time", *_TIMESTAMPS,
+    ),
+    "bucket": (
+        "byte", "short", "integer", "long", "decimal", "string", "char", "varchar", "binary", "date", "time",
+        *_TIMESTAMPS,
+    ),
+    "truncate": ("byte", "short", "integer", "long", "decimal", "string", "char", "varchar", "binary"),
+    "year": ("date", *_TIMESTAMPS),
+    "month": ("date", *_TIMESTAMPS),
+    "day": ("date", *_TIMESTAMPS),
+    "hour": _TIMESTAMPS,
+}  # fmt: skip
+
+
+class Transform(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A function of one column: identity, bucket (of `argument`), truncate (to `argument`), year … hour."""
+
+    name: str
+    argument: Int32 | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in _SOURCES:
+            raise Unsupported(
+                f"the transform {self.name} is not supported: the transforms are {', '.join(_SOURCES)}"
+            )
+        if self.name not in _SUFFIXES:
+            if self.argument is not None:
+                raise InvalidInput(
+                    f"the transform {self.name} takes a column only, not the argument {self.argument}"
+                )
+        elif self.argument is None or not 1 <= self.argument <= INT32_MAX:
+            raise InvalidInput(
+                f"the transform {self.name} needs a number of 1 to {INT32_MAX}, as in {self.name}[16]; "
+                f"it has {self.argument}"
+            )
+
+    @staticmethod
+    def parse(text: str) -> Transform:
+        """Read `bucket[16]`, `day` and so on; years, months, days, date, hours, date_hour are known."""
+        match = _TRANSFORM.fullmatch(text.strip().lower())
+        if match is None:
+            raise InvalidInput(
+                f"{text!r} is not a transform: write identity, bucket[16], truncate[4], year, month, day "
+                "or hour"
+            )
+        return Transform(_SPELLINGS.get(match[1], match[1]), None if match[2] is None else int(match[2]))
+
+    def __str__(self) -> str:
+        return self.name if self.argument is None else f"{self.name}[{self.argument}]"
+
+
+IDENTITY = Transform("identity")
+
+
+class StatedField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A transform of a column as a statement has it; without a `transform`, the column itself.
+
+    The column is in `column`, or all there is in `columns`, by its name or its path. `direction` and `nulls` are of a
+    sort order only, and `name` is of a partition field only.
+    """
+
+    transform: str = "identity"
+    args: tuple[int, ...] = ()
+    column: str | tuple[str, ...] | None = None
+    columns: tuple[str | tuple[str, ...], ...] | None = None
+    direction: str | None = None
+    nulls: str | None = None
+    name: str | None = None
+
+
+Written: TypeAlias = str | StatedField | Mapping[str, Any]
+"""A column by its name, or a transform: `{"transform": "bucket", "args": [16], "column": ["a"]}`."""
+
+
+class PartitionField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One value of a file's partition. `result` is the value's type, known even when the column is gone."""
+
+    id: Int32
+    source_id: Int32
+    name: str
+    transform: Transform
+    result: AtomicType
+
+
+class PartitionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the files of one period of a table's life are partitioned; no fields: not at all."""
+
+    id: Int32 = 0
+    fields: tuple[PartitionField, ...] = ()
+
+
+class SortField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    source_id: Int32
+    transform: Transform = IDENTITY
+    direction: Literal["asc", "desc"] = "asc"
+    nulls: Literal["first", "last"] = "first"
+
+
+class SortOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the rows within a data file are ordered; no fields: as they came."""
+
+    fields: tuple[SortField, ...] = ()
+
+
+def result_type(transform: Transform, source: Type) -> AtomicType:
+    """Return the type of the transform's values. InvalidInput when it does not take columns of type `source`."""
+    if is_collated(source):
+        raise InvalidInput(
+            f"the transform {transform} does not take a column of type {source}: texts that its collation holds equal "
+            "may have different bytes, and so would be kept apart; use a column of type string"
+        )
+    if not isinstance(source, AtomicType) or source.family not in _SOURCES[transform.name]:
+        raise InvalidInput(
+            f"the transform {transform} does not take a column of type {source}: it takes "
+            f"{', '.join(_SOURCES[transform.name])}"
+        )
+    match transform.name:
+        case "truncate" if source.family == "decimal":
+            # Rounding down adds digits: -0.01 to a multiple of 1.00 is -1.00.
+            precision = min(DECIMAL_PRECISION_LIMIT, max(source.precision, 10) + 1)
+            return AtomicType(f"decimal({precision},{source.scale})")
+        case "identity" | "truncate":
+            return source
+        case "day":
+            return AtomicType("date")
+        case _:
+            return AtomicType("integer")
+
+
+def field_name(transform: Transform, column: str) -> str:
+    """Return a partition field's name, as Iceberg's: the column's for identity, else with a suffix."""
+    if transform.name == "identity":
+        return column
+    return column + _SUFFIXES.get(transform.name, f"_{transform.name}")
+
+
+def spec_from_transforms(
+    transforms: Sequence[Written],
+    schema: Schema,
+    *,
+    existing: Iterable[PartitionSpec] = (),
+    case_sensitive: bool = False,
+) -> PartitionSpec:
+    """Return the spec of `transforms`.
+
+    A `name` may be given to the values of a transform. A spec of `existing` that is the same is returned as it is;
+    otherwise the new one has the next id, and fields that an existing spec has too keep their ids.
+    """
+    specs = list(existing)
+    known = {(field.source_id, field.transform): field for spec in specs for field in spec.fields}
+    next_id = max((field.id for spec in specs for field in spec.fields), default=FIRST_FIELD_ID - 1) + 1
+    fields: list[PartitionField] = []
+    for written in transforms:
+        asked = stated(written)
+        transform, path = _read(asked)
+        source_id, result = _source(schema, transform, path, case_sensitive)
+        if any(field.source_id == source_id and field.transform == transform for field in fields):
+            raise InvalidInput(f"the partitioning names {transform} of {dotted(path)} twice: leave one out")
+        old = known.get((source_id, transform))
+        if old is None:
+            id, next_id = next_id, next_id + 1
+        else:
+            id = old.id
+        if asked.name is None:
+            name = _unused(schema, source_id, transform, fields)
+        else:
+            name = _checked_name(asked.name, schema, source_id, transform, fields)
+        fields.append(
+            PartitionField(id=id, source_id=source_id, name=name, transform=transform, result=result)
+        )
+    for spec in specs:
+        if list(map(_identity_of, spec.fields)) == list(map(_identity_of, fields)):
+            return spec
+    return PartitionSpec(id=max((spec.id for spec in specs), default=-1) + 1, fields=tuple(fields))
+
+
+def shown_names(spec: PartitionSpec, schema: Schema) -> list[str]:
+    """Return the names of the fields of a table's present spec: the column's for identity, else the field's own.
+
+    Columns may have been renamed since, so a number is added where two names would be the same.
+    """
+    shown: list[str] = []
+    for field in spec.fields:
+        is_identity = field.transform == IDENTITY and schema.has_id(field.source_id)
+        name = ".".join(schema.path_of(field.source_id)) if is_identity else field.name
+        shown.append(_numbered(name, {other.lower() for other in shown}))
+    return shown
+
+
+def sort_order_from(fields: Sequence[Written], schema: Schema, *, case_sensitive: bool = False) -> SortOrder:
+    """Return the sort order of `fields`, each of which may have a `direction` and `nulls`.
+
+    Where `nulls` is left out, it is as in Spark: first when ascending, last when descending.
+    """
+    read: list[SortField] = []
+    for written in fields:
+        asked = stated(written)
+        transform, path = _read(asked)
+        source_id, _ = _source(schema, transform, path, case_sensitive)
+        if asked.name is not None:
+            raise InvalidInput(f"a field of a sort order cannot have a name: leave {asked.name!r} out")
+        direction: Any = asked.direction or "asc"
+        nulls: Any = asked.nulls or ("first" if direction == "asc" else "last")
+        if direction not in ("asc", "desc") or nulls not in ("first", "last"):
+            raise InvalidInput(
+                f"the sort order of {dotted(path)} is {direction!r}, nulls {nulls!r}: write asc or desc, and "
+                "nulls first or last"
+            )
+        read.append(SortField(source_id=source_id, transform=transform, direction=direction, nulls=nulls))
+    return SortOrder(fields=tuple(read))
+
+
+def source_of(written: Written, schema: Schema, case_sensitive: bool = False) -> tuple[int, Transform]:
+    """Return the id of the column and the transform that are meant. Raises as `spec_from_transforms` does."""
+    transform, path = _read(stated(written))
+    source_id, _ = _source(schema, transform, path, case_sensitive)
+    return source_id, transform
+
+
+def transform_to_json(schema: Schema, source_id: int, transform: Transform) -> dict[str, Any]:
+    """Return the form that `spec_from_transforms` reads, with the column's present path."""
+    arguments = [] if transform.argument is None else [transform.argument]
+    return {"transform": transform.name, "args": arguments, "column": list(schema.path_of(source_id))}
+
+
+def with_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
+    """Return `spec` with the result types that follow from `schema`; fields whose column is gone keep theirs.
+
+    To be applied to all specs of a table whenever its schema changes: so a column's last type survives it.
+    """
+    return msgspec.structs.replace(
+        spec,
+        fields=tuple(
+            msgspec.structs.replace(
+                field, result=result_type(field.transform, schema.field_by_id(field.source_id).type)
+            )
+            if schema.has_id(field.source_id)
+            else field
+            for field in spec.fields
+        ),
+    )
+
+
+def stated(written: Written) -> StatedField:
+    """Return what a statement has as a struct. InvalidInput for what is not a column or a transform of one."""
+    if isinstance(written, StatedField):
+        return written
+    if isinstance(written, str):
+        return StatedField(column=(written,))
+    try:
+        return msgspec.convert(dict(written), StatedField)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{written!r} is not a column, nor a transform of one: {error}") from None
+
+
+def _read(asked: StatedField) -> tuple[Transform, tuple[str, ...]]:
+    columns = asked.columns
+    if columns is None:
+        columns = () if asked.column is None else (asked.column,)
+    if len(columns) != 1:
+        raise Unsupported(
+            f"the transform {asked.transform} of {len(columns)} columns is not supported: partition by transforms of "
+            "one column each"
+        )
+    if len(asked.args) > 1:
+        raise Unsupported(
+            f"the transform {asked.transform} with the arguments {list(asked.args)!r} is not supported"
+        )
+    transform = Transform.parse(f"{asked.transform}[{asked.args[0]}]" if asked.args else asked.transform)
+    column = columns[0]
+    return transform, (column,) if isinstance(column, str) else column
+
+
+def _source(
+    schema: Schema, transform: Transform, path: Sequence[str], case_sensitive: bool
+) -> tuple[int, AtomicType]:
+    field = schema.find(path, case_sensitive)
+    for length in range(1, len(path)):
+        parent = schema.find(path[:length], case_sensitive)
+        if isinstance(parent.type, ListType | MapType):
+            raise InvalidInput(
+                f"the column {dotted(path)} lies in {dotted(path[:length])} of type {parent.type} and has "
+                "several values in a row: partition and sort by single values"
+            )
+    try:
+        return field.id, result_type(transform, field.type)
+    except InvalidInput as error:
+        raise InvalidInput(f"cannot use the column {dotted(path)}: {error}") from None
+
+
+def _unused(schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]) -> str:
+    """Return a name for the new field: with a number where a field or another column has the usual one."""
+    name = field_name(transform, ".".join(schema.path_of(source_id)))
+    taken = {field.name.lower() for field in fields}
+    taken |= {c.name.lower() for c in schema.fields if c.id != source_id or transform.name != "identity"}
+    return _numbered(name, taken)
+
+
+def _checked_name(
+    name: str, schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]
+) -> str:
+    """Return the name that the user gives to a field. InvalidInput for a name that is taken."""
+    own = field_name(transform, ".".join(schema.path_of(source_id)))
+    if not name:
+        raise InvalidInput(
+            f"{name!r} is not a valid name of a partition field: give a text that is not empty"
+        )
+    if transform == IDENTITY:
+        if name.lower() != own.lower():
+            raise InvalidInput(
+                f"the partition field {name!r} cannot be named: it has the values of the column {own}, and its "
+                "name. Leave the name out, and name transforms only"
+            )
+        return own
+    if any(field.name.lower() == name.lower() for field in fields):
+        raise InvalidInput(f"there is a partition field {name!r} already: give another name")
+    if any(column.name.lower() == name.lower() for column in schema.fields):
+        raise InvalidInput(
+            f"a partition field cannot have the name of the column {name!r}: give another name"
+        )
+    return name
+
+
+def _numbered(name: str, taken: Collection[str]) -> str:
+    unused, number = name, 2
+    while unused.lower() in taken:
+        unused, number = f"{name}_{number}", number + 1
+    return unused
+
+
+def _identity_of(field: PartitionField) -> tuple[int, Transform, str]:
+    """Return what identifies a field across specs; the name of an identity is that of its column."""
+    return field.id, field.transform, "" if field.transform == IDENTITY else field.name

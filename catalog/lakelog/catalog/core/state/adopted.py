@@ -1,0 +1,82 @@
+"""Files of another writer that a table has adopted: they are its own then, and go when no version has them. Pure.
+
+Rule: only what a commit names is adopted, and it stays in the set until a commit says that it was deleted, whatever
+becomes of the table's contents. It must not know how it is proven that a file has no other owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from lakelog.catalog.core.files import DataFile, FileSet, RemovedFile, decode_removed, encode_removed
+from lakelog.catalog.core.schema import Schema, ready
+from lakelog.catalog.core.state.events import AdoptedDeleted, FilesAdopted
+from lakelog.catalog.core.state.imported_source import ImportedSource
+from lakelog.log.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The source that the files were imported from, and those of them that are not deleted yet. Their rows are not
+    counted."""
+
+    source: ImportedSource
+    files: FileSet = field(default_factory=FileSet.empty)
+
+    def may_have(self, path: str) -> bool:
+        """Return whether a file may be, or have been, one of these, by its place alone."""
+        return path.startswith(f"{self.source.url}/")
+
+
+class StoredAdopted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a snapshot holds of it: `files` as for the table's own."""
+
+    source: ImportedSource
+    files: Any
+
+
+ready(StoredAdopted)
+
+FILES_INLINE_MAX = 200
+
+_Naming = TypeVar("_Naming", FilesAdopted, AdoptedDeleted)
+
+
+def naming(event: _Naming, sizes: Mapping[str, int]) -> tuple[_Naming, tuple[bytes, ...]]:
+    """Return an event that names these files, by path with their sizes, and the sidecars of its commit: many files are
+    in one (see `listed`)."""
+    files = tuple(RemovedFile(path=path, rows=0, size_bytes=size) for path, size in sorted(sizes.items()))
+    if len(files) <= FILES_INLINE_MAX:
+        return msgspec.structs.replace(event, files=files), ()
+    return msgspec.structs.replace(event, files_sidecar=0), (encode_removed(files),)
+
+
+def with_adopted(event: FilesAdopted, blobs: Sequence[bytes]) -> Adopted:
+    entries = [DataFile(path=file.path, size_bytes=file.size_bytes, rows=0) for file in listed(event, blobs)]
+    return Adopted(event.source, FileSet.empty().added(entries, Schema(fields=(), last_id=0), ()))
+
+
+def without_deleted(adopted: Adopted | None, event: AdoptedDeleted, blobs: Sequence[bytes]) -> Adopted | None:
+    if adopted is None:
+        return None
+    return Adopted(adopted.source, adopted.files.removed(listed(event, blobs)))
+
+
+def listed(event: FilesAdopted | AdoptedDeleted, blobs: Sequence[bytes]) -> Sequence[RemovedFile]:
+    """Return the files that an event names, which are in its commit's sidecar where they are many."""
+    return event.files if event.files_sidecar is None else decode_removed(blobs[event.files_sidecar])
+
+
+def check_not_adopted(adopted: Adopted | None, files: Sequence[DataFile]) -> None:
+    """Raise InvalidInput for a file that a vacuum of this table may delete already."""
+    for file in files if adopted is not None else ():
+        assert adopted is not None
+        if adopted.may_have(file.path):
+            raise InvalidInput(
+                f"the file {file.path} is in {adopted.source.url}, whose files this table has adopted, so that its "
+                "vacuum may delete it: insert the file's rows by a query"
+            )

@@ -1,0 +1,100 @@
+"""Rows that every library which reads Arrow can take, and the forms of the most common ones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakelog.catalog.core.parquet import unsliced_batch
+from lakelog.catalog.core.tools.narrowed import Narrowed
+from lakelog.catalog.core.tools.pandas_frame import to_frame
+from lakelog.catalog.core.tools.polars_frame import to_lazy_frame
+from lakelog.catalog.core.tools.torch_dataset import to_dataset
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+
+class ArrowRows(ABC):
+    """Rows that are prepared to be read: each call reads them anew, from the same version, in the same order.
+
+    With `__arrow_c_stream__`, they are taken by whatever reads Arrow: `pyarrow.table(rows)`,
+    `polars.DataFrame(rows)`, `duckdb.sql("SELECT * FROM rows")`, `Table.append(rows)`. They are read while they are
+    taken, a few batches ahead.
+    """
+
+    @property
+    @abstractmethod
+    def arrow_schema(self) -> pa.Schema:
+        """The columns and their types in Arrow."""
+
+    @abstractmethod
+    def _prepared(self) -> Narrowed:
+        """Return the read of these rows."""
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the rows as a reader of record batches, which reads files lazily."""
+        return self._prepared().narrowed(None, (), None)
+
+    def to_arrow(self, *, progress: Callable[[str], None] | None = None) -> pa.Table:
+        """Return all rows in memory. `progress` is called with a text after each batch."""
+        if progress is None:
+            return self.to_reader().read_all()
+        reader, batches, rows = self.to_reader(), [], 0
+        for batch in reader:
+            batches.append(batch)
+            rows += batch.num_rows
+            progress(f"{rows:,} rows were read")
+        return pa.Table.from_batches(batches, reader.schema)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches, which are read while they are taken."""
+        yield from self.to_reader()
+
+    def __arrow_c_schema__(self) -> object:
+        return self.arrow_schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as a stream of Arrow's C interface, cast to `requested_schema` where one is given.
+
+        Nothing is read or planned before the stream's first batch: some readers open streams for their schema only.
+        """
+        # DuckDB takes streams too.
+        batches = (unsliced_batch(batch) for batch in self.to_batches())
+        reader = pa.RecordBatchReader.from_batches(self.arrow_schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, **options: Any) -> pd.DataFrame:
+        """Return all rows as a data frame of pandas, by `pyarrow.Table.to_pandas` with these options.
+
+        Without `types_mapper` and `integer_object_nulls`, integers of a type that has NULLs become pandas' nullable
+        integers rather than floats, which have too few digits. `types_mapper=pandas.ArrowDtype` keeps all types.
+        """
+        return to_frame(self._prepared(), options)
+
+    def to_polars(self) -> pl.LazyFrame:
+        """Return the rows as a lazy frame of Polars, which hands down columns, conditions and limits to the read."""
+        return to_lazy_frame(self._prepared())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the rows as a relation of a DuckDB connection (None: the default one), which hands down what it can.
+
+        A connection is used by one thread at a time, and so is the relation.
+        """
+        # It needs pyarrow.dataset, which takes long to import.
+        from lakelog.catalog.core.tools.duckdb_relation import to_relation
+
+        return to_relation(self._prepared(), connection)
+
+    def to_torch(self, batch_size: int = 1024) -> Any:
+        """Return the rows as an IterableDataset of PyTorch: a tensor for each column, in dicts of `batch_size` rows.
+
+        Columns are numbers or booleans. A NULL is NaN in a column of floats, and an error in others. For a
+        DataLoader with `batch_size=None` and without worker processes: files are read ahead by threads.
+        """
+        return to_dataset(self._prepared(), batch_size)

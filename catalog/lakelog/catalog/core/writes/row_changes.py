@@ -1,0 +1,127 @@
+"""Changes of rows: delete, update, merge and compaction, as an engine prepared them by reading files of one version.
+
+Such a change names files that are replaced by new ones (removed), rows of files by their positions (deletes), and new
+files. It was computed from its base. So it is rebased over other commits only where these leave the rows that it
+changes alone, and add none that it should have seen; see `conflicts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from lakelog.catalog.core.files import (
+    DataFile,
+    Positions,
+    check_written_by,
+    positions_of,
+)
+from lakelog.catalog.core.logs import (
+    Changed,
+    NothingToDo,
+    TableHead,
+    Token,
+    Written,
+    check_conflicts,
+    no_files,
+)
+from lakelog.catalog.core.schema import Predicate, ValuesTaken
+from lakelog.catalog.core.state import (
+    ChangeKind,
+    Operation,
+    TableState,
+)
+from lakelog.catalog.core.writes.identity_values import with_values
+from lakelog.catalog.core.writes.prepared_rows import Prepared, RowChange
+from lakelog.catalog.core.writes.row_rebase import Rebase, draft_of
+from lakelog.catalog.errors import CommitConflict
+from lakelog.log import Commit, Draft, View, WriteRef
+from lakelog.log.errors import InvalidInput
+
+_OPERATIONS = {
+    each.word: each for each in (Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT)
+}
+
+
+def row_change(
+    operation: str,
+    files: Sequence[DataFile],
+    removed: Sequence[str],
+    deletes: Sequence[Positions | Mapping[str, Any]],
+    condition: Predicate | None,
+    values: Sequence[ValuesTaken] = (),
+    *,
+    reads_others: bool = False,
+    inserted: int | None = None,
+    updated: int | None = None,
+) -> RowChange:
+    """Return an engine's change. InvalidInput for one that makes no sense by itself."""
+    if operation not in _OPERATIONS:
+        raise InvalidInput(f"{operation!r} is not an operation on rows: use one of {', '.join(_OPERATIONS)}")
+    positions = positions_of(deletes)
+    if len({*positions, *removed}) < len(positions) + len(removed):
+        raise InvalidInput(
+            "a file occurs twice among the removed files and the deleted rows: name each file once"
+        )
+    return RowChange(
+        operation=_OPERATIONS[operation],
+        files=files,
+        removed=frozenset(removed),
+        deletes=positions,
+        condition=condition,
+        values=values,
+        reads_others=reads_others,
+        inserted=inserted,
+        updated=updated,
+    )
+
+
+def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Token | None) -> TableHead:
+    """Commit a change that was prepared on the version that `write` began from; return the newest version."""
+    check_written_by(change.files, write)
+    if change.is_empty:
+        return head.refreshed().unchanged()
+    token = token or head.token_of(write)
+    base = head.at_write_to_commit(write, token, may_be_proposed=False)
+    if base is None:
+        return head.refreshed()
+    try:
+        return head.after(commit(base, change, write=write, token=token))
+    except NothingToDo:
+        return head.refreshed().unchanged()
+
+
+def commit(base: TableHead, change: RowChange, *, write: WriteRef, token: Token | None = None) -> Changed:
+    """Commit `change`, which was prepared against `base`, on the newest state that allows it.
+
+    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
+    `base` does not have. Costs 1 PUT if there were no other commits, and one for vectors that are too large for a
+    commit.
+    """
+    return with_values(base, change, lambda change: _commit(base, change, write, token))
+
+
+def _commit(base: TableHead, change: RowChange, write: WriteRef, token: Token | None) -> Changed:
+    prepared = Prepared(base, change, write)
+    written = Written(base.version, base.schema, no_files, lambda kind: "rows were changed")
+    base.check_own_steps(change.operation, written)
+    return base.commit(partial(_decide, prepared), token)
+
+
+def _decide(prepared: Prepared, current: View[TableState], passed: Sequence[Commit]) -> Draft:
+    base, change = prepared.base, prepared.change
+    since = [commit for commit in passed if commit.version > base.version]
+    now = Rebase(prepared, base.at(current), since)
+    schema = base.schema if prepared.files else None
+    written = Written(base.version, schema, no_files, now.touched, change.values)
+    check_conflicts(change.operation, current, passed, written, prepared.name)
+    # The matrix saw no conflict in the commits since the base, but the files may differ all the same.
+    why = now.touched(ChangeKind.REMOVED_FILES)
+    if why is not None:
+        raise CommitConflict(
+            f"the {change.operation.word} of {prepared.name} conflicts with another change: {why}. Nothing was "
+            "changed: run the statement again",
+            version=current.version,
+        )
+    return draft_of([now])

@@ -1,0 +1,337 @@
+"""Expressions in DuckDB's SQL, as users give them for conditions and values, with the columns that they name.
+
+A text is taken apart by DuckDB's own parser and put together again from its parts, so it is one expression wherever
+it stands. Rule: what would be computed otherwise than in Spark and cannot be seen in the text (CHAR, collations) is
+refused by name, and so is what has no place in a row: subqueries, aggregates, functions whose results vary.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog.core.schema import (
+    AtomicType,
+    Field,
+    Schema,
+    Type,
+    children,
+    dotted,
+    is_collated,
+    type_to_arrow,
+)
+from lakelog.catalog.core.writes.sql.engine import SqlEngine, carried_type, quoted_name
+from lakelog.catalog.core.writes.sql.meaning import Meaning
+from lakelog.catalog.core.writes.sql.tree import Node, as_written, one_shape
+from lakelog.log.errors import InvalidInput, Unsupported
+
+TARGET, SOURCE = "target", "source"
+
+_BEGIN = "SELECT ("
+
+_CLASSES = frozenset(
+    ("COLUMN_REF", "CONSTANT", "COMPARISON", "CONJUNCTION", "OPERATOR", "FUNCTION", "CASE", "CAST", "BETWEEN")
+)
+_REFUSED = {
+    "SUBQUERY": "a subquery: add its result to the source",
+    "WINDOW": "a window function: compute it in the source",
+    "STAR": "*: name the columns",
+    "COLLATE": "a collation: compare such texts in Spark",
+    "LAMBDA": "a lambda or ->: compute it in the source",
+    "DEFAULT": "DEFAULT: leave the column out",
+    "PARAMETER": "a parameter: write the value into the text",
+}
+_WITHOUT_MEANING = ("interval year-month", "interval day-time", "variant")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression may name: columns of the table, of the source, or of both. `is_bare`: those of the table by
+    their names alone."""
+
+    target: Schema | None = None
+    source: pa.Schema | None = None
+    is_bare: bool = False
+
+    @property
+    def text(self) -> str:
+        known = [name for name, there in ((TARGET, self.target), (SOURCE, self.source)) if there is not None]
+        return " and ".join(f"{name}.<column>" for name in known)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlExpression:
+    """`sql` names columns as `target."c"` and `source."c"`. `column` is the side and the name of what is only a column,
+    and `is_null` is true of NULL. `equal` are the parts of an AND that compare two expressions by `=`."""
+
+    text: str
+    sql: str
+    target: frozenset[str]
+    source: frozenset[str]
+    column: tuple[str, str] | None = None
+    is_null: bool = False
+    equal: tuple[tuple[SqlExpression, SqlExpression], ...] = ()
+
+    def is_kept(self, name: str) -> bool:
+        """Return whether it is the table's column of that name."""
+        return self.column == (TARGET, name)
+
+
+def column_expression(side: str, name: str) -> SqlExpression:
+    """Return the expression that is a column."""
+    names = frozenset((name,))
+    return SqlExpression(
+        text=f"{side}.{dotted((name,))}",
+        sql=f"{side}.{quoted_name(name)}",
+        target=names if side == TARGET else frozenset(),
+        source=names if side == SOURCE else frozenset(),
+        column=(side, name),
+    )
+
+
+def parsed(engine: SqlEngine, text: str, scope: Scope, *, is_condition: bool = False) -> SqlExpression:
+    """Return what a text says. InvalidInput for a text that is not an expression over `scope`, NoSuchColumn for an
+    unknown column of the table, Unsupported for what cannot be computed here as in Spark."""
+    if not isinstance(text, str):
+        raise InvalidInput(
+            f'{text!r} is not a text: write a condition in DuckDB\'s SQL, such as "target.id = source.id"'
+        )
+    return _Parser(engine, text, scope).parsed(is_condition=is_condition)
+
+
+class _Parser:
+    def __init__(self, engine: SqlEngine, text: str, scope: Scope) -> None:
+        self._engine = engine
+        self._text = text
+        self._scope = scope
+
+    def parsed(self, *, is_condition: bool) -> SqlExpression:
+        node = self._node_of(self._text)
+        is_plain = node["class"] == "COLUMN_REF" and self._is_whole(node)
+        for each in _nodes(node):
+            self._check_node(each)
+            if each["class"] == "COLUMN_REF":
+                self._complete(each, is_plain=is_plain)
+        meaning = Meaning(
+            self._text,
+            len(_BEGIN),
+            is_bare=self._scope.is_bare,
+            parse=self._node_of,
+            type_of=self._type_of,
+        )
+        node = meaning.of_spark(node, has_floats=self._has_floats(node))
+        if is_condition:
+            meaning.check_condition(node)
+        return self._of(node, self._text)
+
+    def _node_of(self, text: str) -> Node:
+        tree = json.loads(self._engine.value("SELECT json_serialize_sql(?)", f"{_BEGIN}{text}\n)"))
+        if tree["error"]:
+            raise InvalidInput(
+                f"{text!r} is not an expression in SQL, as DuckDB has it: {tree['error_message']}"
+            )
+        node = tree["statements"][0]["node"]
+        if (
+            len(tree["statements"]) > 1
+            or node["type"] != "SELECT_NODE"
+            or len(node["select_list"]) > 1
+            or node["from_table"]["type"] != "EMPTY"
+            or node["modifiers"]
+            or any(node[part] for part in ("where_clause", "group_expressions", "having", "qualify"))
+        ):
+            raise InvalidInput(f"{text!r} is not one expression in SQL")
+        found: Node = one_shape(node["select_list"][0], self._name_of_type)
+        return found
+
+    def _name_of_type(self, cast: Node) -> str:
+        """Return the name of the type that a cast is to."""
+        null = self._node_of("NULL")
+        return str(self._engine.value(f"SELECT typeof({self._sql({**cast, 'child': null})})"))
+
+    def _of(self, part: Node, text: str | None = None) -> SqlExpression:
+        named = [tuple(each["column_names"]) for each in _nodes(part) if each["class"] == "COLUMN_REF"]
+        sql = self._sql(part)
+        return SqlExpression(
+            text=sql if text is None else text,
+            sql=f"({sql})",
+            target=frozenset(name for side, name, *_ in named if side == TARGET),
+            source=frozenset(name for side, name, *_ in named if side == SOURCE),
+            column=named[0] if part["class"] == "COLUMN_REF" and len(named[0]) == 2 else None,
+            is_null=part["class"] == "CONSTANT" and bool(part["value"]["is_null"]),
+            equal=tuple(self._equal(part)),
+        )
+
+    def _type_of(self, part: Node) -> pa.DataType:
+        """Return the type of a part's values in DuckDB."""
+        found, tables = self._of(part), []
+        with ExitStack() as shapes:
+            for side, names in ((TARGET, found.target), (SOURCE, found.source)):
+                if names:
+                    shape = pa.schema(
+                        [(name, carried_type(self._plain(side, name))) for name in sorted(names)]
+                    )
+                    shapes.enter_context(self._engine.stream(f"shape_of_{side}", shape, ()))
+                    tables.append(f"shape_of_{side} AS {side}")
+            rows = f" FROM {', '.join(tables)}" if tables else ""
+            return self._engine.schema_of(f"SELECT {found.sql} AS value{rows}").field(0).type
+
+    def _plain(self, side: str, name: str) -> pa.DataType:
+        if side == SOURCE:
+            assert self._scope.source is not None
+            return self._scope.source.field(name).type
+        assert self._scope.target is not None
+        return type_to_arrow(self._scope.target.find((name,), case_sensitive=True).type)
+
+    def _has_floats(self, part: Node) -> bool:
+        found = self._of(part)
+        types = [
+            self._plain(side, name)
+            for side, names in ((TARGET, found.target), (SOURCE, found.source))
+            for name in names
+        ]
+        # Nested types may have one in them.
+        is_cast = any(each["class"] == "CAST" and each["cast_type"]["id"] == "FLOAT" for each in _nodes(part))
+        return is_cast or any(pa.types.is_float32(type) or pa.types.is_nested(type) for type in types)
+
+    def _equal(self, part: Node) -> Iterator[tuple[SqlExpression, SqlExpression]]:
+        if part["type"] == "CONJUNCTION_AND":
+            for each in part["children"]:
+                yield from self._equal(each)
+        elif part["type"] == "COMPARE_EQUAL":
+            yield self._of(part["left"]), self._of(part["right"])
+
+    def _sql(self, part: Node) -> str:
+        """Return a part as text, by DuckDB, with columns as `_named` found them."""
+        empty = {"type": "EMPTY", "alias": "", "sample": None, "query_location": 0}
+        node: Node = {
+            "type": "SELECT_NODE", "modifiers": [], "cte_map": {"map": []},
+            "select_list": [{**as_written(part), "alias": ""}],
+            "from_table": empty, "where_clause": None, "group_expressions": [], "group_sets": [],
+            "aggregate_handling": "STANDARD_HANDLING", "having": None, "sample": None, "qualify": None,
+        }  # fmt: skip
+        tree = {"error": False, "statements": [{"node": node, "named_param_map": []}]}
+        sql = self._engine.value("SELECT json_deserialize_sql(?::JSON)", json.dumps(tree))
+        return str(sql).removeprefix("SELECT ")
+
+    def _check_node(self, node: Node) -> None:
+        kind = node["class"]
+        if kind == "FUNCTION":
+            self._check_function(node)
+        elif kind not in _CLASSES:
+            what = _REFUSED.get(kind, f"{kind.lower()}, which is not supported")
+            raise Unsupported(f"the expression {self._text!r} has {what}")
+
+    def _check_function(self, node: Node) -> None:
+        name = node["function_name"]
+        found = self._engine.table(
+            "SELECT DISTINCT function_type AS type, stability FROM duckdb_functions() "
+            f"WHERE function_name = {_literal(name.lower())}"
+        ).to_pylist()
+        if not found:
+            raise InvalidInput(
+                f"the expression {self._text!r} has the function {name}, which DuckDB does not have"
+            )
+        # A function of rows may have the name of one of a table, which cannot stand here.
+        of_rows = [each for each in found if not each["type"].startswith(("table", "pragma"))]
+        if not of_rows or any(
+            each["type"] not in ("scalar", "macro") or each["stability"] == "VOLATILE" for each in of_rows
+        ):
+            raise Unsupported(
+                f"the expression {self._text!r} has the function {name}, which does not have one result for a row: "
+                "compute it in the source"
+            )
+
+    def _is_whole(self, node: Node) -> bool:
+        """Return whether a reference is of a column, rather than of a field in one."""
+        names = node["column_names"]
+        return len(names) == (2 if names[0].lower() in self._sides else 1)
+
+    @property
+    def _sides(self) -> list[str]:
+        found = [(TARGET, self._scope.target), (SOURCE, self._scope.source)]
+        return [name for name, there in found if there is not None]
+
+    def _complete(self, node: Node, *, is_plain: bool) -> None:
+        """Make a reference begin with its side and its column, as these are written."""
+        names: list[str] = node["column_names"]
+        if names[0].lower() in self._sides and len(names) > 1:
+            side, name, *rest = names[0].lower(), *names[1:]
+        elif self._scope.is_bare:
+            side, name, *rest = TARGET, *names
+        else:
+            raise InvalidInput(
+                f"the expression {self._text!r} names {dotted(tuple(names))}: name columns as {self._scope.text} here"
+            )
+        if side == TARGET:
+            assert self._scope.target is not None
+            field = self._scope.target.find((name,))
+            name = field.name
+            if not is_plain:
+                self._check_computable(field)
+        else:
+            assert self._scope.source is not None
+            name = source_column(self._scope.source, name)
+            if not is_plain:
+                self._check_source(name, self._scope.source.field(name).type)
+        node["column_names"] = [side, name, *rest]
+
+    def _check_computable(self, field: Field) -> None:
+        family = not_computable(field.type)
+        if family is not None:
+            raise Unsupported(
+                f"the expression {self._text!r} computes with the column {dotted((field.name,))} of type {field.type}, "
+                f"and {family} is not compared here as in Spark: set such a column as a whole, or run the statement in "
+                "Spark"
+            )
+
+    def _check_source(self, name: str, type: pa.DataType) -> None:
+        if carried_type(type) != type:
+            raise Unsupported(
+                f"the expression {self._text!r} computes with the source's column {dotted((name,))} of Arrow's type "
+                f"{type}, which is not supported: cast it to another type"
+            )
+
+
+def not_computable(type: Type) -> str | None:
+    """Return what in a type is not computed with outside of Spark; None for a type without any."""
+    if isinstance(type, AtomicType):
+        if is_collated(type):
+            return "text with a collation"
+        if type.family == "char":
+            return "CHAR"
+        return type.family if type.family in _WITHOUT_MEANING else None
+    return next(filter(None, (not_computable(part.type) for part in children(type))), None)
+
+
+def source_column(source: pa.Schema, name: str) -> str:
+    """Return a column of the source by its name (case-insensitive). InvalidInput, with the known names."""
+    for known in source.names:
+        if known.lower() == name.lower():
+            return str(known)
+    listed = ", ".join(dotted((known,)) for known in source.names)
+    raise InvalidInput(f"the source has no column {dotted((name,))}: its columns are {listed}")
+
+
+def listed(texts: Sequence[str]) -> str:
+    return ", ".join(dotted((text,)) for text in texts)
+
+
+def _nodes(part: Any) -> Iterator[Node]:
+    """Yield the parts of an expression that are expressions themselves."""
+    if isinstance(part, dict):
+        if "class" in part:
+            yield part
+        for each in part.values():
+            yield from _nodes(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _nodes(each)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

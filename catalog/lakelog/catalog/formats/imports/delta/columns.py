@@ -1,0 +1,265 @@
+"""Columns of a Delta table as lakelog's: types, names in files, and ids that stay the same over its versions.
+
+A column is known by the path of the names that files have for it, its *physical* names. Without column mapping these
+are the columns' own names; with it they never change, and are given once. Rule: a column whose type changed to one that
+its older values do not fit is another column, as Delta has written all of its files anew then. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from lakelog.catalog.core.schema import (
+    AtomicType,
+    Default,
+    Field,
+    Schema,
+    StructType,
+    Type,
+    children,
+    dotted,
+    is_widening,
+    parse_literal,
+    type_from_spark,
+    with_children,
+)
+from lakelog.catalog.formats.imports.delta.actions import TableMetadata, configuration_of
+from lakelog.catalog.formats.imports.delta.protocol import ID, NONE
+from lakelog.log.decoding import UNREADABLE, said
+from lakelog.log.errors import FormatError, InvalidInput, Unsupported
+
+PHYSICAL = "lakelog.delta-name"
+"""In a field's metadata: its name in files, where that is not its own. By it a later import knows the column again."""
+
+_NAME_IN_FILES = "delta.columnMapping.physicalName"
+_FIELD_ID = "delta.columnMapping.id"
+_TYPE_CHANGES = "delta.typeChanges"
+_GENERATED = "delta.generationExpression"
+_IDENTITY = "delta.identity.start"
+_INVARIANTS = "delta.invariants"
+_CONSTRAINT = "delta.constraints."
+_APPEND_ONLY = "delta.appendOnly"
+_CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps lengths of texts: of those inside of a column, with the column."""
+_PARTS = {"elementType": "element", "keyType": "key", "valueType": "value"}
+_OF_DELTA = ("delta.", "parquet.field")
+
+
+class ColumnIds:
+    """Gives ids to columns, the same to the same ones, over all schemas that one object is asked for."""
+
+    def __init__(self, known: Schema | None = None) -> None:
+        self._ids: dict[tuple[int, str], tuple[int, Type]] = {}
+        self.names: dict[int, str] = {}
+        """What files call the column of each id, among its siblings. A file may have any column that was ever there."""
+        self.last_id = 0 if known is None else known.last_id
+        if known is not None:
+            self._remember(known.fields, 0, is_struct=True)
+
+    def _remember(self, fields: tuple[Field, ...], parent: int, *, is_struct: bool) -> None:
+        for field in fields:
+            physical = field.metadata.get(PHYSICAL, field.name)
+            self._ids[parent, physical] = (field.id, field.type)
+            if is_struct:
+                self.names[field.id] = physical
+            self._remember(children(field.type), field.id, is_struct=isinstance(field.type, StructType))
+
+    def bound(self, fields: tuple[Field, ...]) -> Schema:
+        """Return columns, which have their physical names, as a schema with ids. Nothing else of lakelog's files."""
+        given = tuple(self._bind(field, 0, is_struct=True) for field in fields)
+        return Schema(fields=given, last_id=self.last_id)
+
+    def _bind(self, field: Field, parent: int, *, is_struct: bool) -> Field:
+        key = (parent, field.physical or field.name)
+        id, before = self._ids.get(key, (0, field.type))
+        if not id or not _is_the_same(before, field.type):
+            self.last_id += 1
+            id = self.last_id
+        self._ids[key] = (id, field.type)
+        if is_struct:
+            self.names[id] = key[1]
+        is_below = isinstance(field.type, StructType)
+        parts = tuple(self._bind(part, id, is_struct=is_below) for part in children(field.type))
+        type = with_children(field.type, parts) if parts else field.type
+        return msgspec.structs.replace(field, id=id, physical="", type=type)
+
+
+def _is_the_same(before: Type, now: Type) -> bool:
+    """Return whether a column of these types is one: its older values can be read as the present type."""
+    if isinstance(before, AtomicType) and isinstance(now, AtomicType):
+        return is_widening(before, now)
+    return before.__class__ is now.__class__
+
+
+class Columns:
+    """The columns of a version: `fields` have physical names and no ids, `field_ids` Parquet's, by physical path."""
+
+    def __init__(self, metadata: TableMetadata, mapping: str, url: str) -> None:
+        self._mapping = mapping
+        self._url = url
+        self.field_ids: dict[tuple[str, ...], int] = {}
+        try:
+            json = msgspec.json.decode(metadata.schema_string)
+        except UNREADABLE as error:
+            raise FormatError(f"the schema of the Delta table {url} is not JSON: {said(error)}") from None
+        self.notes = tuple(_notes(json, metadata))
+        type = type_from_spark(_without_delta(json))
+        if not isinstance(type, StructType) or not type.fields:
+            raise Unsupported(f"the Delta table {url} has no columns: add one first")
+        self.fields = tuple(self._column(field, (), ()) for field in type.fields)
+
+    def by_id(self, schema: Schema, names: Mapping[int, str]) -> dict[int, int]:
+        """Return Parquet's field ids by the ids of columns in `schema`, which files call `names`."""
+
+        def below(fields: tuple[Field, ...], parent: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+            for field in fields:
+                path = (*parent, names.get(field.id, field.name))
+                if path in self.field_ids:
+                    yield field.id, self.field_ids[path]
+                yield from below(children(field.type), path)
+
+        return dict(below(schema.fields, ()))
+
+    def _column(self, field: Field, path: tuple[str, ...], physical: tuple[str, ...]) -> Field:
+        metadata = dict(field.metadata)
+        here, name = (*path, field.name), field.name
+        if self._mapping != NONE:
+            name = metadata.get(_NAME_IN_FILES, "")
+            if not isinstance(name, str) or not name:
+                raise FormatError(
+                    f"the column {dotted(here)} of the Delta table {self._url} has no {_NAME_IN_FILES}, though columns "
+                    f"are mapped by {self._mapping}"
+                )
+        there = (*physical, name)
+        if self._mapping == ID:
+            id = metadata.get(_FIELD_ID)
+            if not isinstance(id, int):
+                raise FormatError(
+                    f"the column {dotted(here)} of the Delta table {self._url} has no {_FIELD_ID}, though columns are "
+                    "mapped by id"
+                )
+            self.field_ids[there] = id
+        _check_changes(metadata.get(_TYPE_CHANGES) or (), here, self._url)
+        kept = {key: value for key, value in metadata.items() if not key.startswith(_OF_DELTA)}
+        if name != field.name:
+            kept[PHYSICAL] = name
+        return msgspec.structs.replace(
+            field,
+            physical=name,
+            type=self._type(field.type, here, there),
+            default=_default(field),
+            metadata=kept,
+        )
+
+    def _type(self, type: Type, path: tuple[str, ...], physical: tuple[str, ...]) -> Type:
+        match type:
+            case AtomicType():
+                if type.family == "variant":
+                    raise Unsupported(
+                        f"the column {dotted(path)} of the Delta table {self._url} is a variant, which lakelog does "
+                        "not read in other writers' files: copy the rows by a query"
+                    )
+                return type
+            case StructType():
+                return StructType(tuple(self._column(field, path, physical) for field in type.fields))
+            case _:
+                parts = (
+                    msgspec.structs.replace(
+                        part, type=self._type(part.type, (*path, part.name), (*physical, part.name))
+                    )
+                    for part in children(type)
+                )
+                return with_children(type, tuple(parts))
+
+
+def _default(field: Field) -> Default | None:
+    """Return the default of new rows, where lakelog can say it. Delta never reads one into older files."""
+    current = None if field.default is None else field.default.current
+    if current is None:
+        return None
+    try:
+        parse_literal(current, field.type)
+    except InvalidInput:
+        return None
+    return Default(current=current)
+
+
+def _check_changes(changes: Any, path: tuple[str, ...], url: str) -> None:
+    """Raise Unsupported for a former type of a column, of which files may still be, that lakelog does not widen."""
+    for change in changes:
+        try:
+            old, new = (type_from_spark(change[side], path) for side in ("fromType", "toType"))
+        except (KeyError, TypeError):
+            raise FormatError(
+                f"the column {dotted(path)} of the Delta table {url} has {change!r} as a change of its type"
+            ) from None
+        if not (isinstance(old, AtomicType) and isinstance(new, AtomicType) and is_widening(old, new)):
+            raise Unsupported(
+                f"the column {dotted(path)} of the Delta table {url} was widened from {old} to {new}, which lakelog "
+                "cannot read older files as: rewrite them (REORG TABLE), drop the feature typeWidening, and retry"
+            )
+
+
+def _without_delta(json: Any) -> Any:
+    """Return a schema without the parts of its metadata that `type_from_spark` would take for orders to itself."""
+    if isinstance(json, list):
+        return [_without_delta(each) for each in json]
+    if not isinstance(json, dict):
+        return json
+    found = {key: _without_delta(value) for key, value in json.items() if key != "metadata"}
+    if "metadata" in json:
+        metadata = json["metadata"] or {}
+        found["metadata"] = {
+            key: value
+            for key, value in metadata.items()
+            if key not in (_GENERATED, _INVARIANTS)
+            and not key.startswith("delta.identity.")
+            and (key != _CHAR_VARCHAR or isinstance(json.get("type"), str))
+        }
+    return found
+
+
+def _notes(json: Any, metadata: TableMetadata) -> Iterator[str]:
+    """Yield what Delta demands of its writers and lakelog would not: none of it is about reading."""
+    yield from _notes_of_columns(json, ())
+    for key, condition in sorted(metadata.configuration.items()):
+        if key.lower().startswith(_CONSTRAINT):
+            yield f"the constraint {key[len(_CONSTRAINT) :]} CHECK ({condition}) is not enforced"
+    if (configuration_of(metadata, _APPEND_ONLY) or "").lower() == "true":
+        yield f"the property {_APPEND_ONLY} is true: rows of the table can be changed and deleted"
+
+
+def _notes_of_columns(type: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if not isinstance(type, dict):
+        return
+    for part in ("elementType", "keyType", "valueType"):
+        yield from _notes_of_columns(type.get(part), (*path, _PARTS[part]))
+    for field in type.get("fields") or ():
+        if not isinstance(field, dict):
+            continue
+        given: Mapping[str, Any] = field.get("metadata") or {}
+        here = (*path, str(field.get("name")))
+        name = dotted(here)
+        if _GENERATED in given:
+            yield f"the column {name} is generated from {given[_GENERATED]}: it becomes a plain column"
+        if _IDENTITY in given:
+            yield f"the column {name} is an identity column: it becomes a plain column"
+        if _INVARIANTS in given:
+            yield f"the column {name} has the invariant {given[_INVARIANTS]}: it is not enforced"
+        default = given.get("CURRENT_DEFAULT")
+        if default is not None and not _is_literal(default, field.get("type")):
+            yield f"the column {name} has the default {default}, which is not a literal: it is left out"
+        if _CHAR_VARCHAR in given and not isinstance(field.get("type"), str):
+            yield f"the column {name} is {given[_CHAR_VARCHAR]}: the texts in it become STRING"
+        yield from _notes_of_columns(field.get("type"), here)
+
+
+def _is_literal(sql: str, json: Any) -> bool:
+    try:
+        parse_literal(sql, type_from_spark(json))
+    except InvalidInput:
+        return False
+    return True

@@ -1,0 +1,110 @@
+"""Whether what a source has now fits a table that was changed here: constraints, partitionings and types of new files.
+
+Rule: what does not fit is refused, with what to do. It must not know the format of a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from lakelog.catalog.core.files import DataFile, files_to_arrow
+from lakelog.catalog.core.parquet import new_checks
+from lakelog.catalog.core.planning import may_fail
+from lakelog.catalog.core.schema import (
+    ICEBERG,
+    ICEBERG_ON,
+    AtomicType,
+    Check,
+    Metadata,
+    PartitionSpec,
+    Schema,
+    dotted,
+    is_widening,
+    refuse_generated,
+    refuse_identity,
+    value_of,
+)
+from lakelog.catalog.errors import SourceDiverged
+from lakelog.log.errors import Unsupported
+
+_NAMED = 5
+
+
+def check_partitionings(name: str, source: str, specs: Iterable[PartitionSpec], then: Metadata) -> None:
+    """Raise SourceDiverged where one of `then` has other fields by now: files of the table have values of those."""
+    for spec in specs:
+        known = then.specs_by_id.get(spec.id)
+        if known is None:
+            continue
+        before = {(field.id, field.source_id, field.transform) for field in known.fields}
+        # Iceberg's metadata may have forgotten the type of a column that was dropped, and so its field.
+        if not {(field.id, field.source_id, field.transform) for field in spec.fields} <= before:
+            raise SourceDiverged(
+                f"the partitioning of {source} is another one than at the last import, and rows of {name} are kept by "
+                "that one: import the source as another table"
+            )
+
+
+def check_constraints(name: str, source: str, columns: Schema, ours: Metadata) -> None:
+    """Raise SourceDiverged where the source has changed a column that a constraint of the table needs as it is."""
+    for constraint in ours.constraints:
+        for id in constraint.columns:
+            stays = columns.has_id(id)
+            if stays and isinstance(constraint, Check):
+                before, now = (each.field_by_id(id).type for each in (ours.schema, columns))
+                stays = before == now and ours.schema.path_of(id) == columns.path_of(id)
+            if not stays:
+                column = dotted(ours.schema.path_of(id))
+                raise SourceDiverged(
+                    f"the source {source} has dropped or changed the column {column}, which the constraint "
+                    f"{constraint.name} of {name} needs as it is: drop the constraint, and import again"
+                )
+
+
+def check_new_files(
+    name: str, source: str, added: Sequence[DataFile], columns: Schema, then: Metadata, now: Metadata
+) -> None:
+    """Raise unless new files with the source's `columns` fit what the table is `now`, and was not `then`."""
+    instead = "drop that, and import again"
+    if value_of(now.properties, ICEBERG) == ICEBERG_ON:
+        raise Unsupported(
+            f"the property {ICEBERG.name} of {name} is {ICEBERG_ON}, and readers of Iceberg would not find the columns "
+            "of imported files: set it to on-demand, and import again"
+        )
+    refuse_generated(now.schema, instead)
+    refuse_identity(now.schema, instead)
+    for path, column in now.schema.walk():
+        there = columns.field_by_id(column.id) if columns.has_id(column.id) else None
+        if not column.nullable and (there is None or there.nullable):
+            raise SourceDiverged(
+                f"the column {dotted(path)} of {name} is NOT NULL, and that of its source {source} is not: drop NOT "
+                "NULL, and import again"
+            )
+        if there is not None and not _can_be_read(there.type, column.type):
+            raise SourceDiverged(
+                f"the column {dotted(path)} of {name} is {column.type}, and {there.type} in its source {source}: "
+                "change its type to that, and import again"
+            )
+    for requirement in new_checks(then, now):
+        files = files_to_arrow(added, now.schema, now.specs)
+        fails = may_fail(files, requirement.condition, now.specs).to_pylist()
+        bad = [file.path for file, fails_ in zip(added, fails, strict=True) if fails_]
+        if bad:
+            raise SourceDiverged(
+                f"{listed(bad)} of {source} may have rows that violate {requirement.words} of {name}: drop the "
+                "constraint, and import again"
+            )
+
+
+def _can_be_read(there: object, here: object) -> bool:
+    if not isinstance(there, AtomicType) or not isinstance(here, AtomicType):
+        return type(there) is type(here)
+    return is_widening(there, here)
+
+
+def listed(paths: Sequence[str]) -> str:
+    """Return some of the paths, and how many others there are."""
+    named = ", ".join(islice(paths, _NAMED))
+    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+    return f"the file {named}" if len(paths) == 1 else f"the files {named}{more}"

@@ -1,0 +1,197 @@
+"""The columns of a folder of Parquet files: those of all files together, and those in the names of folders. Pure.
+
+Partition columns get the types that Spark infers, except for times, which stay text: a folder's name has no time zone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+
+import msgspec
+
+from lakelog.catalog.core.schema import (
+    DECIMAL_PRECISION_LIMIT,
+    AtomicType,
+    Field,
+    ListType,
+    MapType,
+    Schema,
+    StructType,
+    Type,
+    bind_field,
+    dotted,
+    is_widening,
+)
+from lakelog.log.errors import InvalidInput
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_FLOATING = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?|NaN|[+-]?Infinity")
+_WHOLE_TYPES = ("byte", "short", "integer", "long")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+Path = tuple[str, ...]
+
+
+def partition_type(texts: Iterable[str | None]) -> AtomicType:
+    """Return the type that all values of a partition column have; None stands for NULL."""
+    families = {_family(text) for text in texts if text is not None}
+    if families == {"date"}:
+        return AtomicType("date")
+    if not families or families & {"string", "date"}:
+        return AtomicType("string")
+    if "double" in families:
+        # A double has not each whole number of many digits.
+        return AtomicType("double" if families <= {"double", "integer"} else "string")
+    if any(each.startswith("decimal") for each in families):
+        return AtomicType(f"decimal({max(map(_digits, families))},0)")
+    return AtomicType("long" if "long" in families else "integer")
+
+
+def value_text(text: str | None, type: AtomicType) -> str | None:
+    """Return the text of a value as it is read for that type, whatever other spelling Spark takes."""
+    if text is None:
+        return None
+    try:
+        if type.name in ("double", "float"):
+            return repr(float(text.rstrip("dDfF")))
+        is_whole = type.family in _WHOLE_TYPES or (type.family == "decimal" and _WHOLE.fullmatch(text))
+        return str(int(text)) if is_whole else text
+    except ValueError:
+        raise InvalidInput(f"{text!r}, the value of a partition, is not a valid {type}") from None
+
+
+def _family(text: str) -> str:
+    if _WHOLE.fullmatch(text):
+        number = int(text)
+        for name, bits in (("integer", 31), ("long", 63)):
+            if -(2**bits) <= number < 2**bits:
+                return name
+        digits = len(str(abs(number)))
+        return f"decimal({digits},0)" if digits <= DECIMAL_PRECISION_LIMIT else "double"
+    if _FLOATING.fullmatch(text):
+        return "double"
+    if _DATE.fullmatch(text):
+        try:
+            date.fromisoformat(text)
+            return "date"
+        except ValueError:
+            pass
+    return "string"
+
+
+def _digits(family: str) -> int:
+    """Return how many digits whole numbers of a type have at most."""
+    known = {"integer": 10, "long": 20}
+    return known[family] if family in known else AtomicType(family).precision
+
+
+class Columns:
+    """The columns of more and more files. Ids go on from those of `known`, which stay, whatever files have them."""
+
+    def __init__(self, known: Schema | None) -> None:
+        self._fields: dict[str, Field] = {}
+        self._last_id = 0
+        if known is not None:
+            self._fields = {field.name.lower(): field for field in known.fields}
+            self._last_id = known.last_id
+
+    def add(self, columns: Sequence[Field], where: str) -> None:
+        """Take the columns of a file, or of folders. InvalidInput for a type or a name that others of it do not fit."""
+        for column in columns:
+            known = self._fields.get(column.name.lower())
+            if known is None:
+                made, self._last_id = bind_field(_nullable(column), self._last_id)
+                self._fields[column.name.lower()] = msgspec.structs.replace(made, physical="")
+            else:
+                self._fields[column.name.lower()] = self._merged(known, column, (), where)
+
+    def schema(self) -> Schema:
+        return Schema(fields=tuple(self._fields.values()), last_id=self._last_id)
+
+    def _merged(self, known: Field, other: Field, parent: Path, where: str) -> Field:
+        path = (*parent, known.name)
+        if known.name != other.name:
+            raise InvalidInput(
+                f"the column {dotted(path)} is called {dotted((*parent, other.name))} in {where}, which "
+                "differs in upper and lower case: rename it in one of the files"
+            )
+        return msgspec.structs.replace(known, type=self._type(known.type, other.type, path, where))
+
+    def _type(self, known: Type, other: Type, path: Path, where: str) -> Type:
+        match known, other:
+            case AtomicType(), AtomicType() if is_widening(other, known):
+                return known
+            case AtomicType(), AtomicType() if is_widening(known, other):
+                return other
+            case StructType(), StructType():
+                return self._struct(known, other, path, where)
+            case ListType(), ListType():
+                element = self._type(known.element, other.element, (*path, "element"), where)
+                return msgspec.structs.replace(known, element=element)
+            case MapType(), MapType():
+                return msgspec.structs.replace(
+                    known,
+                    key=self._type(known.key, other.key, (*path, "key"), where),
+                    value=self._type(known.value, other.value, (*path, "value"), where),
+                )
+        raise InvalidInput(
+            f"the column {dotted(path)} is {other} in {where}, and {known} in others: lakelog cannot read "
+            "both as one type. Import the files of one kind, or insert the rows by a query"
+        )
+
+    def _struct(self, known: StructType, other: StructType, path: Path, where: str) -> StructType:
+        fields = {field.name.lower(): field for field in known.fields}
+        for field in other.fields:
+            there = fields.get(field.name.lower())
+            if there is None:
+                made, self._last_id = bind_field(_nullable(field), self._last_id)
+                fields[field.name.lower()] = msgspec.structs.replace(made, physical="")
+            else:
+                fields[field.name.lower()] = self._merged(there, field, path, where)
+        return StructType(tuple(fields.values()))
+
+
+def _nullable(field: Field) -> Field:
+    """Return a column of a file as one that may be NULL, as Spark reads files: another file may lack it."""
+    match field.type:
+        case StructType():
+            type: Type = StructType(tuple(map(_nullable, field.type.fields)))
+        case ListType():
+            type = msgspec.structs.replace(
+                field.type, element=_nullable_type(field.type.element), element_nullable=True
+            )
+        case MapType():
+            type = msgspec.structs.replace(
+                field.type,
+                key=_nullable_type(field.type.key),
+                value=_nullable_type(field.type.value),
+                value_nullable=True,
+            )
+        case _:
+            type = field.type
+    return Field(name=field.name, type=type)
+
+
+def _nullable_type(type: Type) -> Type:
+    return _nullable(Field(name="part", type=type)).type
+
+
+def check_partitions(partitions: Mapping[str, Mapping[str, str | None]]) -> tuple[str, ...]:
+    """Return the names of the partition columns, which all files have in one order. InvalidInput."""
+    names: tuple[str, ...] | None = None
+    first = ""
+    for path, partition in partitions.items():
+        if names is None:
+            names, first = tuple(partition), path
+        elif tuple(partition) != names:
+            raise InvalidInput(
+                f"the folders of {first} are partitions by {listed_names(names)}, and those of {path} by "
+                f"{listed_names(tuple(partition))}: import the folders of one partitioning"
+            )
+    return names or ()
+
+
+def listed_names(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,13 @@
+"""Iceberg tables as sources: metadata, manifests, deletes and footers of their files, in lakelog's words.
+
+Rule: it reads what an Iceberg table's own metadata leads to, and writes nothing.
+"""
+
+from lakelog.catalog.formats.imports.iceberg.documents import (
+    OpenUrl,
+)
+from lakelog.catalog.formats.imports.iceberg.table import (
+    IcebergTable,
+)
+
+__all__ = ["IcebergTable", "OpenUrl"]

@@ -1,0 +1,250 @@
+"""Entries of an Iceberg table's data files: which column is which in a file, by the ids in its footer.
+
+Bounds are the footer's too, under the rules by which those of other writers are believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog.core.files import ColumnStats, Constant, DataFile
+from lakelog.catalog.core.parquet import NOT_THERE, converted_stats, read_footer
+from lakelog.catalog.core.schema import (
+    FIELD_ID,
+    AtomicType,
+    Field,
+    PartitionSpec,
+    Schema,
+    Type,
+    children,
+    dotted,
+    is_list,
+    is_widening,
+    type_from_arrow,
+)
+from lakelog.catalog.formats.imports.iceberg.documents import OpenUrl
+from lakelog.catalog.formats.imports.iceberg.manifests import Entry
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+_RESERVED_FROM = 2_147_483_447
+"""Ids from here on are Iceberg's own, such as those of rows' ids."""
+
+
+class Footers:
+    """Reads footers of the files of the table at `url`. `mapping` has ids for files that have none, by names."""
+
+    def __init__(self, url: str, open_url: OpenUrl, mapping: Sequence[Mapping[str, Any]] | None) -> None:
+        self._url = url
+        self._open_url = open_url
+        self._mapping = mapping
+
+    def entry(self, name: str, entry: Entry, schema: Schema, spec: PartitionSpec) -> DataFile:
+        """Return the entry of a data file, without deleted rows. Costs a GET or two."""
+        store, key = self._open_url(name)
+        try:
+            found, arrow, old_times = read_footer(store, name, key, entry.size_bytes, {})
+        except NotFound:
+            raise NotFound(
+                f"the Iceberg table at {self._url} has the data file {name}, which is not there: it has expired in the "
+                "source, or was moved. Import newer metadata, or fewer versions"
+            ) from None
+        if found.rows != entry.rows:
+            raise InvalidInput(
+                f"the file {name} of the source has {found.rows:,} rows, and its manifest says {entry.rows:,}: it was "
+                "written anew since"
+            )
+        clash, names, types = _shape(arrow.serialize().to_pybytes())
+        if clash is not None:
+            raise Unsupported(
+                f"the file {name} of the source has the columns {' and '.join(clash)}, which readers of lakelog do not "
+                "distinguish: rewrite it there"
+            )
+        if found.old_calendar and any(each.name in _TIMES for each in _atoms(found.columns.fields)):
+            raise Unsupported(
+                f"the file {name} of the source has dates or times of the old Julian calendar: rewrite it with Spark 3 "
+                "or later"
+            )
+        if not names:
+            names = self._mapped(arrow, name)
+            types = self._mapped_types(arrow)
+        columns = {field.id: field for _, field in schema.walk()}
+        for id, there in types.items():
+            if id in columns:
+                self._check(name, dotted(schema.path_of(id)), columns[id].type, there, old_times, names[id])
+        constants = _constants(entry, spec, schema, names)
+        stats = {}
+        for column in schema.fields:
+            known = found.stats.get((names.get(column.id, ""),))
+            measured = types.get(column.id)
+            if known is not None and isinstance(measured, AtomicType) and isinstance(column.type, AtomicType):
+                stats[column.id] = converted_stats(known, measured, column.type)
+        for field in schema.fields:
+            if not field.nullable:
+                self._check_values(name, field, stats, names, constants)
+        return DataFile(
+            path=name,
+            size_bytes=entry.size_bytes,
+            rows=entry.rows,
+            spec_id=entry.spec_id,
+            partition=dict(entry.partition),
+            stats=stats,
+            footer_crc=found.footer_crc,
+            names=names,
+            constants=constants,
+        )
+
+    def _check(
+        self, name: str, column: str, wanted: Any, there: Any, old_times: frozenset[str], in_file: str
+    ) -> None:
+        if not isinstance(wanted, AtomicType) or not isinstance(there, AtomicType):
+            if type(wanted) is type(there):
+                return
+        elif is_widening(there, wanted) or (wanted.name == "timestamp" and in_file in old_times):
+            return
+        raise Unsupported(
+            f"the file {name} of the source has {there} for the column {column}, which is {wanted} and cannot be read "
+            "from it: rewrite the source's data files, or copy its rows by CREATE TABLE … AS SELECT"
+        )
+
+    def _check_values(
+        self,
+        name: str,
+        field: Field,
+        stats: Mapping[int, ColumnStats],
+        names: Mapping[int, str],
+        constants: Mapping[int, Constant],
+    ) -> None:
+        """Raise where a file has NULLs of a column that is required."""
+        if field.id in constants:
+            holds = constants[field.id].value is None
+        elif field.id in names:
+            known = stats.get(field.id)
+            holds = known is not None and bool(known.nulls)
+        else:
+            holds = field.default is None or field.default.exists is None
+        if holds:
+            raise InvalidInput(
+                f"the file {name} of the source has NULLs in {dotted((field.name,))}, which is required there: it "
+                "cannot be imported before its rows are as its columns say"
+            )
+
+    def _mapped(self, arrow: pa.Schema, name: str) -> dict[int, str]:
+        """Return which column is which in a file without ids."""
+        if self._mapping is None:
+            raise Unsupported(
+                f"the file {name} of the source has no ids of columns, and the source has no property "
+                "schema.name-mapping.default, which says what they are called: set it there, or rewrite the file"
+            )
+        return dict(_by_mapping(arrow, self._mapping))
+
+    def _mapped_types(self, arrow: pa.Schema) -> dict[int, Type]:
+        """Return the types of the top-level columns of a file without ids, by id."""
+        top = [{**each, "fields": ()} for each in self._mapping or ()]
+        return {id: type_from_arrow(arrow.field(name).type, (name,)) for id, name in _by_mapping(arrow, top)}
+
+
+@lru_cache(maxsize=1024)
+def _shape(serialized: bytes) -> tuple[tuple[str, str] | None, dict[int, str], dict[int, Type]]:
+    """Return names that clash, the names of columns by their ids, and the types of top-level ones.
+
+    Most files of a table have one schema: it is looked at once.
+    """
+    arrow = pa.ipc.read_schema(pa.py_buffer(serialized))
+    clash = _clash(arrow)
+    names = {} if clash is not None else dict(_named(arrow))
+    return clash, names, _types(arrow, names)
+
+
+def _clash(fields: Any) -> tuple[str, str] | None:
+    """Return siblings of one name, for readers that do not distinguish upper and lower case."""
+    seen: dict[str, str] = {}
+    for field in fields:
+        other = seen.get(field.name.lower(), NOT_THERE if field.name.endswith(NOT_THERE) else None)
+        if other is not None:
+            return other, field.name
+        seen[field.name.lower()] = field.name
+        if pa.types.is_struct(field.type):
+            below = _clash([field.type.field(i) for i in range(field.type.num_fields)])
+            if below is not None:
+                return below
+    return None
+
+
+def _atoms(fields: Sequence[Field]) -> Iterator[AtomicType]:
+    for each in fields:
+        if isinstance(each.type, AtomicType):
+            yield each.type
+        yield from _atoms(children(each.type))
+
+
+def _named(fields: Any) -> Iterator[tuple[int, str]]:
+    """Yield the ids of fields of structs at any depth, with their names."""
+    for field in fields:
+        id = _id_of(field)
+        if id is not None:
+            yield id, field.name
+        yield from _below(field.type)
+
+
+def _below(type: pa.DataType) -> Iterator[tuple[int, str]]:
+    if pa.types.is_struct(type):
+        yield from _named([type.field(i) for i in range(type.num_fields)])
+    elif is_list(type):
+        yield from _below(type.value_type)
+    elif pa.types.is_map(type):
+        yield from _below(type.key_type)
+        yield from _below(type.item_type)
+
+
+def _id_of(field: pa.Field) -> int | None:
+    said = (field.metadata or {}).get(FIELD_ID)
+    id = None if said is None else int(said)
+    return id if id is not None and 0 < id < _RESERVED_FROM else None
+
+
+def _by_mapping(fields: Any, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
+    known = {name: each for each in mapping for name in each.get("names", ())}
+    for field in fields:
+        said = known.get(field.name)
+        if said is None:
+            continue
+        if "field-id" in said:
+            yield said["field-id"], field.name
+        yield from _mapped_below(field.type, said.get("fields", ()))
+
+
+def _mapped_below(type: pa.DataType, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
+    inner = {name: each for each in mapping for name in each.get("names", ())}
+    if pa.types.is_struct(type):
+        yield from _by_mapping([type.field(i) for i in range(type.num_fields)], mapping)
+    elif is_list(type):
+        yield from _mapped_below(type.value_type, inner.get("element", {}).get("fields", ()))
+    elif pa.types.is_map(type):
+        yield from _mapped_below(type.key_type, inner.get("key", {}).get("fields", ()))
+        yield from _mapped_below(type.item_type, inner.get("value", {}).get("fields", ()))
+
+
+def _types(arrow: pa.Schema, names: Mapping[int, str]) -> dict[int, Type]:
+    """Return the types of the top-level columns of a file, by id."""
+    return {
+        id: type_from_arrow(arrow.field(name).type, (name,))
+        for id, name in names.items()
+        if arrow.get_field_index(name) >= 0 and _id_of(arrow.field(name)) == id
+    }
+
+
+def _constants(
+    entry: Entry, spec: PartitionSpec, schema: Schema, names: Mapping[int, str]
+) -> dict[int, Constant]:
+    """Return the values of columns that the file lacks, and that it is partitioned by."""
+    found = {}
+    top = {field.id for field in schema.fields}
+    for field in spec.fields:
+        if field.transform.name == "identity" and field.source_id in top and field.source_id not in names:
+            found[field.source_id] = Constant(type=field.result.name, value=entry.partition[field.id])
+    return found

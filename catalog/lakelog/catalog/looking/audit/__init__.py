@@ -1,0 +1,35 @@
+"""Who did what, and what a table's metadata is: audits with verified hash chains, and the metadata tables.
+
+Rule: read only. What is reported is checked against the hashes that the logs carry.
+It must not resolve names in ways that write, and it changes nothing.
+"""
+
+from lakelog.catalog.looking.audit.arrow_audit import (
+    AUDIT_SCHEMA,
+    audit_table,
+)
+from lakelog.catalog.looking.audit.audit import (
+    AuditEntry,
+    audit_entries,
+)
+from lakelog.catalog.looking.audit.authors import (
+    author_of_definition,
+    author_of_text,
+    commits_of_definitions,
+)
+from lakelog.catalog.looking.audit.metadata_tables import (
+    METADATA_TABLES,
+    read_metadata,
+)
+
+__all__ = [
+    "AUDIT_SCHEMA",
+    "AuditEntry",
+    "METADATA_TABLES",
+    "audit_entries",
+    "audit_table",
+    "author_of_definition",
+    "author_of_text",
+    "commits_of_definitions",
+    "read_metadata",
+]

@@ -1,0 +1,132 @@
+"""Reading changes of a table into Arrow, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog.core.logs import PickledHead, Unchanging, watched
+from lakelog.catalog.core.parquet import ID_FIELDS, read_files
+from lakelog.catalog.looking.changelog.changelog import Changelog
+from lakelog.catalog.looking.changelog.file_diffs import FileDiff
+from lakelog.catalog.looking.changelog.net_changes import as_updates, net, without_copies
+from lakelog.log.errors import InvalidInput
+
+
+class Changes(Unchanging):
+    """Changes that are prepared to be read: no data file is requested before its rows are needed.
+
+    Each is a row with the table's columns, `_change_type` (`insert` or `delete`; with `updates` also `update_preimage`
+    and `update_postimage`, the two halves of an update), `_commit_version` and `_commit_timestamp`, and the row's
+    `_row_id` and `_row_version`. Changes of a version come after those of all earlier versions.
+    """
+
+    def __init__(
+        self,
+        log: Changelog,
+        columns: Sequence[str] | None,
+        *,
+        net: bool,
+        updates: bool,
+    ) -> None:
+        if columns is not None and not columns:
+            raise InvalidInput("changes need at least one column: name one, or leave the columns out")
+        schema = log.schema
+        self._log = log
+        self._net = net
+        self._updates = updates
+        self._columns = None if columns is None else [_name(name, log) for name in columns]
+        self._all = tuple(field.name for field in schema.fields)
+        taken = {name.lower() for name in self._all}
+        for field in ID_FIELDS:
+            if field.name in taken:
+                raise InvalidInput(
+                    f"the table's column {field.name} has the name of a column of its changes: rename it to read them"
+                )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        head = PickledHead.of(self._log.newest, "changes")
+        versions = self._log.first, self._log.last
+        return _unpickled, (head, *versions, self._columns, self._net, self._updates)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.to_reader().schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the changes as a reader of record batches. Holds at most those of one version, or all if `net`."""
+        schema, _ = self._read([])
+        chosen = self._chosen(schema)
+        reading = watched(self._log.newest.logs, "read_changes", self._log.newest.name)
+        return pa.RecordBatchReader.from_batches(chosen, reading.each(self._batches(schema)))
+
+    def to_arrow(self) -> pa.Table:
+        return self.to_reader().read_all()
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        if self._net and self._log.may_repeat:
+            whole = pa.concat_tables([schema.empty_table(), *self._by_version(schema, updates=False)])
+            yield from self._selected(net(whole, updates=self._updates))
+            return
+        for changes in self._by_version(schema, updates=self._updates):
+            yield from self._selected(changes)
+
+    def _by_version(self, schema: pa.Schema, *, updates: bool) -> Iterator[pa.Table]:
+        """Yield the changes in parts; a version that may have two changes of one row is in one part."""
+        for run in _runs(self._log.diffs):
+            _, batches = self._read(run)
+            if not run[0].may_update:
+                for batch in batches:
+                    yield pa.Table.from_batches([batch], schema)
+                continue
+            found = pa.Table.from_batches(batches, schema)
+            if run[0].may_carry:
+                found = without_copies(found)
+            yield as_updates(found) if updates else found
+
+    def _read(self, run: Sequence[FileDiff]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        tracked = self._log.newest.tracked
+        return read_files(
+            tracked.store,
+            tracked.prefix,
+            self._log.plan(versions={diff.version for diff in run}),
+            self._log.schema,
+            (),
+            open_url=tracked.log.replay.open_url,
+            row_ids=True,
+        )
+
+    def _selected(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+        chosen = changes if self._columns is None else changes.select(self._columns)
+        yield from chosen.to_batches()
+
+    def _chosen(self, schema: pa.Schema) -> pa.Schema:
+        return schema if self._columns is None else pa.schema([schema.field(name) for name in self._columns])
+
+
+def _name(name: str, log: Changelog) -> str:
+    known = {field.name.lower(): field.name for field in ID_FIELDS}
+    return known.get(name.lower()) or log.schema.find((name,)).name
+
+
+def _runs(diffs: Sequence[FileDiff]) -> Iterator[list[FileDiff]]:
+    """Yield each version that may have two changes of one row by itself, and the versions in between together."""
+    run: list[FileDiff] = []
+    for diff in diffs:
+        if diff.may_update:
+            if run:
+                yield run
+            run = []
+            yield [diff]
+        else:
+            run.append(diff)
+    if run:
+        yield run
+
+
+def _unpickled(
+    head: PickledHead, first: int, last: int, columns: Sequence[str] | None, net: bool, updates: bool
+) -> Changes:
+    return Changes(Changelog(head.head(), first, last), columns, net=net, updates=updates)

@@ -1,0 +1,136 @@
+"""Words for people: a commit in one line, and a partition's value. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from lakelog.catalog.core.schema import Schema, Transform
+from lakelog.catalog.core.state import HistoryEntry, RowCounts, rows_of_event
+from lakelog.catalog.times import time_text
+from lakelog.log.grammar import shortened
+
+ROOT = "(root)"
+"""The name of the warehouse's root namespace, where a list needs one."""
+
+
+def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
+    """Return what `entry` did, as text. `before` and `after` are the schemas around it where it changed the schema,
+    if known."""
+    text = what_was_done(entry.operation, entry.details, before, after)
+    return f"{text} (prepared on {entry.base}, rebased)" if entry.rebased else text
+
+
+def what_was_done(
+    operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
+) -> str:
+    """Return what a commit did, as text, from its operation and details; those of a faulty client as they are."""
+    try:
+        return _what_was_done(operation, details, before, after)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return f"{operation}: {shortened(str(details))}"
+
+
+def _what_was_done(
+    operation: str, details: dict[str, Any], before: Schema | None, after: Schema | None
+) -> str:
+    if changes := details.get("changes"):
+        return "; ".join(what_was_done(change["operation"], change) for change in changes)
+    parts: list[str] = []
+    if name := details.get("name"):
+        moved = f" to {details['new_name']}" if "new_name" in details else ""
+        parts.append(f"{details.get('kind', '')} {name}{moved}".strip())
+    if id := details.get("id"):
+        parts.append(id)
+    if before is not None and after is not None:
+        parts.append(column_changes(before, after))
+    elif columns := details.get("columns"):
+        parts.append(f"{len(columns)} column{_s(len(columns))}")
+    parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
+    parts += [f"removed {key}" for key in details.get("removed", ())]
+    parts += _changed_rows(operation, details)
+    for sign, which in (("+", "added"), ("−", "removed")):
+        rows = details.get(f"{which}_rows", 0)
+        if files := details.get(f"{which}_files"):
+            if which == "added" and (of := details.get("of_changes")):
+                # These are entries of their own, which say whose rows they are.
+                parts.append(
+                    f"{_number(files)} file{_s(files)} with the rows of {_number(of)} change{_s(of)}"
+                )
+                continue
+            parts.append(f"{sign}{_number(rows)} row{_s(rows)} in {_number(files)} file{_s(files)}")
+        elif rows:
+            parts.append(f"{sign}{_number(rows)} row{_s(rows)}")
+    if deleted := details.get("deleted_rows"):
+        files = details.get("changed_files", 0)
+        parts.append(f"{_number(deleted)} row{_s(deleted)} deleted in {_number(files)} file{_s(files)}")
+    if snapshot := details.get("source_snapshot"):
+        time_us = details.get("source_time_us")
+        when = "" if time_us is None else f" of {time_text(time_us)}"
+        parts.append(f"version {snapshot}{when} of {details['source_url']}")
+    if condition := details.get("filter"):
+        parts.append(f"where {condition}")
+    if branch := details.get("branch"):
+        parts.append(f"{branch} to {details['to']}" if "to" in details else f"on the branch {branch}")
+    return f"{operation}: {', '.join(parts)}" if parts else operation
+
+
+def _changed_rows(operation: str, details: dict[str, Any]) -> list[str]:
+    """Return how many rows were changed, where that is not what was added or removed."""
+    for each in operation.split(", "):
+        counts = rows_of_event({"event": "files-changed", "operation": each, **details})
+        if counts is not None and (each in ("update", "merge") or counts.copied):
+            return _said(counts)
+    return []
+
+
+def _said(counts: RowCounts) -> list[str]:
+    numbers = {name: getattr(counts, name) for name in ("inserted", "updated", "deleted", "copied")}
+    if all(number is None for number in numbers.values()):
+        return ["how many rows were changed is not known"]
+    return [
+        f"{'an unknown number of rows' if number is None else f'{number:,} row{_s(number)}'} {name}"
+        for name, number in numbers.items()
+        if number != 0 and not (number is None and name == "copied")
+    ]
+
+
+def _number(given: Any) -> str:
+    """Return a number as text, and what a faulty client wrote in its place as it is."""
+    return f"{given:,}" if isinstance(given, int) else shortened(str(given))
+
+
+def changes_schema(entry: HistoryEntry) -> bool:
+    """Return whether the schemas around `entry` add to the text."""
+    return entry.version > 1 and "change schema" in entry.operation
+
+
+def column_changes(before: Schema, after: Schema) -> str:
+    """Return what happened to top-level columns, by their ids; a nested change counts as a change of its column."""
+    old = {field.id: field for field in before.fields}
+    new = {field.id: field for field in after.fields}
+    changes = [f"added {field.name}" for id, field in new.items() if id not in old]
+    changes += [f"dropped {field.name}" for id, field in old.items() if id not in new]
+    for id in (id for id in new if id in old):
+        if old[id].name != new[id].name:
+            changes.append(f"renamed {old[id].name} to {new[id].name}")
+        elif old[id] != new[id]:
+            changes.append(f"changed {new[id].name}")
+    return ", ".join(changes) or "reordered"
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
+
+
+def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:
+    """Return a partition's value as people write it: 2013-01 for a month, which is kept as a number since 1970."""
+    if isinstance(value, int) and transform.name == "year":
+        return str(1970 + value)
+    if isinstance(value, int) and transform.name == "month":
+        return f"{1970 + value // 12:04}-{value % 12 + 1:02}"
+    if isinstance(value, int) and transform.name == "hour":
+        return (datetime(1970, 1, 1) + timedelta(hours=value)).strftime("%Y-%m-%d %H:00")
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if value is None or isinstance(value, int | float) else str(value)
