@@ -47,7 +47,7 @@ private[lakelog] object SchemaInternals {
   /** The columns with the lengths of their texts in the types, and no longer beside them. */
   def withCharVarchar(schema: StructType): StructType = StructType(CharVarcharUtils.getRawSchema(schema).map { field =>
     field.copy(metadata = new MetadataBuilder().withMetadata(field.metadata)
-        .remove(CharVarcharUtils.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY).build())
+      .remove(CharVarcharUtils.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY).build())
   })
 
   /** Whether values are texts, at any depth, that may be equal though their bytes are not. */

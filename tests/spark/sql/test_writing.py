@@ -133,7 +133,9 @@ def test_statements_take_parameters_in_both_of_sparks_ways(lake, in_plans):
         spark.sql(f"MERGE INTO {name} t {merge}", {"k": 1, "v": "m"})
         spark.sql(f"INSERT INTO IDENTIFIER(:t) SELECT k + :k, v FROM {name}", {"t": name, "k": 10})
         spark.sql(f"UPDATE {name} SET v = :v WHERE k = :k", {"k": 11, "v": "u"})
-        spark.sql(f"EXECUTE IMMEDIATE 'INSERT INTO {name} SELECT k + ?, v FROM {name} WHERE k = ?' USING 20, 1")
+        spark.sql(
+            f"EXECUTE IMMEDIATE 'INSERT INTO {name} SELECT k + ?, v FROM {name} WHERE k = ?' USING 20, 1"
+        )
     finally:
         spark.conf.unset(legacy)
     assert lake.sorted("SELECT * FROM lake.t") == [(1, "m"), (11, "u"), (12, "b"), (2, "b"), (21, "m")]

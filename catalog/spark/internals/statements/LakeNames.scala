@@ -52,7 +52,7 @@ private[lakelog] object LakeNames {
 
   private def isOthersPlace(parts: Seq[String]): Boolean =
     parts.length == 2 && parts.last.contains("/") && !LakeDataSource.isNamed(parts.head) &&
-      !state.catalogManager.isCatalogRegistered(parts.head)
+    !state.catalogManager.isCatalogRegistered(parts.head)
 
   /** Whether the name leads to a catalog of lakelog's, be it with tables of others beside. */
   def isOfLake(parts: Seq[String]): Boolean =
