@@ -15,6 +15,7 @@ TESTS = {
     "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
     "ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
     "CurvePlace": "sql/test_cluster.py::test_one_job_and_one_commit_put_all_partitions_in_order",
+    "DescribedViews": "sql/test_views.py::test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table",
     "ErrorInternals": "sql/test_create.py::test_an_external_table_has_to_have_a_location",
     "OldRowDefaults": "rows/test_reads.py::test_the_row_reader_finds_defaults_of_columns_that_stand_before_others",
     "FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",

@@ -41,7 +41,7 @@ private[lakelog] object LakeExtensions {
     Seq(WriteTargets.Resolution, NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls,
       ResolveTableStatements,
       ResolveStatementsInWords, ForeignReads.Loaded, AnalyzeStatements,
-      SessionNames, ShowBoth, StreamedTexts, ComparedChanges.Resolution, FactsInMerges)
+      SessionNames, ShowBoth, DescribedViews, StreamedTexts, ComparedChanges.Resolution, FactsInMerges)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =

@@ -44,6 +44,12 @@ private[lakelog] object SchemaInternals {
   def withoutCharVarchar(schema: StructType): StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)
 
+  /** The columns with the lengths of their texts in the types, and no longer beside them. */
+  def withCharVarchar(schema: StructType): StructType = StructType(CharVarcharUtils.getRawSchema(schema).map { field =>
+    field.copy(metadata = new MetadataBuilder().withMetadata(field.metadata)
+      .remove(CharVarcharUtils.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY).build())
+  })
+
   /** Whether values are texts, at any depth, that may be equal though their bytes are not. */
   def isCollated(dataType: DataType): Boolean = dataType.existsRecursively {
     case text: StringType => !text.isUTF8BinaryCollation

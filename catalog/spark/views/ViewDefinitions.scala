@@ -14,7 +14,7 @@ private[lakelog] object ViewDefinitions {
 
   def of(view: View, own: String): wire.ViewDefinition = wire.ViewDefinition(
     text = view.queryText,
-    columns = view.columns.toSeq.map(column),
+    columns = SchemaInternals.columnsOf(SchemaInternals.withCharVarchar(view.schema)).toSeq.map(column),
     queryColumns = texts(view.queryColumnNames),
     catalog = Option(view.currentCatalog).filter(_ != own),
     namespace = texts(view.currentNamespace),
@@ -35,9 +35,24 @@ private[lakelog] object ViewDefinitions {
     case other => throw Failures.unsupported(s"A view cannot depend on ${other.getClass.getSimpleName} yet.")
   }
 
+  /**
+   * A view as queries read it. Spark casts the columns to these types, and would compare a real CHAR or VARCHAR byte by byte: a
+   * text with its length beside it is what it has in its own catalog, and for the columns of tables.
+   */
   def toSpark(definition: wire.ViewDefinition, own: String): View = {
+    val schema = SchemaInternals.schemaOf(definition.columns.map(toColumn).toArray)
+    toSpark(definition, own, SchemaInternals.columnsOf(SchemaInternals.withoutCharVarchar(schema)))
+  }
+
+  /** A view with the types of its columns as they were declared, to be described. */
+  def declared(view: View, own: String): View = {
+    val definition = of(view, own)
+    toSpark(definition, own, definition.columns.map(toColumn).toArray)
+  }
+
+  private def toSpark(definition: wire.ViewDefinition, own: String, columns: Array[Column]): View = {
     val builder = new View.Builder()
-      .withColumns(definition.columns.map(toColumn).toArray)
+      .withColumns(columns)
       .withProperties(definition.properties.asJava)
       .withQueryText(definition.text)
       .withCurrentNamespace(definition.namespace.toArray)

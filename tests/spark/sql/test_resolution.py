@@ -191,6 +191,11 @@ def test_all_that_works_by_full_names_works_where_the_catalog_is_the_default_one
             "WHEN MATCHED THEN UPDATE SET k = 'm' WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 'n')",
         ):
             default.sql(statement)
+        # A place of files is no target in Spark, and is not looked at for one.
+        assert (
+            outcome(default, f"INSERT INTO parquet.`{tmp_path}/no` VALUES (1)").condition
+            == "TABLE_OR_VIEW_NOT_FOUND"
+        )
         assert default.sql("SELECT * FROM t ORDER BY id") == [(2, "u"), (3, "m"), (4, "n")]
         assert default.sql("SELECT count(*) FROM t VERSION AS OF 2") == [(3,)]
         assert default.spark.read.option("versionAsOf", 2).table("t").count() == 3

@@ -388,6 +388,28 @@ def test_a_view_of_every_type_and_of_nothing_is_kept_as_it_is(lake):
     assert other.sql("SELECT * FROM lake.a.v") == lake.sql(query)
 
 
+def test_texts_of_stated_lengths_are_in_a_view_what_they_are_in_its_table(lake, session_catalog):
+    lake.sql("CREATE NAMESPACE lake.a")
+    looks = (
+        "SELECT *, typeof(c) FROM lake.a.v WHERE c = 'b' AND c IN ('b', 'c') AND v = 'x'",
+        "SELECT count(*) FROM lake.a.v JOIN lake.a.t ON t.c = v.c AND t.s.n = v.s.n",
+        "DESCRIBE lake.a.v",
+    )
+    for place in (lake, session_catalog):
+        place.sql("CREATE TABLE lake.a.t (c CHAR(3), v VARCHAR(4), s STRUCT<n: CHAR(2)>)")
+        place.sql("INSERT INTO lake.a.t VALUES ('b', 'x', named_struct('n', 'y'))")
+        place.sql("CREATE VIEW lake.a.v AS SELECT * FROM lake.a.t")
+    found = [lake.sql(look) for look in looks]
+    assert found[0] == [("b  ", "x", ("y ",), "string")] and found[1] == [(1,)]
+    lake.sql("ALTER VIEW lake.a.v SET TBLPROPERTIES ('k' = 'v')")
+    assert found == [lake.sql(look) for look in looks] == [session_catalog.sql(look) for look in looks]
+    lake.sql("CREATE TABLE lake.a.u LIKE lake.a.v")
+    lake.sql("CREATE TABLE lake.a.w AS SELECT c, v FROM lake.a.v")
+    assert found[2] == lake.sql("DESCRIBE lake.a.u") and found[2][:2] == lake.sql("DESCRIBE lake.a.w")
+    lake.sql("INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT *, 1 AS more FROM lake.a.v")
+    assert lake.sorted("SELECT * FROM lake.a.t") == [("b  ", "x", ("y ",), 1), ("b  ", "x", ("y ",), None)]
+
+
 def test_tables_are_made_of_views(lake):
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE VIEW lake.a.v (n COMMENT 'number') AS SELECT 1 AS id")

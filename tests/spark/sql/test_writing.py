@@ -118,3 +118,24 @@ def test_data_frames_are_written_as_to_sparks_own_catalog(lake, memory):
         assert condition(lake, write) == condition(memory, write), name
         assert seen(other, "t") == outcome(memory, "SELECT * FROM lake.t"), name
     assert lake.sorted("SELECT * FROM lake.t") == [(2, "a"), (4, "b"), (6, None)]
+
+
+@pytest.mark.parametrize("in_plans", [False, True])
+def test_statements_take_parameters_in_both_of_sparks_ways(lake, in_plans):
+    lake.sql("CREATE TABLE lake.t (k INT, v STRING)")
+    name, spark = f"{lake.name}.t", lake.spark
+    merge = f"USING (SELECT * FROM {name} WHERE k = :k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = :v"
+    legacy = "spark.sql.legacy.parameterSubstitution.constantsOnly"
+    spark.conf.set(legacy, str(in_plans).lower())
+    try:
+        spark.sql(f"INSERT INTO {name} VALUES (:k, :v)", {"k": 1, "v": "a"})
+        spark.sql(f"WITH c AS (SELECT ? AS k) INSERT INTO {name} SELECT k, ? FROM c", [2, "b"])
+        spark.sql(f"MERGE INTO {name} t {merge}", {"k": 1, "v": "m"})
+        spark.sql(f"INSERT INTO IDENTIFIER(:t) SELECT k + :k, v FROM {name}", {"t": name, "k": 10})
+        spark.sql(f"UPDATE {name} SET v = :v WHERE k = :k", {"k": 11, "v": "u"})
+        spark.sql(
+            f"EXECUTE IMMEDIATE 'INSERT INTO {name} SELECT k + ?, v FROM {name} WHERE k = ?' USING 20, 1"
+        )
+    finally:
+        spark.conf.unset(legacy)
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, "m"), (11, "u"), (12, "b"), (2, "b"), (21, "m")]

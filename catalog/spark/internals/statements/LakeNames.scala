@@ -48,14 +48,15 @@ private[lakelog] object LakeNames {
    * Whether it is, or could be, a lakelog table, where other extensions have the same statements: by ``delta.`/place` `` they
    * mean a place, in whatever catalog the session is.
    */
-  def isTableOrPlace(parts: Seq[String]): Boolean = {
-    val isOthersPlace = parts.length == 2 && parts.last.contains("/") && !LakeDataSource.isNamed(parts.head) &&
-      !state.catalogManager.isCatalogRegistered(parts.head)
-    !isOthersPlace && isTable(parts)
-  }
+  def isTableOrPlace(parts: Seq[String]): Boolean = !isOthersPlace(parts) && isTable(parts)
+
+  private def isOthersPlace(parts: Seq[String]): Boolean =
+    parts.length == 2 && parts.last.contains("/") && !LakeDataSource.isNamed(parts.head) &&
+    !state.catalogManager.isCatalogRegistered(parts.head)
 
   /** Whether the name leads to a catalog of lakelog's, be it with tables of others beside. */
-  def isOfLake(parts: Seq[String]): Boolean = new Names(state.catalogManager).isOfLake(parts)
+  def isOfLake(parts: Seq[String]): Boolean =
+    !isOthersPlace(parts) && new Names(state.catalogManager).isOfLake(parts)
 
   /** Whether there is a lakelog table of that name. */
   def isThere(parts: Seq[String]): Boolean = new Names(state.catalogManager).isThere(parts)

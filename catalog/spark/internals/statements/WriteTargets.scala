@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, EliminateSubquer
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /**
@@ -28,9 +29,12 @@ private[lakelog] object WriteTargets {
     }
   }
 
+  /** Parameters that Spark's parser has not replaced, as with `legacy.parameterSubstitution`, Spark has to find in the plan. */
   private def targetFirst(statement: LogicalPlan, target: LogicalPlan): LogicalPlan =
     target.collectFirst {
-      case named: UnresolvedRelation if LakeNames.isOfLake(named.multipartIdentifier) => TargetFirst(named, statement)
+      case named: UnresolvedRelation
+          if LakeNames.isOfLake(named.multipartIdentifier) && !statement.containsPattern(TreePattern.PARAMETER) =>
+        TargetFirst(named, statement)
     }.getOrElse(statement)
 
   object Resolution extends (SparkSession => Rule[LogicalPlan]) {
