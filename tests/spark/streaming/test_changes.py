@@ -109,9 +109,20 @@ COMPARED: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+# Each mode and each comparison; with one another in the full form.
 @pytest.mark.adapter
-@pytest.mark.parametrize("options", COMPARED, ids=["copies", "updates", "net", "net updates"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "options"),
+    [
+        pytest.param(
+            mode, options, id=f"{mode}-{name}", marks=() if (column + row) % 2 == 0 else pytest.mark.slow
+        )
+        for row, mode in enumerate(MODES)
+        for column, (name, options) in enumerate(
+            zip(["copies", "updates", "net", "net updates"], COMPARED, strict=True)
+        )
+    ],
+)
 def test_a_batch_has_what_a_query_reads_of_the_same_versions(lake, streams, mode, options):
     lake.sql(f"CREATE TABLE lake.t (x INT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t SELECT /*+ COALESCE(1) */ int(id) FROM range(20)")
