@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakelog.catalog.core.parquet.plain_arrow import PlainStream, first_line, without_columns
 from lakelog.catalog.core.schema import dotted
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 
 
 class ArrowStream(Protocol):
@@ -30,8 +30,14 @@ Ingestible: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Arrow
 def stream_of(data: Ingestible) -> PlainStream:
     """Return `data` as a stream of plain Arrow. InvalidInput for what is not Arrow data."""
     reader = _reader_of(data)
-    _check_index(reader.schema)
-    return PlainStream(reader)
+    try:
+        _check_index(reader.schema)
+        return PlainStream(reader)
+    except LakelogError:
+        # A result of DuckDB that stays open, as the error's traceback keeps it, would block its connection.
+        if reader is not data:
+            reader.close()
+        raise
 
 
 def reader_of(data: Ingestible) -> pa.RecordBatchReader:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lakelog.catalog.core.schema import DEPTH_LIMIT, dotted, is_list, storage_of, too_deep
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 
 Path = tuple[str, ...]
 Ints = NDArray[np.int64]
@@ -62,17 +62,21 @@ class PlainStream:
         given = [self._reader.schema.field(place).type for place in places]
         forms = [_Form((name,)) for name in schema.names]
         most = None if given == schema.types else BATCH_ROWS_MAX
-        for batch in self._reader:
-            for start in range(0, batch.num_rows, most or max(1, batch.num_rows)):
-                part = batch.slice(start, most)
-                arrays = [
-                    form.all_of(part.column(place), type)
-                    for form, place, type in zip(forms, places, schema.types, strict=True)
-                ]
-                if arrays:
-                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-                else:
-                    yield without_columns(part.num_rows)
+        try:
+            for batch in self._reader:
+                for start in range(0, batch.num_rows, most or max(1, batch.num_rows)):
+                    part = batch.slice(start, most)
+                    arrays = [
+                        form.all_of(part.column(place), type)
+                        for form, place, type in zip(forms, places, schema.types, strict=True)
+                    ]
+                    if arrays:
+                        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                    else:
+                        yield without_columns(part.num_rows)
+        except LakelogError:
+            self._reader.close()
+            raise
 
 
 def without_columns(rows: int) -> pa.RecordBatch:
