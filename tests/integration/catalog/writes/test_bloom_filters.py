@@ -24,6 +24,10 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def filtered(table: Table) -> list[set[str]]:
     """Return the columns, by their paths in files, of which each file has filters, oldest first."""
+    if not hasattr(pq.ColumnChunkMetaData, "bloom_filter_offset"):
+        pytest.skip(
+            "this pyarrow does not show where Bloom filters are, so which columns have one is not looked at"
+        )
     place = Path(table.location)
     found = []
     for path in sorted(str(each) for each in table.scan().plan()["path"].to_pylist()):
