@@ -22,4 +22,4 @@ CHANGES_MAX = 10_000
 """So many changes are read for a picture by default."""
 
 METADATA_TABLES = ("detail", "files", "history", "log", "manifests", "partitions", "refs", "snapshots")
-"""The names of the metadata tables of a table."""
+"""The names of the metadata tables of a table, which stand in `looking.audit`; a test compares them."""

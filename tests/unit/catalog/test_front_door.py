@@ -16,6 +16,8 @@ import pytest
 
 import lakelog.catalog
 import lakelog.log
+from lakelog.catalog import choices
+from lakelog.catalog.looking.audit import METADATA_TABLES
 from lakelog.log.errors import LakelogError
 
 
@@ -119,6 +121,10 @@ def test_types_of_public_calls_are_exported() -> None:
                     if said in OURS and said not in exported | set(INSIDE):
                         missing.setdefault(said, name)
     assert missing == {}
+
+
+def test_metadata_tables_that_signatures_offer_are_those_that_there_are() -> None:
+    assert tuple(sorted(METADATA_TABLES)) == choices.METADATA_TABLES
 
 
 def test_errors_are_exported() -> None:
